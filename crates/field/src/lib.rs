@@ -1,0 +1,24 @@
+//! Where a fault in a document is, and what it is.
+//!
+//! Validation descends through a document with a [`FieldPath`] and reports a [`FieldError`] for each
+//! fault; [`FieldErrors`] holds them all. The words are those of Kubernetes, byte for byte, since
+//! clients and people read them.
+//!
+//! Owns: paths, fault classes, their text, the aggregate of several messages, name syntaxes.
+//! Must not know: which documents exist, how they are decoded, status codes.
+
+mod aggregate;
+mod error;
+mod names;
+mod near;
+mod path;
+
+pub use aggregate::aggregate;
+pub use error::{BadValue, FieldError, FieldErrors, Kind};
+pub use names::{
+    DNS1123_LABEL_BYTES_MAX, DNS1123_SUBDOMAIN_BYTES_MAX, LABEL_NAME_BYTES_MAX,
+    LABEL_VALUE_BYTES_MAX, dns1123_label_faults, dns1123_subdomain_faults, label_key_faults,
+    label_value_faults, path_segment_faults,
+};
+pub use near::nearest;
+pub use path::FieldPath;

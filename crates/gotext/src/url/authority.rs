@@ -1,0 +1,126 @@
+//! The authority of a URL: `user:password@host:port`.
+
+use std::fmt;
+
+use super::escape::{UrlPart, url_escape, url_unescape};
+use super::parse::Fault;
+use crate::ip::parse_ip;
+
+/// The user and the optional password of a URL, decoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserInfo {
+    /// The user name, possibly empty.
+    pub name: Vec<u8>,
+    /// The password; `None` when no colon follows the name.
+    pub password: Option<Vec<u8>>,
+}
+
+/// The escaped form, `name` or `name:password`.
+impl fmt::Display for UserInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&url_escape(&self.name, UrlPart::UserInfo))?;
+        if let Some(password) = &self.password {
+            write!(f, ":{}", url_escape(password, UrlPart::UserInfo))?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads what stands between `//` and the path.
+pub(super) fn parse(scheme: &str, text: &str) -> Result<(Option<UserInfo>, Vec<u8>), Fault> {
+    match text.rsplit_once('@') {
+        None => Ok((None, parse_host(scheme, text)?)),
+        Some((user, host)) => {
+            let host = parse_host(scheme, host)?;
+            Ok((Some(parse_user(user)?), host))
+        }
+    }
+}
+
+fn parse_user(text: &str) -> Result<UserInfo, Fault> {
+    if !text.bytes().all(is_user_byte) {
+        return Err(Fault::UserInfo);
+    }
+    let decode = |text| url_unescape(text, UrlPart::UserInfo).map(std::borrow::Cow::into_owned);
+    let (name, password) = match text.split_once(':') {
+        Some((name, password)) => (name, Some(password)),
+        None => (text, None),
+    };
+    Ok(UserInfo {
+        name: decode(name)?,
+        password: password.map(decode).transpose()?,
+    })
+}
+
+fn is_user_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&byte)
+}
+
+fn parse_host(scheme: &str, text: &str) -> Result<Vec<u8>, Fault> {
+    match text.rfind('[') {
+        Some(0) => parse_bracketed_host(text),
+        Some(_) => Err(Fault::IpLiteral),
+        None => {
+            // Lists of hosts with ports occur in the URLs of databases, so that only the last
+            // colon counts, except where the scheme is one whose hosts have no colon.
+            let colon = match scheme {
+                "http" | "https" => text.find(':'),
+                _ => text.rfind(':'),
+            };
+            check_port(colon.map_or("", |colon| &text[colon..]))?;
+            Ok(url_unescape(text, UrlPart::Host)?.into_owned())
+        }
+    }
+}
+
+/// Reads an IPv6 address in brackets with an optional port: `[fe80::1%25eth0]:80`.
+fn parse_bracketed_host(text: &str) -> Result<Vec<u8>, Fault> {
+    let close = text.rfind(']').ok_or(Fault::MissingBracket)?;
+    let port = &text[close + 1..];
+    check_port(port)?;
+    let name = &text[1..close];
+    let (address, zone) = name.split_at(name.find("%25").unwrap_or(name.len()));
+    let mut host = vec![b'['];
+    host.extend_from_slice(&url_unescape(address, UrlPart::Host)?);
+    host.extend_from_slice(&url_unescape(zone, UrlPart::Zone)?);
+    let ip = parse_ip(&host[1..]).map_err(Fault::Host)?;
+    if ip.address.is_ipv4() {
+        return Err(Fault::IpLiteral);
+    }
+    host.push(b']');
+    host.extend_from_slice(port.as_bytes());
+    Ok(host)
+}
+
+fn check_port(colon_port: &str) -> Result<(), Fault> {
+    if is_optional_port(colon_port.as_bytes()) {
+        Ok(())
+    } else {
+        Err(Fault::Port(colon_port.to_owned()))
+    }
+}
+
+/// Reports whether the text is empty or a colon and decimal digits, of which there may be none.
+fn is_optional_port(text: &[u8]) -> bool {
+    match text {
+        [] => true,
+        [b':', digits @ ..] => digits.iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
+}
+
+/// Splits a decoded host into the name without brackets and the port without colon.
+pub(super) fn split_port(host: &[u8]) -> (&[u8], &str) {
+    let colon = host.iter().rposition(|&byte| byte == b':');
+    let (name, port) = match colon.map(|colon| host.split_at(colon)) {
+        // A port is a colon and ASCII digits.
+        Some((name, port)) if is_optional_port(port) => {
+            (name, std::str::from_utf8(&port[1..]).unwrap_or_default())
+        }
+        _ => (host, ""),
+    };
+    let bare = name
+        .strip_prefix(b"[")
+        .and_then(|name| name.strip_suffix(b"]"));
+    (bare.unwrap_or(name), port)
+}
