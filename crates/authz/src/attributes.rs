@@ -1,0 +1,139 @@
+//! What is asked.
+
+use crate::selector::{FieldRequirement, LabelRequirement, Selector};
+use crate::user::User;
+
+/// One authorization question: may this user do that?
+///
+/// The value borrows everything, so that asking costs no allocation. A related question is a copy
+/// with one part replaced, such as `Attributes { verb: "create", ..attributes }`.
+#[derive(Debug, Clone, Copy)]
+pub struct Attributes<'a> {
+    /// Who asks; `None` if authentication found nobody, or if the question is who could.
+    pub user: Option<&'a User>,
+    /// The API verb of a resource request, or the lower-case HTTP method of any other. May be
+    /// empty, for HTTP methods without an API verb.
+    pub verb: &'a str,
+    /// What the verb applies to.
+    pub target: Target<'a>,
+}
+
+/// A request is for a resource or for a path: never both, never neither.
+#[derive(Debug, Clone, Copy)]
+pub enum Target<'a> {
+    /// An API resource.
+    Resource(Resource<'a>),
+    /// A path that names no API resource, such as `/healthz`; percent-decoded, without the query.
+    Path(&'a str),
+}
+
+/// The resource a request is for. Parts that the request does not name are empty.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Resource<'a> {
+    /// The path of the request, for the record; empty if the question came otherwise.
+    pub path: &'a str,
+    /// The API group; empty for the core group.
+    pub api_group: &'a str,
+    /// The version within the group; `*` if any version is meant.
+    pub api_version: &'a str,
+    /// The namespace; empty for cluster-scoped requests and for requests across all namespaces.
+    pub namespace: &'a str,
+    /// The plural, lower-case name of the resource.
+    pub resource: &'a str,
+    /// The subresource.
+    pub subresource: &'a str,
+    /// The name of the object.
+    pub name: &'a str,
+    /// The field selector that narrows the request. Without requirements, `None`, or with an
+    /// error, it does not narrow.
+    pub field_selector: Option<&'a Selector<FieldRequirement>>,
+    /// The label selector that narrows the request; as for fields.
+    pub label_selector: Option<&'a Selector<LabelRequirement>>,
+}
+
+impl<'a> Attributes<'a> {
+    /// Reports whether the verb only reads. It is the verb that counts, not the HTTP method, and
+    /// `head` on a path is not among these verbs.
+    pub fn is_read_only(&self) -> bool {
+        matches!(self.verb, "get" | "list" | "watch")
+    }
+
+    /// The resource, unless the request is for a path.
+    pub fn resource(&self) -> Option<&Resource<'a>> {
+        match &self.target {
+            Target::Resource(resource) => Some(resource),
+            Target::Path(_) => None,
+        }
+    }
+
+    /// The path of the request, for both kinds of target.
+    pub fn path(&self) -> &'a str {
+        match &self.target {
+            Target::Resource(resource) => resource.path,
+            Target::Path(path) => path,
+        }
+    }
+}
+
+impl<'a> Resource<'a> {
+    /// The requirements of the field selector, which all must hold; none if it does not narrow.
+    pub fn field_requirements(&self) -> &'a [FieldRequirement] {
+        self.field_selector
+            .map_or(&[], |selector| &selector.requirements)
+    }
+
+    /// The requirements of the label selector, which all must hold; none if it does not narrow.
+    pub fn label_requirements(&self) -> &'a [LabelRequirement] {
+        self.label_selector
+            .map_or(&[], |selector| &selector.requirements)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_three_verbs_are_read_only() {
+        for (verb, want) in [
+            ("get", true),
+            ("list", true),
+            ("watch", true),
+            ("head", false),
+            ("Get", false),
+            ("", false),
+            ("proxy", false),
+            ("create", false),
+        ] {
+            let attributes = Attributes {
+                user: None,
+                verb,
+                target: Target::Path("/healthz"),
+            };
+            assert_eq!(attributes.is_read_only(), want, "{verb}");
+        }
+    }
+
+    #[test]
+    fn a_related_question_is_a_copy() {
+        let resource = Resource {
+            path: "/p",
+            resource: "pods",
+            ..Resource::default()
+        };
+        let get = Attributes {
+            user: None,
+            verb: "get",
+            target: Target::Resource(resource),
+        };
+        let create = Attributes {
+            verb: "create",
+            ..get
+        };
+        assert_eq!(
+            create.resource().map(|resource| resource.resource),
+            Some("pods")
+        );
+        assert_eq!((create.path(), get.verb), ("/p", "get"));
+    }
+}

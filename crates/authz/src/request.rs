@@ -1,0 +1,185 @@
+//! From an HTTP request line to attributes.
+
+mod classify;
+mod list_options;
+
+use std::borrow::Cow;
+
+use gotext::{Url, UrlError};
+
+use crate::attributes::{Attributes, Resource, Target};
+use crate::selector::{FieldRequirement, LabelRequirement, Selector};
+use crate::user::User;
+
+/// The longest request target that is looked at, in bytes. Kubernetes bounds the whole header by
+/// the same number.
+pub const TARGET_BYTES_MAX: usize = 1 << 20;
+
+/// What the method and the target of an HTTP request say about it, before anybody looks at
+/// headers or body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestInfo {
+    /// The path, percent-decoded once, as it was sent: a legacy form that was rewritten for
+    /// classification keeps its text here.
+    pub path: String,
+    /// The API verb of a resource request, or the lower-case HTTP method of any other.
+    pub verb: Cow<'static, str>,
+    /// The first segment of a path below an API prefix, `api` or `apis`; otherwise empty.
+    pub api_prefix: &'static str,
+    /// What a resource request names; `None` for any other request.
+    pub resource: Option<ResourceInfo>,
+    /// The path had a form of the oldest API and was rewritten before it was classified.
+    /// Kubernetes would read such a path literally.
+    pub is_legacy_path: bool,
+}
+
+/// What the path and the query of a resource request name. Absent parts are empty.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ResourceInfo {
+    /// The API group; empty for the core group.
+    pub api_group: String,
+    /// The version within the group.
+    pub api_version: String,
+    /// The namespace. The namespace object itself has its own name here, so that a grant within
+    /// the namespace can cover it.
+    pub namespace: String,
+    /// The resource.
+    pub resource: String,
+    /// The subresource.
+    pub subresource: String,
+    /// The name of the object, from the path or from a selector for exactly one name.
+    pub name: String,
+    /// The segments after the resource, joined by slashes; `None` if the path ends there.
+    pub trail: Option<String>,
+    /// The text of the field selector, if the verb has selectors.
+    pub raw_field_selector: String,
+    /// The text of the label selector, if the verb has selectors.
+    pub raw_label_selector: String,
+    /// The field selector, parsed; `None` if it does not narrow the request.
+    pub field_selector: Option<Selector<FieldRequirement>>,
+    /// The label selector, parsed; `None` if it does not narrow the request.
+    pub label_selector: Option<Selector<LabelRequirement>>,
+}
+
+/// Why a request has no attributes. In neither case is any authorizer asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// The request is not HTTP that we accept: the client is at fault.
+    #[error(transparent)]
+    Malformed(#[from] MalformedRequest),
+    /// The path can not be classified. Kubernetes answers this as an internal error.
+    #[error(transparent)]
+    Unclassified(#[from] Box<UnclassifiedRequest>),
+}
+
+/// What is wrong with a request line. The texts of the first three are those of Kubernetes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MalformedRequest {
+    /// The method is not an HTTP token.
+    #[error("invalid method {}", gotext::quote(.0))]
+    Method(String),
+    /// The target ends at a space, and the rest is no protocol version.
+    #[error("malformed HTTP version {}", gotext::quote(.0))]
+    Version(String),
+    /// The target is not a URL.
+    #[error(transparent)]
+    Target(#[from] UrlError),
+    /// The path decodes to bytes that are not text, which no policy could name.
+    #[error("request path is not valid UTF-8")]
+    PathNotUtf8,
+    /// The target is longer than [`TARGET_BYTES_MAX`].
+    #[error("request target is longer than {TARGET_BYTES_MAX} bytes")]
+    TargetTooLong,
+}
+
+/// A path that ends where a resource should follow.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unable to determine kind and namespace from url, {url}")]
+pub struct UnclassifiedRequest {
+    /// The URL of the request, normalised.
+    pub url: String,
+    /// What was known before the classification failed.
+    pub info: RequestInfo,
+}
+
+impl RequestInfo {
+    /// Classifies a request by the first two words of its request line.
+    ///
+    /// # Errors
+    /// [`RequestError::Malformed`] if the words are not acceptable HTTP, and
+    /// [`RequestError::Unclassified`] if the path breaks off after `proxy` or `watch`.
+    ///
+    /// ```
+    /// let info = authz::RequestInfo::new("GET", "/api/v1/namespaces/web/pods?watch=1").unwrap();
+    /// assert_eq!(info.verb, "watch");
+    /// assert_eq!(info.resource.unwrap().namespace, "web");
+    /// ```
+    pub fn new(method: &str, target: &str) -> Result<Self, RequestError> {
+        let url = parse_request_line(method, target)?;
+        let path =
+            String::from_utf8(url.path().to_owned()).map_err(|_| MalformedRequest::PathNotUtf8)?;
+        let info = classify::classify(method, path, url.raw_query()).map_err(|info| {
+            Box::new(UnclassifiedRequest {
+                url: url.to_string(),
+                info: *info,
+            })
+        })?;
+        Ok(info)
+    }
+
+    /// The attributes of the request when `user` sends it.
+    pub fn attributes<'a>(&'a self, user: Option<&'a User>) -> Attributes<'a> {
+        let target = match &self.resource {
+            None => Target::Path(&self.path),
+            Some(resource) => Target::Resource(Resource {
+                path: &self.path,
+                api_group: &resource.api_group,
+                api_version: &resource.api_version,
+                namespace: &resource.namespace,
+                resource: &resource.resource,
+                subresource: &resource.subresource,
+                name: &resource.name,
+                field_selector: resource.field_selector.as_ref(),
+                label_selector: resource.label_selector.as_ref(),
+            }),
+        };
+        Attributes {
+            user,
+            verb: &self.verb,
+            target,
+        }
+    }
+}
+
+impl ResourceInfo {
+    /// The segments of the path from the resource on: the resource, the name, the subresource,
+    /// and whatever follows. Empty if the request was not classified.
+    pub fn parts(&self) -> impl Iterator<Item = &str> {
+        // A path never ends in an empty segment, so an empty resource without a trail is none.
+        let is_classified = !self.resource.is_empty() || self.trail.is_some();
+        let resource = is_classified.then_some(self.resource.as_str());
+        let trail = self.trail.iter().flat_map(|trail| trail.split('/'));
+        resource.into_iter().chain(trail)
+    }
+}
+
+fn parse_request_line(method: &str, target: &str) -> Result<Url, MalformedRequest> {
+    if target.len() > TARGET_BYTES_MAX {
+        return Err(MalformedRequest::TargetTooLong);
+    }
+    if method.is_empty() || !method.bytes().all(is_token_byte) {
+        return Err(MalformedRequest::Method(method.to_owned()));
+    }
+    // What follows a space is read as the version of the protocol.
+    if let Some((_, rest)) = target.split_once(' ') {
+        return Err(MalformedRequest::Version(format!("{rest} HTTP/1.1")));
+    }
+    Ok(Url::parse_request_target(method, target)?)
+}
+
+fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! The meaning of a request path.
+
+use std::borrow::Cow;
+
+use super::list_options::ListOptions;
+use super::{RequestInfo, ResourceInfo};
+
+/// The most segments that have a meaning of their own:
+/// `apis/{group}/{version}/watch/namespaces/{namespace}/{resource}/{name}/{subresource}`. One more
+/// takes whatever follows, so that a long path costs no more than a short one.
+const SEGMENTS_MAX: usize = 9 + 1;
+
+/// Classifies a request.
+///
+/// 1. A path with fewer than three segments, or outside of `/api` and `/apis`, or below `/apis`
+///    with fewer than four, is not for a resource. Its verb is the method in lower case.
+/// 2. The version, and below `/apis` the group before it, are taken off.
+/// 3. A leading `proxy` or `watch` is the verb, and something must follow it. Otherwise the verb
+///    comes from the method.
+/// 4. `namespaces/{name}` is taken off as the namespace if something other than a subresource of
+///    the namespace itself follows.
+/// 5. What remains is the resource, the name, and the subresource, except that what `proxy` is
+///    asked to reach has none.
+/// 6. Requests without a name are refined by the query: see [`refine`].
+///
+/// Step 0, legacy paths: `/api/{version}/ns/{namespace}/{x}` reads `ns` as `namespaces`, and the
+/// old spellings of `resourceaccessreviews` below `/api` are that resource.
+///
+/// # Errors
+/// Returns what is known so far if nothing follows the verb in step 3.
+pub(super) fn classify(
+    method: &str,
+    path: String,
+    raw_query: &str,
+) -> Result<RequestInfo, Box<RequestInfo>> {
+    let verb = Cow::Owned(method.to_ascii_lowercase());
+    let mut info = RequestInfo {
+        path: String::new(),
+        verb,
+        api_prefix: "",
+        resource: None,
+        is_legacy_path: false,
+    };
+    let outcome = classify_segments(method, &path, raw_query, &mut info);
+    info.path = path;
+    match outcome {
+        Ok(()) => Ok(info),
+        Err(BrokenOff) => Err(Box::new(info)),
+    }
+}
+
+/// The path ends after `proxy` or `watch`.
+struct BrokenOff;
+
+fn classify_segments(
+    method: &str,
+    path: &str,
+    raw_query: &str,
+    info: &mut RequestInfo,
+) -> Result<(), BrokenOff> {
+    let path = path.trim_matches('/');
+    let mut segments: Vec<&str> = path.splitn(SEGMENTS_MAX, '/').collect();
+    if segments.len() < 3 {
+        return Ok(());
+    }
+    info.api_prefix = match segments[0] {
+        "api" => "api",
+        "apis" => "apis",
+        _ => return Ok(()),
+    };
+    if info.api_prefix == "apis" && segments.len() < 4 {
+        return Ok(());
+    }
+    let is_core = info.api_prefix == "api";
+    if is_core && segments.len() >= 5 && segments[2] == "ns" {
+        segments[2] = "namespaces";
+        info.is_legacy_path = true;
+    }
+    let (group, rest) = if is_core {
+        ("", &segments[1..])
+    } else {
+        (segments[1], &segments[2..])
+    };
+    let (version, rest) = (rest[0], &rest[1..]);
+    let resource = info.resource.insert(ResourceInfo {
+        api_group: group.to_owned(),
+        api_version: version.to_owned(),
+        ..ResourceInfo::default()
+    });
+
+    let path_verb = ["proxy", "watch"].into_iter().find(|verb| rest[0] == *verb);
+    let rest = if path_verb.is_some() {
+        &rest[1..]
+    } else {
+        rest
+    };
+    if rest.is_empty() {
+        return Err(BrokenOff);
+    }
+    info.verb = Cow::Borrowed(path_verb.unwrap_or_else(|| verb_of(method)));
+
+    let rest = take_namespace(rest, resource);
+    resource.resource = if is_core && is_legacy_review(rest[0]) {
+        info.is_legacy_path = true;
+        "resourceaccessreviews".to_owned()
+    } else {
+        rest[0].to_owned()
+    };
+    set_trail(resource, &rest[1..], path_verb == Some("proxy"));
+    if path_verb.is_none() {
+        refine(&mut info.verb, resource, raw_query);
+    }
+    Ok(())
+}
+
+fn verb_of(method: &str) -> &'static str {
+    match method {
+        "POST" => "create",
+        "GET" | "HEAD" => "get",
+        "PUT" => "update",
+        "PATCH" => "patch",
+        "DELETE" => "delete",
+        _ => "",
+    }
+}
+
+/// Takes the namespace off the front, unless the namespace itself is what is asked for.
+fn take_namespace<'a, 'b>(rest: &'a [&'b str], resource: &mut ResourceInfo) -> &'a [&'b str] {
+    match rest {
+        ["namespaces", namespace, inner @ ..] => {
+            resource.namespace = (*namespace).to_owned();
+            match inner {
+                [] | ["status" | "finalize", ..] => rest,
+                [..] => inner,
+            }
+        }
+        _ => rest,
+    }
+}
+
+fn is_legacy_review(segment: &str) -> bool {
+    matches!(
+        segment,
+        "resourceAccessReviews" | "resourceAccessReview" | "resourceaccessreview"
+    )
+}
+
+fn set_trail(resource: &mut ResourceInfo, trail: &[&str], is_proxy: bool) {
+    if trail.is_empty() {
+        return;
+    }
+    resource.name = trail[0].to_owned();
+    if !is_proxy {
+        resource.subresource = trail.get(1).copied().unwrap_or_default().to_owned();
+    }
+    resource.trail = Some(trail.join("/"));
+}
+
+/// Refines the verb of a request without a name, and reads its selectors.
+///
+/// - `get` is `watch` or `list` by the list options in the query. If those ask for exactly one
+///   name by field selector, and an object could have that name, it is the name of the request.
+///   Options that do not decode give neither name nor error: the handler will refuse them, after
+///   authorization as a plain list or watch.
+/// - `delete` is `deletecollection`.
+/// - `list`, `watch` and `deletecollection` carry their selectors, each by itself.
+fn refine(verb: &mut Cow<'static, str>, resource: &mut ResourceInfo, raw_query: &str) {
+    let is_list = match verb.as_ref() {
+        _ if !resource.name.is_empty() => return,
+        "get" => true,
+        "delete" => false,
+        _ => return,
+    };
+    let query = gotext::parse_query(raw_query);
+    let options = ListOptions::read(&query);
+    if is_list {
+        *verb = Cow::Borrowed(if options.is_watch() { "watch" } else { "list" });
+        resource.name = options.exact_name().unwrap_or_default().to_owned();
+    } else {
+        *verb = Cow::Borrowed("deletecollection");
+    }
+    options.into_selectors(resource);
+}

@@ -1,0 +1,85 @@
+//! The options of list and watch requests, as far as they matter to authorization.
+
+use std::borrow::Cow;
+
+use field::path_segment_faults;
+
+use super::ResourceInfo;
+use crate::selector::{
+    FieldOperator, FieldRequirement, LabelRequirement, Selector, SelectorError,
+    parse_field_selector, parse_label_selector,
+};
+
+/// The list options of a query. The first value of a repeated key counts.
+pub(super) struct ListOptions<'q> {
+    watch: Option<&'q str>,
+    raw_field_selector: &'q str,
+    raw_label_selector: &'q str,
+    field_selector: Result<Vec<FieldRequirement>, SelectorError>,
+    label_selector: Result<Vec<LabelRequirement>, SelectorError>,
+    /// The options whose values have to be integers.
+    are_integers_valid: bool,
+}
+
+impl<'q> ListOptions<'q> {
+    pub(super) fn read(query: &'q [(Cow<'_, str>, Cow<'_, str>)]) -> Self {
+        let first = |key: &str| {
+            query
+                .iter()
+                .find(|(name, _)| name == key)
+                .map(|(_, value)| value.as_ref())
+        };
+        let is_integer = |key: &str| first(key).is_none_or(|value| value.parse::<i64>().is_ok());
+        let raw_field_selector = first("fieldSelector").unwrap_or_default();
+        let raw_label_selector = first("labelSelector").unwrap_or_default();
+        Self {
+            watch: first("watch"),
+            raw_field_selector,
+            raw_label_selector,
+            field_selector: parse_field_selector(raw_field_selector),
+            label_selector: parse_label_selector(raw_label_selector),
+            are_integers_valid: is_integer("timeoutSeconds") && is_integer("limit"),
+        }
+    }
+
+    /// Reports whether Kubernetes would decode the options as a whole.
+    fn is_valid(&self) -> bool {
+        self.are_integers_valid && self.field_selector.is_ok() && self.label_selector.is_ok()
+    }
+
+    /// Reports whether a watch is asked for: `watch` is there and says anything but `0` or `false`.
+    pub(super) fn is_watch(&self) -> bool {
+        self.watch
+            .is_some_and(|value| value != "0" && !self.says_false(value))
+    }
+
+    /// Kubernetes folds case by Unicode, for which U+017F is an `s`, when it decodes the options,
+    /// but not when it looks again at options that did not decode.
+    fn says_false(&self, value: &str) -> bool {
+        value.eq_ignore_ascii_case("false")
+            || self.is_valid() && value.replace('\u{17f}', "s").eq_ignore_ascii_case("false")
+    }
+
+    /// The only name that the field selector lets through, if it is one that a path could have
+    /// named.
+    pub(super) fn exact_name(&self) -> Option<&str> {
+        let requirements = self
+            .field_selector
+            .as_ref()
+            .ok()
+            .filter(|_| self.is_valid())?;
+        let exact = requirements.iter().find(|requirement| {
+            requirement.field == "metadata.name" && requirement.operator == FieldOperator::Equals
+        })?;
+        Some(exact.value.as_str()).filter(|name| path_segment_faults(name).is_empty())
+    }
+
+    /// Hands over the selectors. Each stands by itself: one that parses narrows the request even
+    /// if other options do not decode.
+    pub(super) fn into_selectors(self, resource: &mut ResourceInfo) {
+        resource.raw_field_selector = self.raw_field_selector.to_owned();
+        resource.raw_label_selector = self.raw_label_selector.to_owned();
+        resource.field_selector = Selector::from_parsed(self.field_selector);
+        resource.label_selector = Selector::from_parsed(self.label_selector);
+    }
+}

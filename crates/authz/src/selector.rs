@@ -1,0 +1,91 @@
+//! Selectors: how a request narrows itself to some of the objects of a resource.
+//!
+//! Requirements are joined by "and", so leaving one out only widens the question. An authorizer may
+//! therefore ignore any of them, and a selector that does not parse does not narrow.
+
+mod fields;
+mod labels;
+
+pub use fields::{FieldOperator, FieldRequirement, parse_field_selector};
+pub use labels::{LabelOperator, LabelRequirement, parse_label_selector};
+
+/// The most terms in a selector, counting requirements and the values of sets. A longer selector
+/// does not parse, so that the memory it takes is bounded by more than the length of the request.
+pub const SELECTOR_TERMS_MAX: usize = 10_000;
+
+/// Why a selector does not parse. Displays as Kubernetes' message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct SelectorError {
+    message: String,
+}
+
+impl SelectorError {
+    /// An error with this text.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+        }
+    }
+
+    fn too_many_terms() -> Self {
+        Self::new(format!("selector has more than {SELECTOR_TERMS_MAX} terms"))
+    }
+}
+
+/// A selector as far as it is understood.
+///
+/// Text that does not parse gives no requirements. A selector that was given as a list may have
+/// lost some of its requirements to an error and kept the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selector<R> {
+    /// The requirements that are known.
+    pub requirements: Vec<R>,
+    /// What is wrong with the others.
+    pub error: Option<SelectorError>,
+}
+
+impl<R> Selector<R> {
+    /// The outcome of parsing, or `None` if it neither narrows nor failed.
+    pub fn from_parsed(parsed: Result<Vec<R>, SelectorError>) -> Option<Self> {
+        match parsed {
+            Ok(requirements) if requirements.is_empty() => None,
+            Ok(requirements) => Some(Self {
+                requirements,
+                error: None,
+            }),
+            Err(error) => Some(Self {
+                requirements: Vec::new(),
+                error: Some(error),
+            }),
+        }
+    }
+}
+
+/// The operators of requirements in access reviews, to which those of the query language map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ReviewOperator {
+    /// The value is one of a set.
+    In,
+    /// The value is absent or none of a set.
+    NotIn,
+    /// The key is present.
+    Exists,
+    /// The key is absent.
+    DoesNotExist,
+}
+
+impl ReviewOperator {
+    /// The name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::In => "In",
+            Self::NotIn => "NotIn",
+            Self::Exists => "Exists",
+            Self::DoesNotExist => "DoesNotExist",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,297 @@
+//! Label selectors: `app=web,tier in (front,back),!legacy`.
+
+mod lexer;
+
+use std::fmt;
+
+use field::{FieldErrors, FieldPath, label_key_faults, label_value_faults};
+
+use self::lexer::{Lexer, Token};
+use super::{ReviewOperator, SELECTOR_TERMS_MAX, SelectorError};
+
+/// One requirement of a label selector.
+///
+/// Displays in the syntax it is parsed from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabelRequirement {
+    /// The key of the label.
+    pub key: String,
+    /// How the label relates to the values. Operators of one meaning stay apart, as written.
+    pub operator: LabelOperator,
+    /// The values, sorted and without repetition: none for [`LabelOperator::Exists`] and
+    /// [`LabelOperator::DoesNotExist`], any number for sets, one for all others.
+    pub values: Vec<String>,
+}
+
+/// How a label relates to values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LabelOperator {
+    /// `key=value`
+    Equals,
+    /// `key==value`
+    DoubleEquals,
+    /// `key!=value`
+    NotEquals,
+    /// `key in (a,b)`
+    In,
+    /// `key notin (a,b)`
+    NotIn,
+    /// `key`
+    Exists,
+    /// `!key`
+    DoesNotExist,
+    /// `key>1`
+    GreaterThan,
+    /// `key<1`
+    LessThan,
+}
+
+impl LabelOperator {
+    /// The operator's name in Kubernetes' selector library, which is its symbol where it has one.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Equals => "=",
+            Self::DoubleEquals => "==",
+            Self::NotEquals => "!=",
+            Self::In => "in",
+            Self::NotIn => "notin",
+            Self::Exists => "exists",
+            Self::DoesNotExist => "!",
+            Self::GreaterThan => "gt",
+            Self::LessThan => "lt",
+        }
+    }
+
+    /// The operator in an access review. Comparisons have none there and are left out, which only
+    /// widens the question.
+    pub const fn review_operator(self) -> Option<ReviewOperator> {
+        match self {
+            Self::Equals | Self::DoubleEquals | Self::In => Some(ReviewOperator::In),
+            Self::NotEquals | Self::NotIn => Some(ReviewOperator::NotIn),
+            Self::Exists => Some(ReviewOperator::Exists),
+            Self::DoesNotExist => Some(ReviewOperator::DoesNotExist),
+            Self::GreaterThan | Self::LessThan => None,
+        }
+    }
+}
+
+impl fmt::Display for LabelRequirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            key,
+            operator,
+            values,
+        } = self;
+        let values = values.join(",");
+        match operator {
+            LabelOperator::Equals => write!(f, "{key}={values}"),
+            LabelOperator::DoubleEquals => write!(f, "{key}=={values}"),
+            LabelOperator::NotEquals => write!(f, "{key}!={values}"),
+            LabelOperator::In => write!(f, "{key} in ({values})"),
+            LabelOperator::NotIn => write!(f, "{key} notin ({values})"),
+            LabelOperator::Exists => f.write_str(key),
+            LabelOperator::DoesNotExist => write!(f, "!{key}"),
+            LabelOperator::GreaterThan => write!(f, "{key}>{values}"),
+            LabelOperator::LessThan => write!(f, "{key}<{values}"),
+        }
+    }
+}
+
+/// Parses a label selector. The requirements are sorted by key, and those of one key stay in the
+/// order of the text.
+///
+/// # Errors
+/// Text outside of the grammar, keys or values that no label can have, a comparison with something
+/// that is not an integer, or more than [`SELECTOR_TERMS_MAX`] requirements and values.
+///
+/// ```
+/// let requirements = authz::parse_label_selector("tier in (b,a), !legacy, app=web").unwrap();
+/// let texts: Vec<String> = requirements.iter().map(ToString::to_string).collect();
+/// assert_eq!(texts, ["app=web", "!legacy", "tier in (a,b)"]);
+/// ```
+pub fn parse_label_selector(selector: &str) -> Result<Vec<LabelRequirement>, SelectorError> {
+    let mut parser = Parser {
+        lexer: Lexer::new(selector),
+        n_terms: 0,
+    };
+    let mut requirements = parser.parse()?;
+    requirements.sort_by(|a, b| a.key.cmp(&b.key));
+    Ok(requirements)
+}
+
+struct Parser<'a> {
+    lexer: Lexer<'a>,
+    /// Requirements and values seen so far; never more than [`SELECTOR_TERMS_MAX`].
+    n_terms: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn parse(&mut self) -> Result<Vec<LabelRequirement>, SelectorError> {
+        let mut requirements = Vec::new();
+        match self.lexer.peek() {
+            Token::End => return Ok(requirements),
+            token if begins_requirement(token) => {}
+            token => return Err(expected(token, "!, identifier, or 'end of string'")),
+        }
+        loop {
+            let requirement = self.requirement().map_err(|error| {
+                SelectorError::new(format!("unable to parse requirement: {error}"))
+            })?;
+            requirements.push(requirement);
+            match self.lexer.next() {
+                Token::End => return Ok(requirements),
+                Token::Symbol(",") => {}
+                token => return Err(expected(token, "',' or 'end of string'")),
+            }
+            let token = self.lexer.peek();
+            if !begins_requirement(token) {
+                return Err(expected(token, "identifier after ','"));
+            }
+        }
+    }
+
+    fn requirement(&mut self) -> Result<LabelRequirement, SelectorError> {
+        self.count_term()?;
+        let is_negated = self.lexer.peek() == Token::Symbol("!");
+        if is_negated {
+            self.lexer.next();
+        }
+        let key = match self.lexer.next() {
+            Token::Word(key) => key,
+            token => return Err(expected(token, "identifier")),
+        };
+        let faults = label_key_faults(key);
+        if !faults.is_empty() {
+            let error = FieldPath::NOWHERE.invalid(key, &faults.join("; "));
+            return Err(SelectorError::new(error.to_string()));
+        }
+        if is_negated {
+            return build(key, LabelOperator::DoesNotExist, Vec::new());
+        }
+        if matches!(self.lexer.peek(), Token::End | Token::Symbol(",")) {
+            return build(key, LabelOperator::Exists, Vec::new());
+        }
+        let operator = binary_operator(self.lexer.next())?;
+        let values = match operator {
+            LabelOperator::In | LabelOperator::NotIn => self.set()?,
+            _ => vec![self.single_value()?],
+        };
+        build(key, operator, values)
+    }
+
+    /// Reads the value after a symbol; nothing there is the empty value.
+    fn single_value(&mut self) -> Result<&'a str, SelectorError> {
+        if matches!(self.lexer.peek(), Token::End | Token::Symbol(",")) {
+            return Ok("");
+        }
+        match self.lexer.next() {
+            Token::Word(value) => Ok(value),
+            token => Err(expected(token, "identifier")),
+        }
+    }
+
+    /// Reads `(a,b)`. Nothing between two commas, or between a comma and a parenthesis, is the
+    /// empty value, and so is nothing at all.
+    fn set(&mut self) -> Result<Vec<&'a str>, SelectorError> {
+        match self.lexer.next() {
+            Token::Symbol("(") => {}
+            // Kubernetes leaves out the comma in this message.
+            token => return Err(SelectorError::new(format!("found '{token}' expected: '('"))),
+        }
+        let mut values = Vec::new();
+        match self.lexer.peek() {
+            Token::Word(_) | Token::Symbol(",") => {}
+            Token::Symbol(")") => values.push(""),
+            token => return Err(expected(token, "',', ')' or identifier")),
+        }
+        loop {
+            match self.lexer.next() {
+                Token::Symbol(")") => break,
+                Token::Word(value) => {
+                    self.count_term()?;
+                    values.push(value);
+                    let token = self.lexer.peek();
+                    if !matches!(token, Token::Symbol("," | ")")) {
+                        return Err(expected(token, "',' or ')'"));
+                    }
+                }
+                Token::Symbol(",") => {
+                    let ends_item = matches!(self.lexer.peek(), Token::Symbol("," | ")"));
+                    if values.is_empty() || ends_item {
+                        self.count_term()?;
+                        values.push("");
+                    }
+                }
+                token => return Err(expected(token, "',', or identifier")),
+            }
+        }
+        values.sort_unstable();
+        values.dedup();
+        Ok(values)
+    }
+
+    fn count_term(&mut self) -> Result<(), SelectorError> {
+        self.n_terms += 1;
+        if self.n_terms > SELECTOR_TERMS_MAX {
+            return Err(SelectorError::too_many_terms());
+        }
+        Ok(())
+    }
+}
+
+fn begins_requirement(token: Token<'_>) -> bool {
+    matches!(token, Token::Word(_) | Token::Symbol("!"))
+}
+
+fn binary_operator(token: Token<'_>) -> Result<LabelOperator, SelectorError> {
+    match token {
+        Token::Symbol("=") => Ok(LabelOperator::Equals),
+        Token::Symbol("==") => Ok(LabelOperator::DoubleEquals),
+        Token::Symbol("!=") => Ok(LabelOperator::NotEquals),
+        Token::Symbol(">") => Ok(LabelOperator::GreaterThan),
+        Token::Symbol("<") => Ok(LabelOperator::LessThan),
+        Token::Word("in") => Ok(LabelOperator::In),
+        Token::Word("notin") => Ok(LabelOperator::NotIn),
+        token => Err(expected(token, "in, notin, =, ==, !=, gt, lt")),
+    }
+}
+
+/// Checks the values and builds the requirement. The key has been checked.
+fn build(
+    key: &str,
+    operator: LabelOperator,
+    values: Vec<&str>,
+) -> Result<LabelRequirement, SelectorError> {
+    let mut errors = FieldErrors::new();
+    let at = FieldPath::root("values");
+    if matches!(
+        operator,
+        LabelOperator::GreaterThan | LabelOperator::LessThan
+    ) {
+        for (idx, value) in values.iter().enumerate() {
+            if value.parse::<i64>().is_err() {
+                let detail = "for 'Gt', 'Lt' operators, the value must be an integer";
+                errors.push(at.index(idx).invalid(*value, detail));
+            }
+        }
+    }
+    for (idx, value) in values.iter().enumerate() {
+        let faults = label_value_faults(value);
+        if !faults.is_empty() {
+            errors.push(at.index(idx).key(key).invalid(*value, &faults.join("; ")));
+        }
+    }
+    errors
+        .into_result(())
+        .map_err(|errors| SelectorError::new(errors.to_string()))?;
+    let values = values.into_iter().map(str::to_owned).collect();
+    Ok(LabelRequirement {
+        key: key.to_owned(),
+        operator,
+        values,
+    })
+}
+
+fn expected(found: Token<'_>, what: &str) -> SelectorError {
+    SelectorError::new(format!("found '{found}', expected: {what}"))
+}

@@ -1,0 +1,277 @@
+//! How an answer came about.
+//!
+//! Explaining a decision must not make every other decision slower, so a recorder that is off runs
+//! none of the code that would describe an event.
+
+use std::borrow::Cow;
+
+use crate::decision::Decision;
+
+/// The most entries in a trace. Later ones are counted and dropped, so that one request can not
+/// fill the memory with its explanation.
+pub const TRACE_ENTRIES_MAX: usize = 10_000;
+
+/// Everything that was noted while a request was decided, in order.
+///
+/// The tree of events is a list with depths: an entry belongs to the nearest earlier entry of
+/// lesser depth.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Trace {
+    entries: Vec<Entry>,
+    n_dropped: usize,
+}
+
+/// An event and its place in the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The number of events around this one.
+    pub depth: usize,
+    /// What happened.
+    pub event: Event,
+}
+
+/// One thing that happened: a kind and named values.
+///
+/// Kinds are open, so that plugins can add their own. Shared ones are `authorizer` (one is asked;
+/// what it notes lies below), `condition`, `rule` and `verdict`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// What kind of thing happened.
+    pub kind: Cow<'static, str>,
+    /// The particulars, in the order in which they read best.
+    pub fields: Vec<(Cow<'static, str>, Value)>,
+}
+
+/// A value in an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// Yes or no.
+    Bool(bool),
+    /// A count or a position.
+    Integer(i64),
+    /// A text.
+    Text(String),
+    /// Several texts.
+    List(Vec<String>),
+}
+
+impl Trace {
+    /// The entries in order.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// How many entries were dropped because the trace was full.
+    pub fn n_dropped(&self) -> usize {
+        self.n_dropped
+    }
+
+    fn push(&mut self, depth: usize, event: impl FnOnce() -> Event) {
+        if self.entries.len() < TRACE_ENTRIES_MAX {
+            self.entries.push(Entry {
+                depth,
+                event: event(),
+            });
+        } else {
+            self.n_dropped += 1;
+        }
+    }
+}
+
+impl Event {
+    /// An event without particulars.
+    pub fn new(kind: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            kind: kind.into(),
+            fields: Vec::new(),
+        }
+    }
+
+    /// The event with one more particular.
+    pub fn with(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Value>) -> Self {
+        self.fields.push((name.into(), value.into()));
+        self
+    }
+
+    /// The event of kind `verdict`: what an authorizer or a chain answered. An empty reason and an
+    /// absent error are left out.
+    pub fn verdict(decision: &Decision) -> Self {
+        let mut event = Self::new("verdict").with("decision", decision.verdict.name());
+        if !decision.reason.is_empty() {
+            event = event.with("reason", decision.reason.as_ref());
+        }
+        if let Some(error) = &decision.error {
+            event = event.with("error", error.to_string());
+        }
+        event
+    }
+}
+
+impl From<bool> for Value {
+    fn from(truth: bool) -> Self {
+        Self::Bool(truth)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Self::Integer(number)
+    }
+}
+
+impl From<usize> for Value {
+    fn from(count: usize) -> Self {
+        Self::Integer(i64::try_from(count).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<Vec<String>> for Value {
+    fn from(texts: Vec<String>) -> Self {
+        Self::List(texts)
+    }
+}
+
+/// Where authorizers note what they do. Off unless somebody asked for an explanation.
+///
+/// ```
+/// use authz::{Event, Recorder, Trace};
+///
+/// fn decide(recorder: &mut Recorder<'_>) {
+///     let mut inner = recorder.enter(|| Event::new("authorizer").with("name", "rbac"));
+///     inner.note(|| Event::new("rule").with("role", "reader").with("matches", true));
+/// }
+///
+/// decide(&mut Recorder::off()); // Runs none of the closures.
+///
+/// let mut trace = Trace::default();
+/// decide(&mut Recorder::on(&mut trace));
+/// assert_eq!(trace.entries()[1].depth, 1);
+/// assert_eq!(trace.entries()[1].event.kind, "rule");
+/// ```
+#[derive(Debug)]
+pub struct Recorder<'a> {
+    trace: Option<&'a mut Trace>,
+    depth: usize,
+}
+
+impl<'a> Recorder<'a> {
+    /// A recorder that ignores everything.
+    pub const fn off() -> Self {
+        Self {
+            trace: None,
+            depth: 0,
+        }
+    }
+
+    /// A recorder that writes to `trace`.
+    pub const fn on(trace: &'a mut Trace) -> Self {
+        Self {
+            trace: Some(trace),
+            depth: 0,
+        }
+    }
+
+    /// Reports whether events are kept. Needed only where preparing an event takes more than its
+    /// closure can do.
+    pub const fn is_on(&self) -> bool {
+        self.trace.is_some()
+    }
+
+    /// Notes an event. The closure runs only if the event is kept.
+    #[inline]
+    pub fn note(&mut self, event: impl FnOnce() -> Event) {
+        if let Some(trace) = self.trace.as_deref_mut() {
+            trace.push(self.depth, event);
+        }
+    }
+
+    /// Notes an event, and returns a recorder for what happens as part of it.
+    #[inline]
+    pub fn enter(&mut self, event: impl FnOnce() -> Event) -> Recorder<'_> {
+        self.note(event);
+        Recorder {
+            depth: self.depth + 1,
+            trace: self.trace.as_deref_mut(),
+        }
+    }
+
+    /// A recorder for the same place, to hand to a callee that takes one by value.
+    pub fn reborrow(&mut self) -> Recorder<'_> {
+        Recorder {
+            depth: self.depth,
+            trace: self.trace.as_deref_mut(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decision::Failure;
+
+    #[test]
+    fn a_recorder_that_is_off_runs_no_closure() {
+        let mut recorder = Recorder::off();
+        recorder.note(|| panic!("ran"));
+        let mut inner = recorder.enter(|| panic!("ran"));
+        inner.note(|| panic!("ran"));
+        assert!(!inner.is_on());
+    }
+
+    #[test]
+    fn depths_follow_the_nesting() {
+        let mut trace = Trace::default();
+        let mut recorder = Recorder::on(&mut trace);
+        recorder.note(|| Event::new("a"));
+        {
+            let mut inner = recorder.enter(|| Event::new("b"));
+            inner.reborrow().note(|| Event::new("c"));
+            inner.enter(|| Event::new("d")).note(|| Event::new("e"));
+        }
+        recorder.note(|| Event::new("f"));
+        let shape: Vec<_> = trace
+            .entries()
+            .iter()
+            .map(|entry| (entry.depth, entry.event.kind.as_ref()))
+            .collect();
+        assert_eq!(
+            shape,
+            [(0, "a"), (0, "b"), (1, "c"), (1, "d"), (2, "e"), (0, "f")]
+        );
+    }
+
+    #[test]
+    fn a_full_trace_counts_what_it_drops() {
+        let mut trace = Trace::default();
+        let mut recorder = Recorder::on(&mut trace);
+        for _ in 0..TRACE_ENTRIES_MAX {
+            recorder.note(|| Event::new("kept"));
+        }
+        recorder.note(|| panic!("ran"));
+        assert_eq!(
+            (trace.entries().len(), trace.n_dropped()),
+            (TRACE_ENTRIES_MAX, 1)
+        );
+    }
+
+    #[test]
+    fn verdict_events_leave_out_what_is_empty() {
+        let bare = Event::verdict(&Decision::allow(""));
+        assert_eq!(bare.fields, [("decision".into(), Value::from("allow"))]);
+        let full = Event::verdict(&Decision::deny("no").with_error(Failure::message("broke")));
+        let names: Vec<_> = full.fields.iter().map(|(name, _)| name.as_ref()).collect();
+        assert_eq!(names, ["decision", "reason", "error"]);
+    }
+}

@@ -1,0 +1,3 @@
+//! Runs the recorded answers of Kubernetes against this crate.
+
+mod request_attributes;
