@@ -1,0 +1,20 @@
+//! The webhook authorizer: its settings and the conditions under which it is asked.
+//!
+//! Owns: what a validated webhook entry says, match conditions, the view of a request that
+//! conditions see.
+//! Must not know: configuration files, serde, the other authorizers.
+
+mod conditions;
+mod hints;
+mod review;
+mod settings;
+
+pub use conditions::{ConditionError, Issue, MatchCondition, Matching};
+pub use review::{
+    Extra, NonResourceAttributes, Requirement, Requirements, ResourceAttributes, ReviewSpec,
+    SelectorAttributes, Selectors,
+};
+pub use settings::{
+    AbsolutePath, Caching, Connection, FailurePolicy, MATCH_CONDITIONS_MAX, MatchConditions,
+    ReviewVersion, Timeout, WebhookSettings,
+};

@@ -1,0 +1,362 @@
+//! A request as a `SubjectAccessReview` describes it: what match conditions see.
+
+use std::collections::BTreeMap;
+
+use authz::{Attributes, FieldRequirement, LabelRequirement, Target};
+use cel::{List, ListSource, Map, MapSource, ObjectType, Record, Type, Value};
+
+/// The `spec` of a `SubjectAccessReview` v1. It borrows everything but the lists of requirements.
+#[derive(Debug, Clone)]
+pub struct ReviewSpec<'a> {
+    /// Present for a resource request.
+    pub resource: Option<ResourceAttributes<'a>>,
+    /// Present for a request for a path.
+    pub non_resource: Option<NonResourceAttributes<'a>>,
+    /// The name of the user; empty if nobody is known.
+    pub user: &'a str,
+    /// The groups in order.
+    pub groups: &'a [String],
+    /// What else is known of the user.
+    pub extra: Extra<'a>,
+    /// The uid of the user.
+    pub uid: &'a str,
+}
+
+/// What a resource request is for. Parts that are not named are empty.
+#[derive(Debug, Clone, Default)]
+#[expect(missing_docs, reason = "the fields are those of the review, by their own names")]
+pub struct ResourceAttributes<'a> {
+    pub namespace: &'a str,
+    pub verb: &'a str,
+    pub group: &'a str,
+    pub version: &'a str,
+    pub resource: &'a str,
+    pub subresource: &'a str,
+    pub name: &'a str,
+    pub field_selector: Option<SelectorAttributes<'a>>,
+    pub label_selector: Option<SelectorAttributes<'a>>,
+}
+
+/// A selector in one of its two forms.
+#[derive(Debug, Clone)]
+pub enum SelectorAttributes<'a> {
+    /// The text of the query; requests that the server builds never carry it.
+    Raw(&'a str),
+    /// What it means, as far as it can be said in a review.
+    Requirements(Requirements<'a>),
+}
+
+/// Requirements that all must hold.
+#[derive(Debug, Clone)]
+pub struct Requirements<'a>(pub Vec<Requirement<'a>>);
+
+/// One requirement of a selector.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "the fields are those of the review, by their own names")]
+pub struct Requirement<'a> {
+    pub key: &'a str,
+    pub operator: &'a str,
+    pub values: &'a [String],
+}
+
+/// What a request for a path asks.
+#[derive(Debug, Clone, Default)]
+#[expect(missing_docs, reason = "the fields are those of the review, by their own names")]
+pub struct NonResourceAttributes<'a> {
+    pub path: &'a str,
+    pub verb: &'a str,
+}
+
+/// The extra attributes of a user; `None` stands for an empty map.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Extra<'a>(pub Option<&'a BTreeMap<String, Vec<String>>>);
+
+/// Which selectors a view should contain. Building them is the only part that allocates, so they
+/// are left out where no condition looks at them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Selectors {
+    /// The field selector.
+    pub field: bool,
+    /// The label selector.
+    pub label: bool,
+}
+
+impl<'a> ReviewSpec<'a> {
+    /// The review of a request.
+    pub fn new(attributes: &Attributes<'a>, selectors: Selectors) -> Self {
+        let (resource, non_resource) = match &attributes.target {
+            Target::Resource(target) => {
+                let field = selectors.field.then(|| target.field_requirements()).unwrap_or(&[]);
+                let label = selectors.label.then(|| target.label_requirements()).unwrap_or(&[]);
+                let resource = ResourceAttributes {
+                    namespace: target.namespace,
+                    verb: attributes.verb,
+                    group: target.api_group,
+                    version: target.api_version,
+                    resource: target.resource,
+                    subresource: target.subresource,
+                    name: target.name,
+                    field_selector: requirements(field, field_requirement),
+                    label_selector: requirements(label, label_requirement),
+                };
+                (Some(resource), None)
+            }
+            Target::Path(path) => {
+                (None, Some(NonResourceAttributes { path, verb: attributes.verb }))
+            }
+        };
+        let user = attributes.user;
+        Self {
+            resource,
+            non_resource,
+            user: user.map_or("", |user| &user.name),
+            groups: user.map_or(&[], |user| &user.groups),
+            extra: Extra(user.map(|user| &user.extra)),
+            uid: user.map_or("", |user| &user.uid),
+        }
+    }
+}
+
+/// The requirements that a review can express; none of them means no selector at all. Leaving one
+/// out only widens the question.
+fn requirements<'a, R>(
+    all: &'a [R],
+    convert: fn(&'a R) -> Option<Requirement<'a>>,
+) -> Option<SelectorAttributes<'a>> {
+    if all.is_empty() {
+        return None;
+    }
+    let usable: Vec<Requirement<'a>> = all.iter().filter_map(convert).collect();
+    (!usable.is_empty()).then_some(SelectorAttributes::Requirements(Requirements(usable)))
+}
+
+fn field_requirement(requirement: &FieldRequirement) -> Option<Requirement<'_>> {
+    Some(Requirement {
+        key: &requirement.field,
+        operator: requirement.operator.review_operator().name(),
+        values: std::slice::from_ref(&requirement.value),
+    })
+}
+
+fn label_requirement(requirement: &LabelRequirement) -> Option<Requirement<'_>> {
+    Some(Requirement {
+        key: &requirement.key,
+        operator: requirement.operator.review_operator()?.name(),
+        values: &requirement.values,
+    })
+}
+
+/// The type of the variable `request`. The order of fields is that of the `Record`s below.
+pub(crate) fn request_type() -> Type {
+    let strings = || Type::list(Type::String);
+    let requirement = ObjectType::new(
+        "kubernetes.SelectorRequirement",
+        vec![("key", Type::String), ("operator", Type::String), ("values", strings())],
+    );
+    let selector = |name| {
+        let requirements = Type::list(Type::Object(requirement.clone()));
+        let fields = vec![("rawSelector", Type::String), ("requirements", requirements)];
+        Type::Object(ObjectType::new(name, fields))
+    };
+    let resource = ObjectType::new(
+        "kubernetes.ResourceAttributes",
+        vec![
+            ("namespace", Type::String),
+            ("verb", Type::String),
+            ("group", Type::String),
+            ("version", Type::String),
+            ("resource", Type::String),
+            ("subresource", Type::String),
+            ("name", Type::String),
+            ("fieldSelector", selector("kubernetes.FieldSelectorAttributes")),
+            ("labelSelector", selector("kubernetes.LabelSelectorAttributes")),
+        ],
+    );
+    let non_resource = ObjectType::new(
+        "kubernetes.NonResourceAttributes",
+        vec![("path", Type::String), ("verb", Type::String)],
+    );
+    Type::Object(ObjectType::new(
+        "kubernetes.SubjectAccessReviewSpec",
+        vec![
+            ("resourceAttributes", Type::Object(resource)),
+            ("nonResourceAttributes", Type::Object(non_resource)),
+            ("user", Type::String),
+            ("groups", strings()),
+            ("extra", Type::map(Type::String, strings())),
+            ("uid", Type::String),
+        ],
+    ))
+}
+
+impl Record for ReviewSpec<'_> {
+    fn field_names(&self) -> &'static [&'static str] {
+        &["resourceAttributes", "nonResourceAttributes", "user", "groups", "extra", "uid"]
+    }
+
+    #[inline]
+    fn field(&self, index: usize) -> Option<Value<'_>> {
+        match index {
+            0 => self.resource.as_ref().map(record),
+            1 => self.non_resource.as_ref().map(record),
+            2 => Some(Value::string(self.user)),
+            3 => Some(Value::List(List::Strings(self.groups))),
+            4 => Some(Value::Map(Map::Source(&self.extra))),
+            5 => Some(Value::string(self.uid)),
+            _ => None,
+        }
+    }
+}
+
+impl Record for ResourceAttributes<'_> {
+    fn field_names(&self) -> &'static [&'static str] {
+        &[
+            "namespace",
+            "verb",
+            "group",
+            "version",
+            "resource",
+            "subresource",
+            "name",
+            "fieldSelector",
+            "labelSelector",
+        ]
+    }
+
+    #[inline]
+    fn field(&self, index: usize) -> Option<Value<'_>> {
+        let text = match index {
+            0 => self.namespace,
+            1 => self.verb,
+            2 => self.group,
+            3 => self.version,
+            4 => self.resource,
+            5 => self.subresource,
+            6 => self.name,
+            7 => return self.field_selector.as_ref().map(record),
+            8 => return self.label_selector.as_ref().map(record),
+            _ => return None,
+        };
+        Some(Value::string(text))
+    }
+}
+
+impl Record for SelectorAttributes<'_> {
+    fn field_names(&self) -> &'static [&'static str] {
+        &["rawSelector", "requirements"]
+    }
+
+    fn field(&self, index: usize) -> Option<Value<'_>> {
+        match (self, index) {
+            (Self::Raw(text), 0) => Some(Value::string(text)),
+            (Self::Requirements(list), 1) => Some(Value::List(List::Source(list))),
+            _ => None,
+        }
+    }
+}
+
+impl Record for Requirement<'_> {
+    fn field_names(&self) -> &'static [&'static str] {
+        &["key", "operator", "values"]
+    }
+
+    fn field(&self, index: usize) -> Option<Value<'_>> {
+        match index {
+            0 => Some(Value::string(self.key)),
+            1 => Some(Value::string(self.operator)),
+            2 => Some(Value::List(List::Strings(self.values))),
+            _ => None,
+        }
+    }
+}
+
+impl Record for NonResourceAttributes<'_> {
+    fn field_names(&self) -> &'static [&'static str] {
+        &["path", "verb"]
+    }
+
+    #[inline]
+    fn field(&self, index: usize) -> Option<Value<'_>> {
+        match index {
+            0 => Some(Value::string(self.path)),
+            1 => Some(Value::string(self.verb)),
+            _ => None,
+        }
+    }
+}
+
+impl ListSource for Requirements<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn get(&self, index: usize) -> Option<Value<'_>> {
+        self.0.get(index).map(record)
+    }
+}
+
+impl MapSource for Extra<'_> {
+    fn len(&self) -> usize {
+        self.0.map_or(0, BTreeMap::len)
+    }
+
+    fn get(&self, key: &str) -> Option<Value<'_>> {
+        self.0?.get(key).map(|values| Value::List(List::Strings(values)))
+    }
+
+    fn entries(&self) -> Box<dyn Iterator<Item = (&str, Value<'_>)> + '_> {
+        let entries = self.0.into_iter().flatten();
+        Box::new(entries.map(|(key, values)| (key.as_str(), Value::List(List::Strings(values)))))
+    }
+}
+
+fn record<'a>(record: &'a (impl Record + 'a)) -> Value<'a> {
+    Value::Map(Map::Record(record))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers that programs use and the numbers that records answer to must be the same.
+    #[test]
+    fn records_number_their_fields_as_the_types_do() {
+        fn names(ty: &Type, path: &[&str]) -> Vec<String> {
+            match (ty, path.split_first()) {
+                (Type::Object(object), None) => {
+                    object.fields().iter().map(|(name, _)| name.clone()).collect()
+                }
+                (Type::Object(object), Some((first, rest))) => match object.field(first) {
+                    Some((_, ty)) => names(ty, rest),
+                    None => Vec::new(),
+                },
+                (Type::List(element), _) => names(element, path),
+                _ => Vec::new(),
+            }
+        }
+        let request = request_type();
+        let selector = SelectorAttributes::Raw("");
+        let requirement = Requirement { key: "", operator: "", values: &[] };
+        let spec = ReviewSpec {
+            resource: None,
+            non_resource: None,
+            user: "",
+            groups: &[],
+            extra: Extra(None),
+            uid: "",
+        };
+        let resource = ResourceAttributes::default();
+        let non_resource = NonResourceAttributes::default();
+        let cases: [(&[&str], &dyn Record); 6] = [
+            (&[], &spec),
+            (&["resourceAttributes"], &resource),
+            (&["nonResourceAttributes"], &non_resource),
+            (&["resourceAttributes", "fieldSelector"], &selector),
+            (&["resourceAttributes", "labelSelector"], &selector),
+            (&["resourceAttributes", "labelSelector", "requirements"], &requirement),
+        ];
+        for (path, record) in cases {
+            assert_eq!(names(&request, path), record.field_names(), "{path:?}");
+        }
+    }
+}

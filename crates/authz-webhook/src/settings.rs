@@ -1,0 +1,257 @@
+//! What a validated webhook entry says.
+//!
+//! Each type has the rule of its field in its constructor, so that a value of it needs no second
+//! look. The messages about broken rules belong to whoever reads the configuration.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::conditions::MatchCondition;
+
+/// The most match conditions of one webhook.
+pub const MATCH_CONDITIONS_MAX: usize = 64;
+
+/// Everything that is configured for one webhook, except its name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WebhookSettings {
+    /// Limit of one attempt.
+    pub timeout: Timeout,
+    /// Reuse of answers that allow.
+    pub authorized_caching: Caching,
+    /// Reuse of all other well-formed answers.
+    pub unauthorized_caching: Caching,
+    /// The review that is sent and expected.
+    pub subject_access_review_version: ReviewVersion,
+    /// What a failure means.
+    pub failure_policy: FailurePolicy,
+    /// How the service is reached.
+    pub connection: Connection,
+    /// When the service is asked at all.
+    pub match_conditions: MatchConditions,
+}
+
+/// How long one attempt may take: more than nothing, at most [`Timeout::MAX`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timeout(Duration);
+
+impl Timeout {
+    /// The longest timeout. A request waits for its authorization.
+    pub const MAX: Duration = Duration::from_secs(30);
+
+    /// A timeout, if it is in range.
+    pub fn new(limit: Duration) -> Option<Self> {
+        (!limit.is_zero() && limit <= Self::MAX).then_some(Self(limit))
+    }
+
+    /// The limit.
+    pub fn get(self) -> Duration {
+        self.0
+    }
+}
+
+/// Whether answers are kept, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caching {
+    ttl: Duration,
+    is_enabled: bool,
+}
+
+impl Caching {
+    /// Keeps answers for `ttl` if enabled. A zero `ttl` keeps nothing.
+    ///
+    /// The time of a disabled cache has no effect; it is remembered because the configuration is
+    /// shown with it.
+    pub fn new(ttl: Duration, is_enabled: bool) -> Self {
+        Self { ttl, is_enabled }
+    }
+
+    /// How long an answer may be reused; `None` if it must not be kept.
+    pub fn lifetime(self) -> Option<Duration> {
+        (self.is_enabled && !self.ttl.is_zero()).then_some(self.ttl)
+    }
+
+    /// The configured time, in effect or not.
+    pub fn ttl(self) -> Duration {
+        self.ttl
+    }
+
+    /// The configured switch.
+    pub fn is_enabled(self) -> bool {
+        self.is_enabled
+    }
+}
+
+/// A version of `SubjectAccessReview` that a webhook may speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReviewVersion {
+    /// `authorization.k8s.io/v1`.
+    V1,
+    /// `authorization.k8s.io/v1beta1`, which calls the groups `group`.
+    V1beta1,
+}
+
+impl ReviewVersion {
+    /// The names, in the order in which messages list them.
+    pub const NAMES: [&str; 2] = ["v1", "v1beta1"];
+
+    /// The version of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::V1, Self::V1beta1].into_iter().find(|version| version.name() == name)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V1 => "v1",
+            Self::V1beta1 => "v1beta1",
+        }
+    }
+}
+
+/// What it means when the service fails or a match condition can not be evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailurePolicy {
+    /// The next authorizer is asked.
+    NoOpinion,
+    /// The request is refused.
+    Deny,
+}
+
+impl FailurePolicy {
+    /// The names, in the order in which messages list them.
+    pub const NAMES: [&str; 2] = ["NoOpinion", "Deny"];
+
+    /// The policy of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::NoOpinion, Self::Deny].into_iter().find(|policy| policy.name() == name)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NoOpinion => "NoOpinion",
+            Self::Deny => "Deny",
+        }
+    }
+}
+
+/// How the service is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Connection {
+    /// As a kubeconfig file says.
+    KubeConfigFile(AbsolutePath),
+    /// Through the service account of the pod that the server runs in.
+    InClusterConfig,
+}
+
+impl Connection {
+    /// The names of the types of connection, in the order in which messages list them.
+    pub const TYPE_NAMES: [&str; 2] = ["InClusterConfig", "KubeConfigFile"];
+
+    /// The name of its type.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::KubeConfigFile(_) => "KubeConfigFile",
+            Self::InClusterConfig => "InClusterConfig",
+        }
+    }
+}
+
+/// A path that means the same file from every working directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AbsolutePath(String);
+
+impl AbsolutePath {
+    /// The path, if it is absolute.
+    pub fn new(path: &str) -> Option<Self> {
+        Path::new(path).is_absolute().then(|| Self(path.to_owned()))
+    }
+
+    /// The path as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The path for the operating system.
+    pub fn as_path(&self) -> &Path {
+        Path::new(&self.0)
+    }
+}
+
+/// The conditions that must all hold for the service to be asked.
+#[derive(Debug, Clone)]
+pub enum MatchConditions {
+    /// No version of the review is named, so no condition can be written.
+    Unversioned,
+    /// Conditions over the `v1` review; none of them means that every request matches.
+    V1(Vec<MatchCondition>),
+}
+
+impl MatchConditions {
+    /// The versions that conditions can be written for.
+    pub const VERSION_NAMES: [&str; 1] = ["v1"];
+
+    /// The conditions, in the order of the configuration.
+    pub fn as_slice(&self) -> &[MatchCondition] {
+        match self {
+            Self::Unversioned => &[],
+            Self::V1(conditions) => conditions,
+        }
+    }
+}
+
+/// Conditions are equal when their texts are: compiling one twice gives the same program.
+impl PartialEq for MatchConditions {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Unversioned, Self::Unversioned) => true,
+            (Self::V1(ours), Self::V1(theirs)) => ours
+                .iter()
+                .map(MatchCondition::expression)
+                .eq(theirs.iter().map(MatchCondition::expression)),
+            (Self::Unversioned, Self::V1(_)) | (Self::V1(_), Self::Unversioned) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_is_positive_and_at_most_thirty_seconds() {
+        assert_eq!(Timeout::new(Duration::ZERO), None);
+        assert!(Timeout::new(Duration::from_nanos(1)).is_some());
+        assert!(Timeout::new(Timeout::MAX).is_some());
+        assert_eq!(Timeout::new(Timeout::MAX + Duration::from_nanos(1)), None);
+    }
+
+    #[test]
+    fn only_an_enabled_cache_with_a_time_keeps_answers() {
+        let minute = Duration::from_secs(60);
+        assert_eq!(Caching::new(minute, true).lifetime(), Some(minute));
+        assert_eq!(Caching::new(minute, false).lifetime(), None);
+        assert_eq!(Caching::new(minute, false).ttl(), minute);
+        assert_eq!(Caching::new(Duration::ZERO, true).lifetime(), None);
+    }
+
+    #[test]
+    fn names_lead_back_to_their_values() {
+        for name in ReviewVersion::NAMES {
+            assert_eq!(ReviewVersion::from_name(name).map(ReviewVersion::name), Some(name));
+        }
+        for name in FailurePolicy::NAMES {
+            assert_eq!(FailurePolicy::from_name(name).map(FailurePolicy::name), Some(name));
+        }
+        assert_eq!(ReviewVersion::from_name("V1"), None);
+        assert_eq!(FailurePolicy::from_name("deny"), None);
+    }
+
+    #[test]
+    fn paths_are_absolute() {
+        assert!(AbsolutePath::new("/etc/hook.yaml").is_some());
+        for path in ["", "hook.yaml", "../hook.yaml", "./hook.yaml", "~/hook.yaml"] {
+            assert_eq!(AbsolutePath::new(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,537 @@
+//! Type checking: finds the type of every node and the overloads of every call.
+//!
+//! The procedure is cel-go's, so that an expression is accepted here exactly when Kubernetes
+//! accepts it, with the same complaints:
+//! 1. Walk the tree; a call's arguments come before the call, its receiver after them.
+//! 2. A selection is first tried as a qualified name, then as a field.
+//! 3. A call matches every overload whose parameters go together with the argument types; if
+//!    their results differ the type is `dyn`.
+//! 4. Type variables that are still free at the end are `dyn`.
+
+mod literals;
+mod unify;
+
+use std::sync::Arc;
+
+use crate::ast::{Ast, Comprehension, Kind, Literal, MapEntry, NodeId, StructField};
+use crate::environment::Environment;
+use crate::function::Function;
+use crate::message::Message;
+use crate::ty::Type;
+use unify::{Substitution, most_general};
+
+/// A tree with the findings of the checker beside it.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) ast: Ast,
+    types: Vec<Type>,
+    references: Vec<Option<Reference>>,
+}
+
+/// What a name or a call refers to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reference {
+    /// A variable of the environment.
+    Variable(usize),
+    /// A variable of an enclosing comprehension.
+    Local(Arc<str>),
+    /// A type used as a value.
+    Type(Arc<str>),
+    /// A constant of the environment.
+    Constant(i64),
+    /// A function and the overloads that may apply, as positions in its declaration. A receiver is
+    /// part of the name when `namespaced`.
+    Function { name: &'static str, overloads: Vec<usize>, namespaced: bool },
+}
+
+impl Checked {
+    pub(crate) fn ty(&self, id: NodeId) -> &Type {
+        &self.types[id.index()]
+    }
+
+    pub(crate) fn reference(&self, id: NodeId) -> Option<&Reference> {
+        self.references[id.index()].as_ref()
+    }
+}
+
+/// Complaints as (code point offset, message).
+pub(crate) type Complaints = Vec<(u32, String)>;
+
+/// Checks a tree in an environment, literals included.
+pub(crate) fn check(ast: Ast, env: &Environment) -> Result<Checked, Complaints> {
+    let mut checker = Checker {
+        env,
+        ast: &ast,
+        types: vec![None; ast.nodes.len()],
+        references: vec![None; ast.nodes.len()],
+        substitution: Substitution::default(),
+        scopes: Vec::new(),
+        complaints: Vec::new(),
+    };
+    checker.node(ast.root);
+    let Checker { types, references, substitution, complaints, .. } = checker;
+    if !complaints.is_empty() {
+        return Err(complaints);
+    }
+    let types = types
+        .into_iter()
+        .map(|ty| ty.map_or(Type::Error, |ty| substitution.resolve(&ty, true)))
+        .collect();
+    let checked = Checked { ast, types, references };
+    let complaints = literals::validate(&checked);
+    if complaints.is_empty() { Ok(checked) } else { Err(complaints) }
+}
+
+struct Checker<'e> {
+    env: &'e Environment,
+    ast: &'e Ast,
+    types: Vec<Option<Type>>,
+    references: Vec<Option<Reference>>,
+    substitution: Substitution,
+    /// Local variables, innermost last.
+    scopes: Vec<(Arc<str>, Type)>,
+    complaints: Complaints,
+}
+
+impl Checker<'_> {
+    fn node(&mut self, id: NodeId) {
+        let ast = self.ast;
+        match ast.kind(id) {
+            Kind::Literal(literal) => self.set(id, literal_type(literal)),
+            Kind::Ident(name) => self.ident(id, name),
+            Kind::Select { operand, field, test_only } => {
+                self.select(id, *operand, field, *test_only);
+            }
+            Kind::Call { target, function, args } => self.call(id, *target, function, args),
+            Kind::List { elements, optional } => self.list(id, elements, optional),
+            Kind::Map { entries } => self.map(id, entries),
+            Kind::Struct { name, fields } => self.message(id, name, fields),
+            Kind::Comprehension(comprehension) => self.comprehension(id, comprehension),
+        }
+    }
+
+    fn complain(&mut self, id: NodeId, message: String) {
+        self.complaints.push((self.ast.offset(id), message));
+    }
+
+    fn set(&mut self, id: NodeId, ty: Type) {
+        self.types[id.index()] = Some(ty);
+    }
+
+    fn get(&self, id: NodeId) -> Type {
+        self.types[id.index()].clone().unwrap_or(Type::Error)
+    }
+
+    fn undeclared(&mut self, id: NodeId, name: &str) {
+        self.complain(id, format!("undeclared reference to '{name}' (in container '')"));
+        self.set(id, Type::Error);
+    }
+
+    fn ident(&mut self, id: NodeId, name: &str) {
+        match self.resolve_name(name, name) {
+            Some((reference, ty)) => {
+                self.references[id.index()] = Some(reference);
+                self.set(id, ty);
+            }
+            None => self.undeclared(id, name),
+        }
+    }
+
+    /// Finds what a simple or qualified name stands for. `first` is its first part: when that is a
+    /// local variable, a qualified name is a selection of it.
+    fn resolve_name(&self, first: &str, name: &str) -> Option<(Reference, Type)> {
+        if let Some((local, ty)) = self.scopes.iter().rev().find(|(local, _)| **local == *first) {
+            return (first == name)
+                .then(|| (Reference::Local(Arc::clone(local)), ty.clone()));
+        }
+        let global = name.strip_prefix('.').unwrap_or(name);
+        if let Some((index, ty)) = self.env.variable(global) {
+            return Some((Reference::Variable(index), ty.clone()));
+        }
+        if let Some(ty) = self.env.named_type(global) {
+            return Some((Reference::Type(global.into()), Type::Type(Some(Arc::new(ty)))));
+        }
+        // The one enumeration that the language itself knows.
+        (global == "google.protobuf.NullValue.NULL_VALUE")
+            .then_some((Reference::Constant(0), Type::Int))
+    }
+
+    fn select(&mut self, id: NodeId, operand: NodeId, field: &str, test_only: bool) {
+        if !test_only && let Some((first, name)) = self.qualified_name(id) {
+            if let Some((reference, ty)) = self.resolve_name(&first, &name) {
+                self.references[id.index()] = Some(reference);
+                self.set(id, ty);
+                return;
+            }
+        }
+        let ty = self.select_field(id, operand, field, false);
+        let ty = if test_only { Type::Bool } else { self.substitution.resolve(&ty, false) };
+        self.set(id, ty);
+    }
+
+    /// The first part and the whole of `a.b.c`, when all of it are plain selections of a name.
+    fn qualified_name(&self, id: NodeId) -> Option<(String, String)> {
+        let mut parts: Vec<&str> = Vec::new();
+        let mut at = id;
+        loop {
+            match self.ast.kind(at) {
+                Kind::Select { operand, field, test_only: false } => {
+                    parts.push(field);
+                    at = *operand;
+                }
+                Kind::Ident(name) => {
+                    parts.push(name);
+                    parts.reverse();
+                    return Some((parts[0].to_owned(), parts.join(".")));
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    fn select_field(&mut self, id: NodeId, operand: NodeId, field: &str, optional: bool) -> Type {
+        self.node(operand);
+        let operand_type = self.substitution.resolve(&self.get(operand), false);
+        let (target, is_optional) = match operand_type {
+            Type::Optional(inner) => ((*inner).clone(), true),
+            other => (other, false),
+        };
+        let result = match &target {
+            Type::Map(_, value) => (**value).clone(),
+            Type::Object(object) => match object.field(field) {
+                Some((_, ty)) => ty.clone(),
+                None => {
+                    self.complain(id, format!("undefined field '{field}'"));
+                    Type::Error
+                }
+            },
+            // These are declared as message types without a description.
+            Type::Opaque(name) if name.starts_with("kubernetes.") => {
+                self.complain(id, format!("unexpected failed resolution of '{name}'"));
+                Type::Error
+            }
+            Type::Var(_) => {
+                self.substitution.assign(&Type::Dyn, &target);
+                Type::Dyn
+            }
+            Type::Dyn | Type::Error => Type::Dyn,
+            other => {
+                let message = format!("type '{other}' does not support field selection");
+                self.complain(id, message);
+                Type::Dyn
+            }
+        };
+        if is_optional || optional { Type::optional(result) } else { result }
+    }
+
+    fn call(&mut self, id: NodeId, target: Option<NodeId>, function: &Arc<str>, args: &[NodeId]) {
+        if **function == *"_?._" {
+            return self.optional_select(id, args);
+        }
+        for &arg in args {
+            self.node(arg);
+        }
+        let env = self.env;
+        let Some(target) = target else {
+            let name = function.strip_prefix('.').unwrap_or(function);
+            return match env.functions().get(name) {
+                Some(found) => self.resolve_call(id, found, None, args, false),
+                None => self.undeclared(id, function),
+            };
+        };
+        if let Some((_, prefix)) = self.qualified_name(target) {
+            let name = format!("{prefix}.{function}");
+            if let Some(found) = env.functions().get(name.strip_prefix('.').unwrap_or(&name)) {
+                return self.resolve_call(id, found, None, args, true);
+            }
+        }
+        self.node(target);
+        match env.functions().get(function) {
+            Some(found) => self.resolve_call(id, found, Some(target), args, false),
+            None => self.undeclared(id, function),
+        }
+    }
+
+    /// `operand.?field`, which the parser writes as a call with the field as a literal.
+    fn optional_select(&mut self, id: NodeId, args: &[NodeId]) {
+        let [operand, field] = args else {
+            self.set(id, Type::Error);
+            let message = format!(
+                "unsupported optional field selection: incorrect signature. argument count: {}",
+                args.len()
+            );
+            return self.complain(id, message);
+        };
+        let Kind::Literal(Literal::String(name)) = self.ast.kind(*field) else {
+            self.set(id, Type::Error);
+            let message = "unsupported optional field selection".to_owned();
+            return self.complain(*field, message);
+        };
+        self.set(*field, Type::String);
+        let name = Arc::clone(name);
+        let ty = self.select_field(id, *operand, &name, true);
+        let ty = self.substitution.resolve(&ty, false);
+        self.set(id, ty);
+    }
+
+    fn resolve_call(
+        &mut self,
+        id: NodeId,
+        function: &Function,
+        target: Option<NodeId>,
+        args: &[NodeId],
+        namespaced: bool,
+    ) {
+        if matches!(function.name, "_&&_" | "_||_") {
+            return self.logic(id, function.name, args);
+        }
+        let argument_types: Vec<Type> =
+            target.iter().chain(args).map(|&arg| self.get(arg)).collect();
+        let mut result: Option<Type> = None;
+        let mut matched = Vec::new();
+        for (position, overload) in function.overloads.iter().enumerate() {
+            if overload.member != target.is_some() {
+                continue;
+            }
+            let mut instance = Instance::default();
+            let params: Vec<Type> = overload
+                .params
+                .iter()
+                .map(|param| instance.of(param, &mut self.substitution))
+                .collect();
+            let returns = instance.of(&overload.result, &mut self.substitution);
+            if !self.substitution.assign_all(&argument_types, &params) {
+                continue;
+            }
+            matched.push(position);
+            let returns = self.substitution.resolve(&returns, false);
+            result = Some(match result {
+                None => returns,
+                Some(Type::Dyn) => Type::Dyn,
+                Some(first) if first == returns => first,
+                Some(_) => Type::Dyn,
+            });
+        }
+        match result {
+            Some(ty) => {
+                self.references[id.index()] = Some(Reference::Function {
+                    name: function.name,
+                    overloads: matched,
+                    namespaced,
+                });
+                self.set(id, ty);
+            }
+            None => {
+                let shown: Vec<String> = argument_types
+                    .iter()
+                    .map(|ty| self.substitution.resolve(ty, true).to_string())
+                    .collect();
+                let signature = match (target, shown.split_first()) {
+                    (Some(_), Some((receiver, rest))) => format!("{receiver}.({})", rest.join(", ")),
+                    _ => format!("({})", shown.join(", ")),
+                };
+                let name = function.name;
+                self.complain(
+                    id,
+                    format!("found no matching overload for '{name}' applied to '{signature}'"),
+                );
+                self.set(id, Type::Error);
+            }
+        }
+    }
+
+    /// `&&` and `||` blame the operand that is not a bool rather than the operator.
+    fn logic(&mut self, id: NodeId, name: &'static str, args: &[NodeId]) {
+        let mut fits = true;
+        for &arg in args {
+            let ty = self.get(arg);
+            if !self.substitution.assign(&ty, &Type::Bool) {
+                self.complain(arg, format!("expected type 'bool' but found '{ty}'"));
+                fits = false;
+            }
+        }
+        self.set(id, if fits { Type::Bool } else { Type::Error });
+        self.references[id.index()] =
+            Some(Reference::Function { name, overloads: vec![0], namespaced: false });
+    }
+
+    fn list(&mut self, id: NodeId, elements: &[NodeId], optional: &[usize]) {
+        let mut joined: Option<Type> = None;
+        for (index, &element) in elements.iter().enumerate() {
+            self.node(element);
+            let ty = self.element_type(element, optional.contains(&index));
+            joined = Some(self.join(joined, ty));
+        }
+        let element = joined.unwrap_or_else(|| self.substitution.fresh());
+        self.set(id, Type::list(element));
+    }
+
+    fn map(&mut self, id: NodeId, entries: &[MapEntry]) {
+        let mut joined: Option<(Type, Type)> = None;
+        for entry in entries {
+            self.node(entry.key);
+            let key = self.get(entry.key);
+            let (keys, values) = joined.map_or((None, None), |(k, v)| (Some(k), Some(v)));
+            let keys = self.join(keys, key);
+            self.node(entry.value);
+            let value = self.element_type(entry.value, entry.optional);
+            joined = Some((keys, self.join(values, value)));
+        }
+        let (key, value) = match joined {
+            Some(types) => types,
+            None => (self.substitution.fresh(), self.substitution.fresh()),
+        };
+        self.set(id, Type::map(key, value));
+    }
+
+    /// The type that an element contributes; one written `?x` must be optional.
+    fn element_type(&mut self, element: NodeId, optional: bool) -> Type {
+        let ty = self.get(element);
+        if !optional {
+            return ty;
+        }
+        match ty {
+            Type::Optional(inner) => (*inner).clone(),
+            Type::Dyn => Type::Dyn,
+            other => {
+                let message =
+                    format!("expected type 'optional_type({other})' but found '{other}'");
+                self.complain(element, message);
+                other
+            }
+        }
+    }
+
+    /// The type of a list or map with one more element. Mixed types are `dyn` here; a later step
+    /// refuses them where they are not wanted.
+    fn join(&mut self, previous: Option<Type>, current: Type) -> Type {
+        let Some(previous) = previous else { return current };
+        if self.substitution.assign(&previous, &current) {
+            most_general(&previous, &current).clone()
+        } else {
+            Type::Dyn
+        }
+    }
+
+    fn message(&mut self, id: NodeId, name: &Arc<str>, fields: &[StructField]) {
+        let full = name.strip_prefix('.').unwrap_or(name);
+        let Some(ty) = self.env.message_type(full).or_else(|| self.env.named_type(full)) else {
+            return self.undeclared(id, name);
+        };
+        let message = Message::by_name(full);
+        if message.is_none() && !matches!(ty, Type::Object(_)) {
+            self.complain(id, format!("'{}' is not a message type", ty.runtime_name()));
+            return self.set(id, Type::Error);
+        }
+        self.references[id.index()] = Some(Reference::Type(full.into()));
+        self.set(id, ty.clone());
+        for field in fields {
+            self.node(field.value);
+            let expected = match (&message, &ty) {
+                (Some(message), _) => message.field(&field.name),
+                (None, Type::Object(object)) => object.field(&field.name).map(|(_, ty)| ty.clone()),
+                _ => None,
+            };
+            let expected = expected.unwrap_or_else(|| {
+                self.complaints.push((field.offset, format!("undefined field '{}'", field.name)));
+                Type::Error
+            });
+            let value = self.element_type(field.value, field.optional);
+            if !self.substitution.assign(&expected, &value) {
+                let message = format!(
+                    "expected type of field '{}' is '{expected}' but provided type is '{value}'",
+                    field.name
+                );
+                self.complaints.push((field.offset, message));
+            }
+        }
+    }
+
+    fn comprehension(&mut self, id: NodeId, fold: &Comprehension) {
+        self.node(fold.iter_range);
+        self.node(fold.accu_init);
+        let range = self.substitution.resolve(&self.get(fold.iter_range), false);
+        let accu = self.get(fold.accu_init);
+        let depth = self.scopes.len();
+        self.scopes.push((Arc::clone(&fold.accu_var), accu.clone()));
+
+        let two = fold.iter_var2.is_some();
+        let (first, second) = match &range {
+            Type::List(element) if two => (Type::Int, (**element).clone()),
+            Type::List(element) => ((**element).clone(), Type::Error),
+            Type::Map(key, value) => ((**key).clone(), (**value).clone()),
+            Type::Dyn | Type::Error | Type::Var(_) => {
+                self.substitution.assign(&Type::Dyn, &range);
+                (Type::Dyn, Type::Dyn)
+            }
+            other => {
+                let message = format!(
+                    "expression of type '{other}' cannot be range of a comprehension (must be \
+                     list, map, or dynamic)"
+                );
+                self.complain(fold.iter_range, message);
+                (Type::Error, Type::Error)
+            }
+        };
+        self.scopes.push((Arc::clone(&fold.iter_var), first));
+        if let Some(var) = &fold.iter_var2 {
+            self.scopes.push((Arc::clone(var), second));
+        }
+        self.node(fold.loop_condition);
+        self.expect(fold.loop_condition, &Type::Bool);
+        self.node(fold.loop_step);
+        self.expect(fold.loop_step, &accu);
+        self.scopes.truncate(depth + 1);
+        self.node(fold.result);
+        self.scopes.truncate(depth);
+        let ty = self.substitution.resolve(&self.get(fold.result), false);
+        self.set(id, ty);
+    }
+
+    fn expect(&mut self, id: NodeId, expected: &Type) {
+        let found = self.get(id);
+        if !self.substitution.assign(expected, &found) {
+            self.complain(id, format!("expected type '{expected}' but found '{found}'"));
+        }
+    }
+}
+
+/// The variables that stand for the type parameters of one overload in one call.
+#[derive(Default)]
+struct Instance {
+    params: Vec<(&'static str, Type)>,
+}
+
+impl Instance {
+    fn of(&mut self, ty: &Type, substitution: &mut Substitution) -> Type {
+        match ty {
+            Type::Param(name) => {
+                if let Some((_, var)) = self.params.iter().find(|(param, _)| param == name) {
+                    return var.clone();
+                }
+                let var = substitution.fresh();
+                self.params.push((name, var.clone()));
+                var
+            }
+            Type::List(element) => Type::list(self.of(element, substitution)),
+            Type::Map(key, value) => {
+                Type::map(self.of(key, substitution), self.of(value, substitution))
+            }
+            Type::Optional(inner) => Type::optional(self.of(inner, substitution)),
+            Type::Type(Some(inner)) => Type::Type(Some(self.of(inner, substitution).into())),
+            _ => ty.clone(),
+        }
+    }
+}
+
+fn literal_type(literal: &Literal) -> Type {
+    match literal {
+        Literal::Null => Type::Null,
+        Literal::Bool(_) => Type::Bool,
+        Literal::Int(_) => Type::Int,
+        Literal::Uint(_) => Type::Uint,
+        Literal::Double(_) => Type::Double,
+        Literal::String(_) => Type::String,
+        Literal::Bytes(_) => Type::Bytes,
+    }
+}

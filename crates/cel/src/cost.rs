@@ -1,0 +1,119 @@
+//! What evaluation costs, in cel-go's units and with Kubernetes' rates.
+
+use crate::function::Cost;
+use crate::value::Value;
+
+/// Making a list.
+pub(crate) const LIST: u64 = 10;
+/// Making a map.
+pub(crate) const MAP: u64 = 30;
+/// Making a message.
+pub(crate) const MESSAGE: u64 = 40;
+
+/// The share of a unit that each code point costs when text is traversed.
+const PER_CODE_POINT: f64 = 0.1;
+/// The share of a unit that each code point of a pattern costs.
+const PER_PATTERN_CODE_POINT: f64 = 0.25;
+
+/// Functions whose cost Kubernetes defines by name: it holds even where the checker could not
+/// choose an overload.
+const COSTED_BY_NAME: &[&str] = &[
+    "cidr", "containsCIDR", "containsIP", "find", "findAll", "includes", "indexOf", "ip",
+    "ip.isCanonical", "isCIDR", "isIP", "isQuantity", "isSemver", "isSorted", "join",
+    "lastIndexOf", "lowerAscii", "max", "min", "quantity", "replace", "semver", "split",
+    "substring", "sum", "trim", "upperAscii", "url", "validate",
+];
+
+/// Whether a call costs the same when its overload is chosen at run time.
+pub(crate) fn is_costed_by_name(function: &str) -> bool {
+    COSTED_BY_NAME.binary_search(&function).is_ok()
+}
+
+/// A traversal of text: rounded up, in floating point exactly as the peer computes it.
+#[inline]
+pub(crate) fn traversal(code_points: u64) -> u64 {
+    match code_points {
+        0 => 0,
+        1..=10 => 1,
+        n => (n as f64 * PER_CODE_POINT).ceil() as u64,
+    }
+}
+
+fn twice(code_points: u64) -> u64 {
+    (code_points as f64 * 2.0 * PER_CODE_POINT).ceil() as u64
+}
+
+/// A search for a pattern.
+pub(crate) fn regex(text: u64, pattern: u64) -> u64 {
+    let text = ((1.0 + text as f64) * PER_CODE_POINT).ceil() as u64;
+    let pattern = (pattern as f64 * PER_PATTERN_CODE_POINT).ceil() as u64;
+    text.saturating_mul(pattern)
+}
+
+/// The size of an argument: 1 for whatever has no size, errors included.
+#[inline]
+pub(crate) fn size(value: Option<&Value<'_>>) -> u64 {
+    match value {
+        Some(Value::Optional(Some(inner))) => size(Some(inner)),
+        Some(value) => value.size().unwrap_or(1),
+        None => 1,
+    }
+}
+
+/// The cost of `a == b`, or of `a != b` when `negated`; errors are `None`.
+#[inline]
+pub(crate) fn equality(a: Option<&Value<'_>>, b: Option<&Value<'_>>, negated: bool) -> u64 {
+    if let (Some(Value::String(a)), Some(Value::String(b))) = (a, b) {
+        return strings(a.as_str(), b.as_str());
+    }
+    if let (Some(Value::Opaque(_)), false) = (a, negated) {
+        return 1;
+    }
+    traversal(size(a).min(size(b)))
+}
+
+/// The cost of comparing two texts: the shorter one decides.
+#[inline]
+pub(crate) fn strings(a: &str, b: &str) -> u64 {
+    let shorter = a.len().min(b.len());
+    if shorter <= 10 {
+        return u64::from(shorter > 0);
+    }
+    traversal(code_points(a).min(code_points(b)))
+}
+
+fn code_points(text: &str) -> u64 {
+    text.chars().count() as u64
+}
+
+impl Cost {
+    /// The cost of a call. Arguments that are errors stand as null, which has no size either.
+    #[inline]
+    pub(crate) fn of<'a>(&self, args: &[Value<'a>], result: Option<&Value<'a>>) -> u64 {
+        let arg = |n: usize| size(args.get(n));
+        match self {
+            Self::Unit => 1,
+            Self::Scan(n) => traversal(arg(*n)),
+            Self::ScanTwice(n) => twice(arg(*n)),
+            Self::ScanResultTwice => twice(size(result)),
+            Self::ScanShorter => traversal(arg(0).min(arg(1))),
+            Self::ScanBoth => traversal(arg(0).saturating_add(arg(1))),
+            Self::ScanProduct => traversal(arg(0)).saturating_mul(traversal(arg(1))),
+            Self::SizeOfSecond => arg(1),
+            Self::Regex => regex(arg(0), arg(1)),
+            Self::Traverse => args.first().map_or(0, walk),
+            Self::Custom(cost) => cost(args, result),
+        }
+    }
+}
+
+/// A walk over a value: text is rounded down here, unlike everywhere else.
+fn walk(value: &Value<'_>) -> u64 {
+    match value {
+        Value::String(text) => (text.as_str().len() as f64 * PER_CODE_POINT) as u64,
+        Value::Bytes(bytes) => (bytes.as_slice().len() as f64 * PER_CODE_POINT) as u64,
+        Value::List(list) => list.iter().map(|item| walk(&item)).sum(),
+        Value::Map(map) => map.iter().map(|(key, value)| walk(&key) + walk(&value)).sum(),
+        _ => 1,
+    }
+}

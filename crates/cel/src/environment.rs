@@ -1,0 +1,106 @@
+//! What an expression may refer to: variables, types and functions.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::function::Functions;
+use crate::library;
+use crate::message::Message;
+use crate::ty::{ObjectType, Type};
+
+/// The variables, types and functions of a family of expressions.
+#[derive(Debug)]
+pub struct Environment {
+    variables: Vec<(String, Type)>,
+    /// Identifiers that name a type and the type they name.
+    types: HashMap<String, Type>,
+    objects: HashMap<String, Arc<ObjectType>>,
+    functions: Functions,
+}
+
+impl Environment {
+    /// Everything that Kubernetes enables, and these variables. Their values are handed to
+    /// [`Program::evaluate`](crate::Program::evaluate) in the same order.
+    pub fn kubernetes(variables: Vec<(&str, Type)>) -> Self {
+        let mut objects = HashMap::new();
+        for (_, ty) in &variables {
+            collect_objects(ty, &mut objects);
+        }
+        let types = NAMED_TYPES.iter().map(|(name, ty)| ((*name).to_owned(), ty())).collect();
+        let variables = variables.into_iter().map(|(name, ty)| (name.to_owned(), ty)).collect();
+        Self { variables, types, objects, functions: library::kubernetes() }
+    }
+
+    /// The number and the type of a variable.
+    pub(crate) fn variable(&self, name: &str) -> Option<(usize, &Type)> {
+        let (index, (_, ty)) = self.variables.iter().enumerate().find(|(_, (n, _))| n == name)?;
+        Some((index, ty))
+    }
+
+    /// The type that an identifier names.
+    pub(crate) fn named_type(&self, name: &str) -> Option<Type> {
+        match self.types.get(name) {
+            Some(ty) => Some(ty.clone()),
+            None => self.message_type(name),
+        }
+    }
+
+    /// The type of messages of this name. Such names are known to the checker only: they can not
+    /// be used as values.
+    pub(crate) fn message_type(&self, name: &str) -> Option<Type> {
+        match self.objects.get(name) {
+            Some(object) => Some(Type::Object(Arc::clone(object))),
+            None => Message::by_name(name).map(Message::ty),
+        }
+    }
+
+    /// Whether an identifier that names a type is a value at run time.
+    pub(crate) fn is_type_value(&self, name: &str) -> bool {
+        self.types.contains_key(name)
+    }
+
+    pub(crate) fn functions(&self) -> &Functions {
+        &self.functions
+    }
+}
+
+/// Types that an expression can name, such as in `type(x) == int`.
+const NAMED_TYPES: &[(&str, fn() -> Type)] = &[
+    ("bool", || Type::Bool),
+    ("bytes", || Type::Bytes),
+    ("double", || Type::Double),
+    ("google.protobuf.Duration", || Type::Duration),
+    ("google.protobuf.Timestamp", || Type::Timestamp),
+    ("int", || Type::Int),
+    ("list", || Type::list(Type::Dyn)),
+    ("map", || Type::map(Type::Dyn, Type::Dyn)),
+    ("net.CIDR", || Type::Opaque("net.CIDR")),
+    ("net.IP", || Type::Opaque("net.IP")),
+    ("null_type", || Type::Null),
+    ("optional_type", || Type::optional(Type::Dyn)),
+    ("string", || Type::String),
+    ("type", || Type::Type(None)),
+    ("uint", || Type::Uint),
+];
+
+/// Finds all object types inside a type. Object types can not be recursive: they are made from
+/// the leaves up.
+fn collect_objects(ty: &Type, found: &mut HashMap<String, Arc<ObjectType>>) {
+    match ty {
+        Type::Object(object) => {
+            if found.insert(object.name().to_owned(), Arc::clone(object)).is_none() {
+                for (_, field) in object.fields() {
+                    collect_objects(field, found);
+                }
+            }
+        }
+        Type::List(inner) | Type::Optional(inner) | Type::Type(Some(inner)) => {
+            collect_objects(inner, found);
+        }
+        Type::Map(key, value) => {
+            collect_objects(key, found);
+            collect_objects(value, found);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,189 @@
+//! Calls of library functions.
+
+use super::Evaluator;
+use crate::cost;
+use crate::function::{Failure, Outcome};
+use crate::ir::{Call, Dispatch, RegexCall, RegexKind, Target};
+use crate::ty::Type;
+use crate::value::{Str, Value};
+
+impl<'a> Evaluator<'_, 'a> {
+    pub(super) fn call(&mut self, call: &'a Call) -> Outcome<'a> {
+        match &*call.args {
+            [] => self.finish(call, &[]),
+            [only] => match self.argument(only)? {
+                Ok(value) => self.finish(call, &[value]),
+                Err(error) => self.skip(call, &[Value::Null], error),
+            },
+            [left, right] if call.is_eager() => {
+                let left = self.argument(left)?;
+                let right = self.argument(right)?;
+                match (left, right) {
+                    (Ok(left), Ok(right)) => self.finish(call, &[left, right]),
+                    (Err(error), Ok(right)) => self.skip(call, &[Value::Null, right], error),
+                    (Ok(left), Err(error)) => self.skip(call, &[left, Value::Null], error),
+                    (Err(error), Err(_)) => self.skip(call, &[Value::Null, Value::Null], error),
+                }
+            }
+            [left, right] => {
+                // An error in any argument but the last ends such a call before it is counted.
+                let left = self.value(left)?;
+                match self.argument(right)? {
+                    Ok(right) => self.finish(call, &[left, right]),
+                    Err(error) => self.skip(call, &[left, Value::Null], error),
+                }
+            }
+            [first @ .., last] => {
+                let mut args = Vec::with_capacity(call.args.len());
+                for arg in first {
+                    args.push(self.value(arg)?);
+                }
+                match self.argument(last)? {
+                    Ok(value) => {
+                        args.push(value);
+                        self.finish(call, &args)
+                    }
+                    Err(error) => {
+                        args.push(Value::Null);
+                        self.skip(call, &args, error)
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn finish(&mut self, call: &'a Call, args: &[Value<'a>]) -> Outcome<'a> {
+        let target = call.target(args);
+        let outcome = match target {
+            Ok(target) => (target.implementation)(args),
+            Err(error) => Err(error),
+        };
+        let cost = call.cost(args, outcome.as_ref().ok());
+        self.charge(cost)?;
+        outcome
+    }
+
+    /// Counts a call that does not happen because an argument is an error.
+    fn skip(&mut self, call: &'a Call, args: &[Value<'a>], error: Failure) -> Outcome<'a> {
+        let cost = call.cost(args, None);
+        self.charge(cost)?;
+        Err(error)
+    }
+
+    pub(super) fn regex(&mut self, call: &'a RegexCall) -> Outcome<'a> {
+        let text = self.value(&call.text)?;
+        let limit = match &call.limit {
+            Some(limit) => Some(self.value(limit)?),
+            None => None,
+        };
+        self.charge(cost::regex(cost::size(Some(&text)), call.pattern_size))?;
+        let text = match text {
+            Value::String(text) => text,
+            // A type is matched by its name.
+            Value::Type(name) if call.kind == RegexKind::Matches => Str::Borrowed(name.0),
+            _ => return Err(Failure::no_such_overload()),
+        };
+        let limit = match limit {
+            None => -1,
+            Some(Value::Int(limit)) => limit,
+            Some(_) => return Err(Failure::no_such_overload()),
+        };
+        Ok(match call.kind {
+            RegexKind::Matches => Value::Bool(call.pattern.is_match(text.as_str())),
+            RegexKind::Find => call.pattern.find(&text),
+            RegexKind::FindAll => call.pattern.find_all(&text, limit),
+        })
+    }
+}
+
+impl Call {
+    /// Whether both arguments are evaluated before the first one's error is looked at.
+    fn is_eager(&self) -> bool {
+        matches!(self.dispatch, Dispatch::One { .. }) || is_singleton(self.name)
+    }
+
+    /// Runs the call on constants, for folding.
+    pub(crate) fn run<'v>(&self, args: &[Value<'v>]) -> Outcome<'v> {
+        (self.target(args)?.implementation)(args)
+    }
+
+    /// The overload that takes these arguments.
+    #[inline]
+    fn target(&self, args: &[Value<'_>]) -> Result<&Target, Failure> {
+        match &self.dispatch {
+            Dispatch::One { target, guarded: false } => Ok(target),
+            Dispatch::One { target, guarded: true } if target.takes(args) => Ok(target),
+            Dispatch::One { target, .. } if is_singleton(self.name) => Ok(target),
+            Dispatch::One { .. } => Err(mismatch(self.name, args)),
+            Dispatch::Many(targets) => targets
+                .iter()
+                .find(|target| target.takes(args))
+                .or_else(|| targets.first().filter(|_| is_singleton(self.name)))
+                .ok_or_else(|| mismatch(self.name, args)),
+        }
+    }
+
+    fn cost<'v>(&self, args: &[Value<'v>], result: Option<&Value<'v>>) -> u64 {
+        match &self.dispatch {
+            Dispatch::One { target, .. } => target.cost.of(args, result),
+            // An overload that is chosen at run time has no cost of its own, unless the function
+            // as a whole has one.
+            Dispatch::Many(targets) if cost::is_costed_by_name(self.name) => targets
+                .iter()
+                .find(|target| target.takes(args))
+                .map_or(1, |target| target.cost.of(args, result)),
+            Dispatch::Many(_) => 1,
+        }
+    }
+}
+
+impl Target {
+    fn takes(&self, args: &[Value<'_>]) -> bool {
+        args.len() == self.params.len()
+            && args.iter().zip(&self.params).all(|(arg, param)| is_assignable(param, arg))
+    }
+}
+
+/// Whether a value goes where a type is wanted. Parameters of lists and maps are looked at in
+/// their first element only, as types are erased at run time.
+fn is_assignable(ty: &Type, value: &Value<'_>) -> bool {
+    match (ty, value) {
+        (Type::Dyn | Type::Param(_) | Type::Var(_), _) => true,
+        (Type::Null, Value::Null)
+        | (Type::Bool, Value::Bool(_))
+        | (Type::Int, Value::Int(_))
+        | (Type::Uint, Value::Uint(_))
+        | (Type::Double, Value::Double(_))
+        | (Type::String, Value::String(_))
+        | (Type::Bytes, Value::Bytes(_))
+        | (Type::Duration, Value::Duration(_))
+        | (Type::Timestamp, Value::Timestamp(_))
+        | (Type::Type(_), Value::Type(_))
+        | (Type::Optional(_), Value::Optional(_))
+        | (Type::Object(_), Value::Map(_)) => true,
+        (Type::Wrapper(_), Value::Null) => true,
+        (Type::Wrapper(inner), value) => is_assignable(inner, value),
+        (Type::List(element), Value::List(list)) => {
+            list.get(0).is_none_or(|first| is_assignable(element, &first))
+        }
+        (Type::Map(key, item), Value::Map(map)) => {
+            map.iter().next().is_none_or(|(k, v)| is_assignable(key, &k) && is_assignable(item, &v))
+        }
+        (Type::Opaque(name), Value::Opaque(opaque)) => opaque.type_name() == *name,
+        _ => false,
+    }
+}
+
+/// Functions that are one implementation for all of their overloads: it takes any arguments, and
+/// words its own refusal.
+fn is_singleton(name: &str) -> bool {
+    name.starts_with(['_', '-', '!', '@'])
+        || matches!(name, "contains" | "endsWith" | "matches" | "size" | "startsWith")
+}
+
+/// The error for arguments that no overload takes.
+fn mismatch(name: &str, args: &[Value<'_>]) -> Failure {
+    let types: Vec<&str> = args.iter().map(Value::type_name).collect();
+    Failure::new(format!("no such overload: {name}({})", types.join(", ")))
+}

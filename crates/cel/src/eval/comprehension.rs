@@ -1,0 +1,172 @@
+//! Loops: the general fold, `exists` and `all`, and accumulation in place.
+
+use std::sync::Arc;
+
+use super::{Evaluator, Slot};
+use crate::cost;
+use crate::function::{Failure, Outcome};
+use crate::ir::{Expr, Fold, Quantifier};
+use crate::library::comprehensions;
+use crate::value::{List, Map, Value};
+
+/// What a loop runs over.
+enum Range<'a> {
+    List(List<'a>),
+    Map(Vec<(Value<'a>, Value<'a>)>),
+}
+
+impl<'a> Range<'a> {
+    fn new(value: Value<'a>, two_variables: bool) -> Result<Self, Failure> {
+        match value {
+            Value::List(list) => Ok(Self::List(list)),
+            Value::Map(map) => Ok(Self::Map(map.iter().collect())),
+            other if two_variables => Err(Failure::new(format!(
+                "unsupported comprehension range type: {}",
+                other.go_type_name()
+            ))),
+            other => Err(Failure::new(format!(
+                "got '{}', expected iterable type",
+                other.go_type_name()
+            ))),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::List(list) => list.len(),
+            Self::Map(entries) => entries.len(),
+        }
+    }
+
+    /// The one loop variable at a position: the element or the key.
+    #[inline]
+    fn one(&self, position: usize) -> Value<'a> {
+        match self {
+            Self::List(list) => list.get(position).unwrap_or(Value::Null),
+            Self::Map(entries) => entries[position].0.clone(),
+        }
+    }
+
+    /// The two loop variables at a position: index and element, or key and value.
+    fn two(&self, position: usize) -> (Value<'a>, Value<'a>) {
+        match self {
+            Self::List(list) => {
+                (Value::Int(position as i64), list.get(position).unwrap_or(Value::Null))
+            }
+            Self::Map(entries) => entries[position].clone(),
+        }
+    }
+}
+
+impl<'a> Evaluator<'_, 'a> {
+    /// Sets the loop variables for a position.
+    #[inline]
+    fn bind(&mut self, range: &Range<'a>, at: usize, first: usize, second: Option<usize>) {
+        match second {
+            None => self.slots[first] = Slot::Known(Ok(range.one(at))),
+            Some(second) => {
+                let (one, two) = range.two(at);
+                self.slots[first] = Slot::Known(Ok(one));
+                self.slots[second] = Slot::Known(Ok(two));
+            }
+        }
+    }
+
+    pub(super) fn fold(&mut self, fold: &'a Fold) -> Outcome<'a> {
+        let range = self.value(&fold.range)?;
+        let range = Range::new(range, fold.second.is_some())?;
+        self.slots[fold.accumulator] = Slot::Pending(&fold.init);
+        for position in 0..range.len() {
+            self.bind(&range, position, fold.first, fold.second);
+            if let Ok(Value::Bool(false)) = self.argument(&fold.condition)? {
+                break;
+            }
+            let next = self.argument(&fold.step)?;
+            self.slots[fold.accumulator] = Slot::Known(next);
+        }
+        self.value(&fold.result)
+    }
+
+    /// `exists` and `all`. Each turn costs what the macro's expansion costs: reading and testing
+    /// the accumulator (2, and 1 more for the negation in `exists`), then reading it once more.
+    pub(super) fn quantifier(&mut self, quantifier: &'a Quantifier) -> Result<bool, Failure> {
+        let stops_at = quantifier.stops_at;
+        let condition_cost = if stops_at { 3 } else { 2 };
+        let range = self.value(&quantifier.range)?;
+        let range = Range::new(range, quantifier.second.is_some())?;
+        let mut outcome = Ok(!stops_at);
+        for position in 0..range.len() {
+            self.bind(&range, position, quantifier.slot, quantifier.second);
+            self.charge(condition_cost)?;
+            if outcome == Ok(stops_at) {
+                break;
+            }
+            self.charge(1)?;
+            match self.bool(&quantifier.predicate) {
+                Ok(found) if found == stops_at => outcome = Ok(stops_at),
+                Ok(_) => {}
+                Err(Failure::CostLimit) => return Err(Failure::CostLimit),
+                Err(error) => {
+                    if outcome.is_ok() {
+                        outcome = Err(error);
+                    }
+                }
+            }
+        }
+        self.charge(1)?;
+        outcome
+    }
+
+    /// `accumulator + [element]`: reading it, the list of one element, and the addition.
+    pub(super) fn append(&mut self, slot: usize, element: &'a Expr) -> Outcome<'a> {
+        let element = self.argument(element)?;
+        self.charge(1 + cost::LIST + 1)?;
+        match self.take(slot) {
+            Ok(Value::List(List::Owned(mut items))) => {
+                Arc::make_mut(&mut items).push(element?);
+                Ok(Value::List(List::Owned(items)))
+            }
+            Ok(Value::List(list)) => {
+                let items: Vec<Value<'a>> = list.iter().chain([element?]).collect();
+                Ok(Value::list(items))
+            }
+            Ok(_) => Err(Failure::no_such_overload()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// `cel.@mapInsert(accumulator, key, value)` or `cel.@mapInsert(accumulator, map)`
+    pub(super) fn insert(&mut self, slot: usize, args: &'a [Expr]) -> Outcome<'a> {
+        self.charge(1)?;
+        if let Slot::Known(Err(error)) = &self.slots[slot] {
+            return Err(error.clone());
+        }
+        let entries = match args {
+            [key, value] => {
+                let key = self.value(key)?;
+                let value = self.argument(value)?;
+                self.charge(1)?;
+                vec![(key, value?)]
+            }
+            [map] => {
+                let map = self.argument(map)?;
+                self.charge(1)?;
+                match map? {
+                    Value::Map(map) => map.iter().collect(),
+                    _ => return Err(Failure::no_such_overload()),
+                }
+            }
+            _ => return Err(Failure::no_such_overload()),
+        };
+        match self.take(slot) {
+            Ok(Value::Map(Map::Owned(mut map))) => {
+                for (key, value) in entries {
+                    comprehensions::insert(Arc::make_mut(&mut map), key, value)?;
+                }
+                Ok(Value::Map(Map::Owned(map)))
+            }
+            Ok(_) => Err(Failure::no_such_overload()),
+            Err(error) => Err(error),
+        }
+    }
+}

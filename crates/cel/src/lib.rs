@@ -1,0 +1,40 @@
+//! The Common Expression Language as Kubernetes runs it: parse, check, cost, evaluate.
+//!
+//! An [`Environment`] holds the variables and the function libraries; [`Environment::compile`]
+//! turns source text into a [`Program`], which is immutable, shared freely between threads, and
+//! evaluated against values that borrow the host's data.
+//!
+//! Owns: the grammar and its limits, macros, type checking, constant folding, runtime cost, the
+//! standard and the Kubernetes function libraries.
+//! Must not know: what a request is, authorization, admission, files, clocks, the network.
+
+mod environment;
+mod program;
+
+mod ast;
+mod issue;
+mod parse;
+
+mod check;
+mod message;
+mod ty;
+
+mod ir;
+mod plan;
+
+mod cost;
+mod eval;
+mod value;
+
+mod function;
+mod library;
+
+pub use environment::Environment;
+pub use function::Failure;
+pub use issue::{Issue, Issues};
+pub use program::{COST_LIMIT, CheckedExpression, CompileError, Evaluation, Program};
+pub use ty::{ObjectType, Type};
+pub use value::{
+    Bytes, Cidr, List, ListSource, Map, MapSource, NamedFormat, Opaque, OwnedMap, Quantity, Record,
+    Semver, Str, Timestamp, TimestampError, TypeName, Value,
+};

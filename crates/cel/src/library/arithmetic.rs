@@ -1,0 +1,195 @@
+//! Arithmetic and order: `+ - * / %`, negation, and the comparison behind `<` and its kin.
+//!
+//! Numbers never change their type on the way, and a result that does not fit is an error. Only
+//! comparison works across the numeric types.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use super::operators::refuse;
+use crate::function::{Failure, Outcome};
+use crate::value::{Bytes, List, Str, Value};
+
+const INT_OVERFLOW: &str = "integer overflow";
+const UINT_OVERFLOW: &str = "unsigned integer overflow";
+const DIVISION_BY_ZERO: &str = "division by zero";
+const MODULUS_BY_ZERO: &str = "modulus by zero";
+
+/// `left + right`: the sum of numbers and times, the concatenation of text, octets and lists.
+pub(super) fn add<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [Value::Int(a), Value::Int(b)] => int(a.checked_add(*b)),
+        [Value::Uint(a), Value::Uint(b)] => uint(a.checked_add(*b)),
+        [Value::Double(a), Value::Double(b)] => Ok(Value::Double(a + b)),
+        [Value::String(a), Value::String(b)] => Ok(Value::String(joined_text(a, b))),
+        [Value::Bytes(a), Value::Bytes(b)] => Ok(Value::Bytes(joined_bytes(a, b))),
+        [Value::List(a), Value::List(b)] => Ok(Value::List(joined_list(a, b))),
+        [Value::Duration(a), Value::Duration(b)] => duration(a.checked_add(*b)),
+        [Value::Timestamp(time), Value::Duration(nanos)]
+        | [Value::Duration(nanos), Value::Timestamp(time)] => {
+            time.checked_add(*nanos).map(Value::Timestamp)
+        }
+        _ => Err(refuse("_+_", arguments, |first| {
+            matches!(
+                first,
+                Value::Int(_)
+                    | Value::Uint(_)
+                    | Value::Double(_)
+                    | Value::Bytes(_)
+                    | Value::List(_)
+            )
+        })),
+    }
+}
+
+/// `left - right` of numbers and times.
+pub(super) fn subtract<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [Value::Int(a), Value::Int(b)] => int(a.checked_sub(*b)),
+        [Value::Uint(a), Value::Uint(b)] => uint(a.checked_sub(*b)),
+        [Value::Double(a), Value::Double(b)] => Ok(Value::Double(a - b)),
+        [Value::Duration(a), Value::Duration(b)] => duration(a.checked_sub(*b)),
+        [Value::Timestamp(time), Value::Duration(nanos)] => {
+            let back = nanos
+                .checked_neg()
+                .ok_or_else(|| Failure::new(INT_OVERFLOW))?;
+            time.checked_add(back).map(Value::Timestamp)
+        }
+        [Value::Timestamp(a), Value::Timestamp(b)] => duration(a.since(b)),
+        _ => Err(refuse("_-_", arguments, is_number)),
+    }
+}
+
+/// `left * right`
+pub(super) fn multiply<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [Value::Int(a), Value::Int(b)] => int(a.checked_mul(*b)),
+        [Value::Uint(a), Value::Uint(b)] => uint(a.checked_mul(*b)),
+        [Value::Double(a), Value::Double(b)] => Ok(Value::Double(a * b)),
+        _ => Err(refuse("_*_", arguments, is_number)),
+    }
+}
+
+/// `left / right`; integers are rounded towards zero, and doubles may become infinite.
+pub(super) fn divide<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [Value::Int(_), Value::Int(0)] | [Value::Uint(_), Value::Uint(0)] => {
+            Err(Failure::new(DIVISION_BY_ZERO))
+        }
+        [Value::Int(a), Value::Int(b)] => int(a.checked_div(*b)),
+        [Value::Uint(a), Value::Uint(b)] => uint(a.checked_div(*b)),
+        [Value::Double(a), Value::Double(b)] => Ok(Value::Double(a / b)),
+        _ => Err(refuse("_/_", arguments, is_number)),
+    }
+}
+
+/// `left % right`, with the sign of the left operand.
+pub(super) fn modulo<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [Value::Int(_), Value::Int(0)] | [Value::Uint(_), Value::Uint(0)] => {
+            Err(Failure::new(MODULUS_BY_ZERO))
+        }
+        [Value::Int(a), Value::Int(b)] => int(a.checked_rem(*b)),
+        [Value::Uint(a), Value::Uint(b)] => uint(a.checked_rem(*b)),
+        _ => Err(refuse("_%_", arguments, |first| {
+            matches!(first, Value::Int(_) | Value::Uint(_))
+        })),
+    }
+}
+
+/// `-value`. Durations are not declared, but a `dyn` one is negated all the same.
+pub(super) fn negate<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [Value::Int(a)] => int(a.checked_neg()),
+        [Value::Double(a)] => Ok(Value::Double(-a)),
+        [Value::Duration(a)] => duration(a.checked_neg()),
+        _ => Err(refuse("-_", arguments, |first| {
+            matches!(first, Value::Bool(_))
+        })),
+    }
+}
+
+/// The order of two operands, for the comparison operator of that name.
+pub(super) fn order(function: &str, arguments: &[Value<'_>]) -> Result<Ordering, Failure> {
+    match arguments {
+        [left, right] if is_ordered(left) => left.compare(right),
+        [_, _] => Err(refuse(function, arguments, is_ordered)),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn is_number(value: &Value<'_>) -> bool {
+    matches!(value, Value::Int(_) | Value::Uint(_) | Value::Double(_))
+}
+
+fn is_ordered(value: &Value<'_>) -> bool {
+    match value {
+        Value::Bool(_)
+        | Value::Int(_)
+        | Value::Uint(_)
+        | Value::Double(_)
+        | Value::String(_)
+        | Value::Bytes(_)
+        | Value::Duration(_)
+        | Value::Timestamp(_) => true,
+        Value::Null
+        | Value::List(_)
+        | Value::Map(_)
+        | Value::Type(_)
+        | Value::Optional(_)
+        | Value::Opaque(_) => false,
+    }
+}
+
+fn int<'a>(result: Option<i64>) -> Outcome<'a> {
+    result
+        .map(Value::Int)
+        .ok_or_else(|| Failure::new(INT_OVERFLOW))
+}
+
+fn uint<'a>(result: Option<u64>) -> Outcome<'a> {
+    result
+        .map(Value::Uint)
+        .ok_or_else(|| Failure::new(UINT_OVERFLOW))
+}
+
+/// Durations are counted in an integer, and their overflow is called that of an integer.
+fn duration<'a>(result: Option<i64>) -> Outcome<'a> {
+    result
+        .map(Value::Duration)
+        .ok_or_else(|| Failure::new(INT_OVERFLOW))
+}
+
+fn joined_text<'a>(a: &Str<'a>, b: &Str<'a>) -> Str<'a> {
+    match (a.as_str(), b.as_str()) {
+        (_, "") => a.clone(),
+        ("", _) => b.clone(),
+        (left, right) => {
+            let mut text = String::with_capacity(left.len() + right.len());
+            text.push_str(left);
+            text.push_str(right);
+            Str::Owned(text.into())
+        }
+    }
+}
+
+fn joined_bytes<'a>(a: &Bytes<'a>, b: &Bytes<'a>) -> Bytes<'a> {
+    match (a.as_slice(), b.as_slice()) {
+        (_, []) => a.clone(),
+        ([], _) => b.clone(),
+        (left, right) => Bytes::Owned([left, right].concat().into()),
+    }
+}
+
+fn joined_list<'a>(a: &List<'a>, b: &List<'a>) -> List<'a> {
+    if b.is_empty() {
+        return a.clone();
+    }
+    if a.is_empty() {
+        return b.clone();
+    }
+    List::Owned(Arc::new(a.iter().chain(b.iter()).collect()))
+}
+
+#[cfg(test)]
+mod tests;

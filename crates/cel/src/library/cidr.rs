@@ -1,0 +1,288 @@
+//! Networks in CIDR notation: `cidr`, `isCIDR`, what they contain and what they consist of.
+
+use super::ip;
+use crate::cost;
+use crate::function::{Cost, Failure, Functions, Outcome, Overload};
+use crate::ty::Type;
+use crate::value::{Cidr, Opaque, Value};
+
+/// Declares the library.
+pub(crate) fn declare(functions: &mut Functions) {
+    let cidr = || Type::Opaque(Opaque::CIDR);
+    let ip = || Type::Opaque(Opaque::IP);
+    let text = || vec![Type::String];
+    let read = Overload::global("string_to_cidr", text(), cidr(), from_text);
+    functions.add("cidr", vec![read.cost(Cost::Scan(0))]);
+    let test = Overload::global("is_cidr", text(), Type::Bool, is_cidr);
+    functions.add("isCIDR", vec![test.cost(Cost::Scan(0))]);
+    let write = Overload::global("cidr_to_string", vec![cidr()], Type::String, to_text);
+    functions.add("string", vec![write]);
+    let mut part = |name, id, result, implementation| {
+        let overload = Overload::member(id, vec![cidr()], result, implementation);
+        functions.add(name, vec![overload]);
+    };
+    part("ip", "cidr_ip", ip(), address);
+    part(
+        "prefixLength",
+        "cidr_prefix_length",
+        Type::Int,
+        prefix_length,
+    );
+    part("masked", "cidr_masked", cidr(), masked);
+    let contains = |id, other, implementation| {
+        Overload::member(id, vec![cidr(), other], Type::Bool, implementation)
+    };
+    functions.add(
+        "containsIP",
+        vec![
+            contains("cidr_contains_ip_string", Type::String, contains_ip)
+                .cost(Cost::Custom(cost_of_containing_ip_text)),
+            contains("cidr_contains_ip_ip", ip(), contains_ip)
+                .cost(Cost::Custom(cost_of_containing_ip)),
+        ],
+    );
+    functions.add(
+        "containsCIDR",
+        vec![
+            contains("cidr_contains_cidr_string", Type::String, contains_cidr)
+                .cost(Cost::Custom(cost_of_containing_cidr_text)),
+            contains("cidr_contains_cidr", cidr(), contains_cidr)
+                .cost(Cost::Custom(cost_of_containing_cidr)),
+        ],
+    );
+}
+
+fn parse(text: &str) -> Result<Cidr, Failure> {
+    Cidr::parse(text).map_err(|error| {
+        Failure::new(format!(
+            "network address parse error during conversion from string: {error}"
+        ))
+    })
+}
+
+fn from_text<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [Value::String(text)] => Ok(Value::opaque(Opaque::Cidr(parse(text.as_str())?))),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn is_cidr<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [Value::String(text)] => Ok(Value::Bool(Cidr::parse(text.as_str()).is_ok())),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn to_text<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    Ok(Value::owned_string(receiver(arguments)?.to_string()))
+}
+
+fn address<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    Ok(Value::opaque(Opaque::Ip(receiver(arguments)?.address())))
+}
+
+fn prefix_length<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    Ok(Value::Int(receiver(arguments)?.bits().into()))
+}
+
+fn masked<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    Ok(Value::opaque(Opaque::Cidr(receiver(arguments)?.masked())))
+}
+
+fn contains_ip<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let network = receiver(arguments)?;
+    let contains = match arguments.get(1) {
+        // Unlike `containsCIDR`, Kubernetes does not tell why the text is not an address.
+        Some(Value::String(text)) => match ip::parse(text.as_str()) {
+            Ok(address) => network.contains(address),
+            Err(_) => return Err(Failure::no_such_overload()),
+        },
+        Some(Value::Opaque(value)) => match **value {
+            Opaque::Ip(address) => network.contains(address),
+            _ => return Err(Failure::no_such_overload()),
+        },
+        _ => return Err(Failure::no_such_overload()),
+    };
+    Ok(Value::Bool(contains))
+}
+
+fn contains_cidr<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let network = receiver(arguments)?;
+    let contains = match arguments.get(1) {
+        Some(Value::String(text)) => network.contains_cidr(&parse(text.as_str())?),
+        Some(other) => network.contains_cidr(cidr_of(other)?),
+        None => return Err(Failure::no_such_overload()),
+    };
+    Ok(Value::Bool(contains))
+}
+
+fn receiver<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Cidr, Failure> {
+    arguments
+        .first()
+        .map_or_else(|| Err(Failure::no_such_overload()), cidr_of)
+}
+
+fn cidr_of<'v>(value: &'v Value<'_>) -> Result<&'v Cidr, Failure> {
+    if let Value::Opaque(value) = value
+        && let Opaque::Cidr(cidr) = &**value
+    {
+        return Ok(cidr);
+    }
+    Err(Failure::no_such_overload())
+}
+
+/// The prefix is compared with as much of the other address.
+fn cost_of_containing_ip(arguments: &[Value<'_>], _result: Option<&Value<'_>>) -> u64 {
+    cost::traversal(2 * cost::size(arguments.first()))
+}
+
+fn cost_of_containing_ip_text(arguments: &[Value<'_>], result: Option<&Value<'_>>) -> u64 {
+    cost_of_containing_ip(arguments, result) + cost_of_reading(arguments)
+}
+
+/// The prefix is compared as an address is, then masked, and the lengths are compared.
+fn cost_of_containing_cidr(arguments: &[Value<'_>], result: Option<&Value<'_>>) -> u64 {
+    let masking = cost::traversal(cost::size(arguments.first()));
+    cost_of_containing_ip(arguments, result) + masking + 1
+}
+
+fn cost_of_containing_cidr_text(arguments: &[Value<'_>], result: Option<&Value<'_>>) -> u64 {
+    cost_of_containing_cidr(arguments, result) + cost_of_reading(arguments)
+}
+
+/// A text has to be read first.
+fn cost_of_reading(arguments: &[Value<'_>]) -> u64 {
+    cost::traversal(cost::size(arguments.get(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::library::operators::tests::{assert_outcome, implementation};
+
+    fn cidr(text: &str) -> Value<'static> {
+        Value::opaque(Opaque::Cidr(parse(text).unwrap()))
+    }
+
+    fn address(text: &str) -> Value<'static> {
+        Value::opaque(Opaque::Ip(ip::parse(text).unwrap()))
+    }
+
+    /// The cost of a call by the overload of that id.
+    fn cost_of(name: &str, id: &str, arguments: &[Value<'_>]) -> u64 {
+        let functions = crate::library::kubernetes();
+        let overloads = &functions.get(name).unwrap().overloads;
+        overloads
+            .iter()
+            .find(|overload| overload.id == id)
+            .unwrap()
+            .cost
+            .of(arguments, None)
+    }
+
+    #[test]
+    fn networks_contain_texts_and_values_alike() {
+        for (name, other, want) in [
+            (
+                "containsIP",
+                Value::string("10.1.2.3"),
+                Ok(Value::Bool(true)),
+            ),
+            ("containsIP", address("10.1.2.3"), Ok(Value::Bool(true))),
+            ("containsIP", address("::1"), Ok(Value::Bool(false))),
+            ("containsIP", Value::string("bad"), Err("no such overload")),
+            ("containsIP", Value::Int(1), Err("no such overload")),
+            (
+                "containsCIDR",
+                Value::string("10.1.0.0/16"),
+                Ok(Value::Bool(true)),
+            ),
+            ("containsCIDR", cidr("10.1.0.0/16"), Ok(Value::Bool(true))),
+            ("containsCIDR", cidr("10.1.0.0/7"), Ok(Value::Bool(false))),
+            (
+                "containsCIDR",
+                Value::string("bad"),
+                Err(
+                    "network address parse error during conversion from string: network address \
+                     parse error during conversion from string: netip.ParsePrefix(\"bad\"): no '/'",
+                ),
+            ),
+        ] {
+            let arguments = [cidr("10.0.0.0/8"), other];
+            assert_outcome(
+                &arguments,
+                &implementation(name, "cidr_")(&arguments),
+                &want,
+            );
+        }
+    }
+
+    #[test]
+    fn parts_are_neither_masked_nor_lost() {
+        let arguments = [cidr("10.1.2.3/8")];
+        for (name, id, want) in [
+            ("ip", "cidr_ip", address("10.1.2.3")),
+            ("prefixLength", "cidr_prefix_length", Value::Int(8)),
+            ("masked", "cidr_masked", cidr("10.0.0.0/8")),
+            ("string", "cidr_to_string", Value::string("10.1.2.3/8")),
+        ] {
+            assert_outcome(&arguments, &implementation(name, id)(&arguments), &Ok(want));
+        }
+    }
+
+    #[test]
+    fn containment_costs_by_the_prefix_and_the_text() {
+        let text = Value::string("2001:db8:0:0:0:0:0:1");
+        for (name, id, network, other, want) in [
+            (
+                "containsIP",
+                "cidr_contains_ip_string",
+                "::/128",
+                text.clone(),
+                4 + 2,
+            ),
+            (
+                "containsIP",
+                "cidr_contains_ip_ip",
+                "::/128",
+                address("::1"),
+                4,
+            ),
+            (
+                "containsIP",
+                "cidr_contains_ip_ip",
+                "10.0.0.0/8",
+                address("::1"),
+                1,
+            ),
+            (
+                "containsIP",
+                "cidr_contains_ip_ip",
+                "0.0.0.0/0",
+                address("::1"),
+                0,
+            ),
+            (
+                "containsCIDR",
+                "cidr_contains_cidr_string",
+                "::/128",
+                text,
+                4 + 2 + 1 + 2,
+            ),
+            (
+                "containsCIDR",
+                "cidr_contains_cidr",
+                "::/128",
+                cidr("::/0"),
+                4 + 2 + 1,
+            ),
+        ] {
+            assert_eq!(
+                cost_of(name, id, &[cidr(network), other]),
+                want,
+                "{network} {id}"
+            );
+        }
+    }
+}

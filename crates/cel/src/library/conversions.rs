@@ -1,0 +1,249 @@
+//! Conversions between the standard types: `bool`, `bytes`, `double`, `duration`, `int`, `string`,
+//! `timestamp` and `uint`.
+//!
+//! Text is read and numbers are written as Go's `strconv` does it.
+
+mod digits;
+mod numbers;
+
+use std::sync::Arc;
+
+pub(crate) use digits::double_text;
+pub(super) use numbers::{NumberFault, double_to_int, parse_int};
+
+use super::time::{duration_seconds, parse_duration, parse_timestamp};
+use crate::function::{Cost, Failure, Functions, Implementation, Outcome, Overload};
+use crate::ty::Type;
+use crate::value::{Bytes, Str, Timestamp, Value};
+
+/// Declares the conversions.
+pub(crate) fn declare(functions: &mut Functions) {
+    let mut add = |name, result: Type, convert: Implementation, from: Vec<(_, Type)>| {
+        let overload = |(id, source)| Overload::global(id, vec![source], result.clone(), convert);
+        functions.add(
+            name,
+            from.into_iter().map(overload).map(with_cost).collect(),
+        );
+    };
+    add(
+        "bool",
+        Type::Bool,
+        to_bool,
+        vec![
+            ("bool_to_bool", Type::Bool),
+            ("string_to_bool", Type::String),
+        ],
+    );
+    add(
+        "bytes",
+        Type::Bytes,
+        to_bytes,
+        vec![
+            ("bytes_to_bytes", Type::Bytes),
+            ("string_to_bytes", Type::String),
+        ],
+    );
+    add(
+        "double",
+        Type::Double,
+        to_double,
+        vec![
+            ("double_to_double", Type::Double),
+            ("int64_to_double", Type::Int),
+            ("string_to_double", Type::String),
+            ("uint64_to_double", Type::Uint),
+        ],
+    );
+    add(
+        "duration",
+        Type::Duration,
+        to_duration,
+        vec![
+            ("duration_to_duration", Type::Duration),
+            ("string_to_duration", Type::String),
+        ],
+    );
+    add(
+        "int",
+        Type::Int,
+        to_int,
+        vec![
+            ("int64_to_int64", Type::Int),
+            ("double_to_int64", Type::Double),
+            ("duration_to_int64", Type::Duration),
+            ("string_to_int64", Type::String),
+            ("timestamp_to_int64", Type::Timestamp),
+            ("uint64_to_int64", Type::Uint),
+        ],
+    );
+    add(
+        "string",
+        Type::String,
+        to_string,
+        vec![
+            ("string_to_string", Type::String),
+            ("bool_to_string", Type::Bool),
+            ("bytes_to_string", Type::Bytes),
+            ("double_to_string", Type::Double),
+            ("duration_to_string", Type::Duration),
+            ("int64_to_string", Type::Int),
+            ("timestamp_to_string", Type::Timestamp),
+            ("uint64_to_string", Type::Uint),
+        ],
+    );
+    add(
+        "timestamp",
+        Type::Timestamp,
+        to_timestamp,
+        vec![
+            ("timestamp_to_timestamp", Type::Timestamp),
+            ("int64_to_timestamp", Type::Int),
+            ("string_to_timestamp", Type::String),
+        ],
+    );
+    add(
+        "uint",
+        Type::Uint,
+        to_uint,
+        vec![
+            ("uint64_to_uint64", Type::Uint),
+            ("double_to_uint64", Type::Double),
+            ("int64_to_uint64", Type::Int),
+            ("string_to_uint64", Type::String),
+        ],
+    );
+}
+
+/// Only the conversions between text and octets cost by size.
+fn with_cost(overload: Overload) -> Overload {
+    match overload.id {
+        "string_to_bytes" | "bytes_to_string" => overload.cost(Cost::Scan(0)),
+        _ => overload,
+    }
+}
+
+fn to_bool<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [value @ Value::Bool(_)] => Ok(value.clone()),
+        [Value::String(text)] => match text.as_str() {
+            "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Value::Bool(true)),
+            "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Value::Bool(false)),
+            _ => Err(not_from_text("bool")),
+        },
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn to_bytes<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [value @ Value::Bytes(_)] => Ok(value.clone()),
+        [Value::String(Str::Borrowed(text))] => Ok(Value::Bytes(Bytes::Borrowed(text.as_bytes()))),
+        [Value::String(Str::Owned(text))] => Ok(Value::Bytes(Bytes::Owned(Arc::<[u8]>::from(
+            Arc::clone(text),
+        )))),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn to_double<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [value @ Value::Double(_)] => Ok(value.clone()),
+        [Value::Int(number)] => Ok(Value::Double(*number as f64)),
+        [Value::Uint(number)] => Ok(Value::Double(*number as f64)),
+        [Value::String(text)] => numbers::parse_double(text.as_str())
+            .map(Value::Double)
+            .ok_or_else(|| not_from_text("double")),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn to_duration<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [value @ Value::Duration(_)] => Ok(value.clone()),
+        [Value::String(text)] => parse_duration(text.as_str()).map(Value::Duration),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+/// A double is rounded towards zero, a duration gives its nanoseconds, and a timestamp the seconds
+/// since 1970.
+fn to_int<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let overflow = || Failure::new("integer overflow");
+    match arguments {
+        [value @ Value::Int(_)] => Ok(value.clone()),
+        [Value::Double(number)] => double_to_int(*number).map(Value::Int).ok_or_else(overflow),
+        [Value::Duration(nanos)] => Ok(Value::Int(*nanos)),
+        [Value::String(text)] => parse_int(text.as_str())
+            .map(Value::Int)
+            .map_err(|_| not_from_text("int")),
+        [Value::Timestamp(time)] => Ok(Value::Int(time.unix_seconds())),
+        [Value::Uint(number)] => i64::try_from(*number)
+            .map(Value::Int)
+            .map_err(|_| overflow()),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn to_string<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let text = match arguments {
+        [value @ Value::String(_)] => return Ok(value.clone()),
+        [Value::Bool(true)] => return Ok(Value::string("true")),
+        [Value::Bool(false)] => return Ok(Value::string("false")),
+        [Value::Bytes(bytes)] => return text_of_bytes(bytes),
+        [Value::Double(number)] => double_text(*number),
+        [Value::Duration(nanos)] => digits::plain_text(duration_seconds(*nanos)) + "s",
+        [Value::Int(number)] => number.to_string(),
+        [Value::Timestamp(time)] => time.to_string(),
+        [Value::Uint(number)] => number.to_string(),
+        _ => return Err(Failure::no_such_overload()),
+    };
+    Ok(Value::owned_string(text))
+}
+
+fn to_timestamp<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [value @ Value::Timestamp(_)] => Ok(value.clone()),
+        [Value::Int(seconds)] => Timestamp::from_unix(*seconds)
+            .map(Value::Timestamp)
+            .ok_or_else(|| Failure::new("timestamp overflow")),
+        [Value::String(text)] => parse_timestamp(text.as_str()).map(Value::Timestamp),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn to_uint<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let overflow = || Failure::new("unsigned integer overflow");
+    match arguments {
+        [value @ Value::Uint(_)] => Ok(value.clone()),
+        [Value::Double(number)] => numbers::double_to_uint(*number)
+            .map(Value::Uint)
+            .ok_or_else(overflow),
+        [Value::Int(number)] => u64::try_from(*number)
+            .map(Value::Uint)
+            .map_err(|_| overflow()),
+        [Value::String(text)] => numbers::parse_uint(text.as_str())
+            .map(Value::Uint)
+            .map_err(|_| not_from_text("uint")),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn text_of_bytes<'a>(bytes: &Bytes<'a>) -> Outcome<'a> {
+    let invalid = |_| Failure::new("invalid UTF-8 in bytes, cannot convert to string");
+    match bytes {
+        Bytes::Borrowed(bytes) => std::str::from_utf8(bytes)
+            .map(Value::string)
+            .map_err(invalid),
+        Bytes::Owned(bytes) => std::str::from_utf8(bytes)
+            .map(Value::owned_string)
+            .map_err(invalid),
+    }
+}
+
+/// The error of a text that does not name a value of a type.
+pub(super) fn not_from_text(target: &str) -> Failure {
+    Failure::new(format!("type conversion error from 'string' to '{target}'"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,246 @@
+//! IP addresses: `ip`, `isIP`, `ip.isCanonical` and what kind of address one is.
+
+use std::net::IpAddr;
+
+use gotext::quote;
+
+use crate::function::{Cost, Failure, Functions, Implementation, Outcome, Overload};
+use crate::ty::Type;
+use crate::value::{Opaque, Value};
+
+/// Declares the library.
+pub(crate) fn declare(functions: &mut Functions) {
+    let ip = || Type::Opaque(Opaque::IP);
+    let text = || vec![Type::String];
+    let read = Overload::global("string_to_ip", text(), ip(), from_text);
+    functions.add("ip", vec![read.cost(Cost::Scan(0))]);
+    let test = Overload::global("is_ip", text(), Type::Bool, is_ip);
+    functions.add("isIP", vec![test.cost(Cost::Scan(0))]);
+    let compare = Overload::global("ip_is_canonical", text(), Type::Bool, is_canonical);
+    functions.add("ip.isCanonical", vec![compare.cost(Cost::ScanTwice(0))]);
+    let write = Overload::global("ip_to_string", vec![ip()], Type::String, to_text);
+    functions.add("string", vec![write]);
+    let family = Overload::member("ip_family", vec![ip()], Type::Int, family);
+    functions.add("family", vec![family]);
+    let predicates: [(_, _, Implementation); 5] = [
+        ("isUnspecified", "ip_is_unspecified", is_unspecified),
+        ("isLoopback", "ip_is_loopback", is_loopback),
+        (
+            "isLinkLocalMulticast",
+            "ip_is_link_local_multicast",
+            is_link_local_multicast,
+        ),
+        (
+            "isLinkLocalUnicast",
+            "ip_is_link_local_unicast",
+            is_link_local_unicast,
+        ),
+        ("isGlobalUnicast", "ip_is_global_unicast", is_global_unicast),
+    ];
+    for (name, id, implementation) in predicates {
+        let overload = Overload::member(id, vec![ip()], Type::Bool, implementation);
+        functions.add(name, vec![overload]);
+    }
+}
+
+/// Reads an address that has neither a zone nor an IPv4 address inside an IPv6 one.
+pub(super) fn parse(text: &str) -> Result<IpAddr, Failure> {
+    let ip = gotext::parse_ip(text.as_bytes()).map_err(|error| {
+        let text = quote(text);
+        Failure::new(format!(
+            "IP Address {text} parse error during conversion from string: {error}"
+        ))
+    })?;
+    if !ip.zone.is_empty() {
+        let text = quote(text);
+        return Err(Failure::new(format!(
+            "IP address {text} with zone value is not allowed"
+        )));
+    }
+    match ip.address {
+        IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some() => {
+            let text = quote(text);
+            Err(Failure::new(format!(
+                "IPv4-mapped IPv6 address {text} is not allowed"
+            )))
+        }
+        address => Ok(address),
+    }
+}
+
+fn from_text<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    on_text(arguments, |text| {
+        Ok(Value::opaque(Opaque::Ip(parse(text)?)))
+    })
+}
+
+fn is_ip<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    on_text(arguments, |text| Ok(Value::Bool(parse(text).is_ok())))
+}
+
+/// Whether the text is the one that the address would be written as.
+fn is_canonical<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    on_text(arguments, |text| {
+        Ok(Value::Bool(parse(text)?.to_string() == text))
+    })
+}
+
+fn on_text<'a>(arguments: &[Value<'a>], answer: fn(&str) -> Outcome<'a>) -> Outcome<'a> {
+    match arguments {
+        [Value::String(text)] => answer(text.as_str()),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn to_text<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    Ok(Value::owned_string(ip_of(arguments)?.to_string()))
+}
+
+fn family<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match ip_of(arguments)? {
+        IpAddr::V4(_) => Ok(Value::Int(4)),
+        IpAddr::V6(_) => Ok(Value::Int(6)),
+    }
+}
+
+fn is_unspecified<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    Ok(Value::Bool(ip_of(arguments)?.is_unspecified()))
+}
+
+fn is_loopback<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    Ok(Value::Bool(ip_of(arguments)?.is_loopback()))
+}
+
+fn is_link_local_multicast<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    Ok(Value::Bool(match ip_of(arguments)? {
+        IpAddr::V4(v4) => v4.octets().starts_with(&[224, 0, 0]),
+        IpAddr::V6(v6) => v6.segments()[0] & 0xff0f == 0xff02,
+    }))
+}
+
+fn is_link_local_unicast<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    Ok(Value::Bool(is_link_local(ip_of(arguments)?)))
+}
+
+/// Go's notion, which has private addresses count as global.
+fn is_global_unicast<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let ip = ip_of(arguments)?;
+    let is_broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
+    Ok(Value::Bool(
+        !is_broadcast
+            && !ip.is_unspecified()
+            && !ip.is_loopback()
+            && !ip.is_multicast()
+            && !is_link_local(ip),
+    ))
+}
+
+fn is_link_local(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    }
+}
+
+fn ip_of(arguments: &[Value<'_>]) -> Result<IpAddr, Failure> {
+    if let [Value::Opaque(value)] = arguments
+        && let Opaque::Ip(ip) = **value
+    {
+        return Ok(ip);
+    }
+    Err(Failure::no_such_overload())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::library::operators::tests::{assert_outcome, implementation};
+
+    #[test]
+    fn kinds_of_addresses_are_those_of_go() {
+        let predicates = [
+            "isUnspecified",
+            "isLoopback",
+            "isLinkLocalMulticast",
+            "isLinkLocalUnicast",
+            "isGlobalUnicast",
+        ];
+        for (text, wanted) in [
+            ("0.0.0.0", &["isUnspecified"][..]),
+            ("::", &["isUnspecified"]),
+            ("127.9.9.9", &["isLoopback"]),
+            ("::1", &["isLoopback"]),
+            ("224.0.0.1", &["isLinkLocalMulticast"]),
+            ("224.0.1.1", &[]),
+            ("ff02::1", &["isLinkLocalMulticast"]),
+            ("ff12::1", &["isLinkLocalMulticast"]),
+            ("ff05::1", &[]),
+            ("169.254.1.1", &["isLinkLocalUnicast"]),
+            ("fe80::1", &["isLinkLocalUnicast"]),
+            ("febf::1", &["isLinkLocalUnicast"]),
+            ("fec0::1", &["isGlobalUnicast"]),
+            ("255.255.255.255", &[]),
+            ("10.0.0.1", &["isGlobalUnicast"]),
+            ("fd00::1", &["isGlobalUnicast"]),
+        ] {
+            let arguments = [Value::opaque(Opaque::Ip(parse(text).unwrap()))];
+            for name in predicates {
+                let got = implementation(name, "ip_is_")(&arguments);
+                assert_outcome(&arguments, &got, &Ok(Value::Bool(wanted.contains(&name))));
+            }
+        }
+    }
+
+    #[test]
+    fn addresses_are_written_as_go_writes_them() {
+        for (text, written, family) in [
+            ("10.0.0.1", "10.0.0.1", 4),
+            ("2001:DB8:0:0::ABCD", "2001:db8::abcd", 6),
+            ("1:0:0:2:0:0:0:3", "1:0:0:2::3", 6),
+            ("1:0:2:3:4:5:6:7", "1:0:2:3:4:5:6:7", 6),
+            ("::1.2.3.4", "::102:304", 6),
+        ] {
+            let arguments = [Value::opaque(Opaque::Ip(parse(text).unwrap()))];
+            let got = implementation("string", "ip_to_string")(&arguments);
+            assert_outcome(&arguments, &got, &Ok(Value::string(written)));
+            let got = implementation("family", "ip_family")(&arguments);
+            assert_outcome(&arguments, &got, &Ok(Value::Int(family)));
+            let arguments = [Value::string(text)];
+            let got = implementation("ip.isCanonical", "ip_is_canonical")(&arguments);
+            assert_outcome(&arguments, &got, &Ok(Value::Bool(text == written)));
+        }
+    }
+
+    #[test]
+    fn other_texts_are_refused_in_kubernetes_words() {
+        for (text, want) in [
+            (
+                "10.0.0.01",
+                "IP Address \"10.0.0.01\" parse error during conversion from string: \
+                 ParseAddr(\"10.0.0.01\"): IPv4 field has octet with leading zero",
+            ),
+            (
+                "fe80::1%eth0",
+                "IP address \"fe80::1%eth0\" with zone value is not allowed",
+            ),
+            (
+                "::ffff:1.2.3.4",
+                "IPv4-mapped IPv6 address \"::ffff:1.2.3.4\" is not allowed",
+            ),
+        ] {
+            let arguments = [Value::string(text)];
+            for (name, id) in [
+                ("ip", "string_to_ip"),
+                ("ip.isCanonical", "ip_is_canonical"),
+            ] {
+                assert_outcome(
+                    &arguments,
+                    &implementation(name, id)(&arguments),
+                    &Err(want),
+                );
+            }
+            let got = implementation("isIP", "is_ip")(&arguments);
+            assert_outcome(&arguments, &got, &Ok(Value::Bool(false)));
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Kubernetes' functions of lists, version 1: order, sums, extremes and positions of elements.
+
+use std::cmp::Ordering;
+
+use super::arithmetic;
+use super::lists::is_comparable;
+use crate::function::{Cost, Failure, Functions, Implementation, Outcome, Overload};
+use crate::ty::Type;
+use crate::value::Value;
+
+/// The types that have an order, and the names of their overloads.
+const COMPARABLE: [Comparable; 8] = [
+    Comparable {
+        ty: Type::Int,
+        is_sorted: "list_int_is_sorted_bool",
+        max: "list_int_max_int",
+        min: "list_int_min_int",
+    },
+    Comparable {
+        ty: Type::Uint,
+        is_sorted: "list_uint_is_sorted_bool",
+        max: "list_uint_max_uint",
+        min: "list_uint_min_uint",
+    },
+    Comparable {
+        ty: Type::Double,
+        is_sorted: "list_double_is_sorted_bool",
+        max: "list_double_max_double",
+        min: "list_double_min_double",
+    },
+    Comparable {
+        ty: Type::Bool,
+        is_sorted: "list_bool_is_sorted_bool",
+        max: "list_bool_max_bool",
+        min: "list_bool_min_bool",
+    },
+    Comparable {
+        ty: Type::Duration,
+        is_sorted: "list_duration_is_sorted_bool",
+        max: "list_duration_max_duration",
+        min: "list_duration_min_duration",
+    },
+    Comparable {
+        ty: Type::Timestamp,
+        is_sorted: "list_timestamp_is_sorted_bool",
+        max: "list_timestamp_max_timestamp",
+        min: "list_timestamp_min_timestamp",
+    },
+    Comparable {
+        ty: Type::String,
+        is_sorted: "list_string_is_sorted_bool",
+        max: "list_string_max_string",
+        min: "list_string_min_string",
+    },
+    Comparable {
+        ty: Type::Bytes,
+        is_sorted: "list_bytes_is_sorted_bool",
+        max: "list_bytes_max_bytes",
+        min: "list_bytes_min_bytes",
+    },
+];
+
+struct Comparable {
+    ty: Type,
+    is_sorted: &'static str,
+    max: &'static str,
+    min: &'static str,
+}
+
+/// The types that can be added up. Each overload has its own zero, which is the sum of nothing.
+const SUMMABLE: [(Type, &str, Implementation); 4] = [
+    (Type::Int, "list_int_sum_int", |list| sum(list, Value::Int(0))),
+    (Type::Uint, "list_uint_sum_uint", |list| sum(list, Value::Uint(0))),
+    (Type::Double, "list_double_sum_double", |list| sum(list, Value::Double(0.0))),
+    (Type::Duration, "list_duration_sum_duration", |list| sum(list, Value::Duration(0))),
+];
+
+/// Declares Kubernetes' list functions.
+pub(crate) fn declare(functions: &mut Functions) {
+    let walk = |overload: Overload| overload.cost(Cost::Traverse);
+    let each = |overload: fn(Comparable) -> Overload| {
+        COMPARABLE.into_iter().map(overload).map(walk).collect()
+    };
+    functions.add(
+        "isSorted",
+        each(|of| Overload::member(of.is_sorted, vec![Type::list(of.ty)], Type::Bool, is_sorted)),
+    );
+    functions.add(
+        "max",
+        each(|of| Overload::member(of.max, vec![Type::list(of.ty.clone())], of.ty, max)),
+    );
+    functions.add(
+        "min",
+        each(|of| Overload::member(of.min, vec![Type::list(of.ty.clone())], of.ty, min)),
+    );
+    let sums = SUMMABLE.into_iter().map(|(ty, id, implementation)| {
+        walk(Overload::member(id, vec![Type::list(ty.clone())], ty, implementation))
+    });
+    functions.add("sum", sums.collect());
+    let a = || Type::param("A");
+    let list_and_item = || vec![Type::list(a()), a()];
+    functions.add(
+        "indexOf",
+        vec![walk(Overload::member("list_a_index_of_int", list_and_item(), Type::Int, index_of))],
+    );
+    functions.add(
+        "lastIndexOf",
+        vec![walk(Overload::member(
+            "list_a_last_index_of_int",
+            list_and_item(),
+            Type::Int,
+            last_index_of,
+        ))],
+    );
+    functions.add(
+        "includes",
+        vec![walk(Overload::member(
+            "list_includes_dyn_dyn",
+            vec![Type::Dyn, Type::Dyn],
+            Type::Bool,
+            includes,
+        ))],
+    );
+}
+
+/// Elements that can not be compared with each other, as NaN, count as sorted.
+fn is_sorted<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let [Value::List(list)] = arguments else { return Err(Failure::no_such_overload()) };
+    let mut previous: Option<Value<'a>> = None;
+    for item in list.iter() {
+        check_comparable(&item)?;
+        if let Some(previous) = previous
+            && matches!(previous.compare(&item), Ok(Ordering::Greater))
+        {
+            return Ok(Value::Bool(false));
+        }
+        previous = Some(item);
+    }
+    Ok(Value::Bool(true))
+}
+
+fn max<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    extreme(arguments, "max", Ordering::Less)
+}
+
+fn min<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    extreme(arguments, "min", Ordering::Greater)
+}
+
+/// The element that the others do not replace; one replaces another if that compares to it as given.
+fn extreme<'a>(arguments: &[Value<'a>], name: &str, replaced_if: Ordering) -> Outcome<'a> {
+    let [Value::List(list)] = arguments else { return Err(Failure::no_such_overload()) };
+    let mut best: Option<Value<'a>> = None;
+    for item in list.iter() {
+        check_comparable(&item)?;
+        let replaces = match &best {
+            None => true,
+            Some(best) => best.compare(&item) == Ok(replaced_if),
+        };
+        if replaces {
+            best = Some(item);
+        }
+    }
+    best.ok_or_else(|| Failure::new(format!("{name} called on empty list")))
+}
+
+fn check_comparable(value: &Value<'_>) -> Result<(), Failure> {
+    if is_comparable(value) { Ok(()) } else { Err(Failure::no_such_overload()) }
+}
+
+fn sum<'a>(arguments: &[Value<'a>], zero: Value<'a>) -> Outcome<'a> {
+    let [Value::List(list)] = arguments else { return Err(Failure::no_such_overload()) };
+    list.iter().try_fold(zero, |sum, item| arithmetic::add(&[sum, item]))
+}
+
+fn index_of<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let [Value::List(list), sought] = arguments else { return Err(Failure::no_such_overload()) };
+    Ok(position(list.iter().position(|item| item.equals(sought))))
+}
+
+fn last_index_of<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let [Value::List(list), sought] = arguments else { return Err(Failure::no_such_overload()) };
+    let is_sought = |index: &usize| list.get(*index).is_some_and(|item| item.equals(sought));
+    Ok(position((0..list.len()).rev().find(is_sought)))
+}
+
+fn position<'a>(found: Option<usize>) -> Value<'a> {
+    Value::Int(found.and_then(|index| i64::try_from(index).ok()).unwrap_or(-1))
+}
+
+/// Whether a list has the element; a value that is no list includes what it equals.
+fn includes<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [Value::List(list), sought] => {
+            Ok(Value::Bool(list.iter().any(|item| item.equals(sought))))
+        }
+        [value, sought] => Ok(Value::Bool(value.equals(sought))),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,300 @@
+//! cel-go's list extensions, version 3: parts of lists, flattening, order and ranges.
+
+mod pdqsort;
+
+use std::cmp::Ordering;
+
+use super::operators::refuse;
+use super::printed::printed;
+use crate::function::{Cost, Failure, Functions, Outcome, Overload};
+use crate::ty::Type;
+use crate::value::{List, TypeName, Value};
+
+/// How many elements `lists.range` may give; cel-go's own limit.
+const RANGE_MAX: i64 = 1_000_000;
+
+/// How many elements `flatten` may give. Cost is charged after the call, and by the outermost list
+/// alone, while lists can share their elements; making as many otherwise takes all the cost that
+/// Kubernetes allows, so passing this counts as passing the cost limit.
+const FLAT_MAX: usize = 1_000_000;
+
+/// What the making of a list adds to the cost of a call.
+const CALL_AND_LIST: u64 = 11;
+
+/// The types that have an order, and the names of their overloads of `sort` and of the function
+/// behind `sortBy`.
+const COMPARABLE: [(Type, &str, &str); 8] = [
+    (Type::Int, "list_int_sort", "list_int_sortByAssociatedKeys"),
+    (Type::Uint, "list_uint_sort", "list_uint_sortByAssociatedKeys"),
+    (Type::Double, "list_double_sort", "list_double_sortByAssociatedKeys"),
+    (Type::Bool, "list_bool_sort", "list_bool_sortByAssociatedKeys"),
+    (
+        Type::Duration,
+        "list_google.protobuf.Duration_sort",
+        "list_google.protobuf.Duration_sortByAssociatedKeys",
+    ),
+    (
+        Type::Timestamp,
+        "list_google.protobuf.Timestamp_sort",
+        "list_google.protobuf.Timestamp_sortByAssociatedKeys",
+    ),
+    (Type::String, "list_string_sort", "list_string_sortByAssociatedKeys"),
+    (Type::Bytes, "list_bytes_sort", "list_bytes_sortByAssociatedKeys"),
+];
+
+/// Declares the list extensions.
+pub(crate) fn declare(functions: &mut Functions) {
+    let list = || Type::list(Type::param("T"));
+    let int = || Type::Int;
+    functions.add(
+        "slice",
+        vec![
+            Overload::member("list_slice", vec![list(), int(), int()], list(), slice)
+                .cost(Cost::Custom(cost_of_result)),
+        ],
+    );
+    let any = || Type::list(Type::Dyn);
+    functions.add(
+        "flatten",
+        vec![
+            Overload::member("list_flatten", vec![Type::list(list())], list(), flatten)
+                .cost(Cost::Custom(cost_of_flatten)),
+            Overload::member("list_flatten_int", vec![any(), int()], any(), flatten)
+                .cost(Cost::Custom(cost_of_flatten)),
+        ],
+    );
+    let sorts = COMPARABLE.into_iter().map(|(ty, id, _)| {
+        Overload::member(id, vec![Type::list(ty.clone())], Type::list(ty), sort)
+            .cost(Cost::Custom(cost_of_self_comparison))
+    });
+    functions.add("sort", sorts.collect());
+    let sorts_by_keys = COMPARABLE.into_iter().map(|(ty, _, id)| {
+        Overload::member(id, vec![list(), Type::list(ty)], list(), sort_by_keys)
+            .cost(Cost::Custom(cost_of_key_comparison))
+    });
+    functions.add("@sortByAssociatedKeys", sorts_by_keys.collect());
+    functions.add(
+        "lists.range",
+        vec![
+            Overload::global("lists_range", vec![int()], Type::list(int()), range)
+                .cost(Cost::Custom(cost_of_result)),
+        ],
+    );
+    functions.add(
+        "reverse",
+        vec![
+            Overload::member("list_reverse", vec![list()], list(), reverse)
+                .cost(Cost::Custom(cost_of_result)),
+        ],
+    );
+    functions.add(
+        "distinct",
+        vec![
+            Overload::member("list_distinct", vec![list()], list(), distinct)
+                .cost(Cost::Custom(cost_of_self_comparison)),
+        ],
+    );
+}
+
+fn slice<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let [Value::List(list), Value::Int(start), Value::Int(end)] = arguments else {
+        return Err(Failure::no_such_overload());
+    };
+    let refused = |why: String| Failure::new(format!("cannot slice({start}, {end}), {why}"));
+    let (Ok(first), Ok(last)) = (usize::try_from(*start), usize::try_from(*end)) else {
+        return Err(refused("negative indexes not supported".to_owned()));
+    };
+    if first > last {
+        return Err(refused("start index must be less than or equal to end index".to_owned()));
+    }
+    if last > list.len() {
+        return Err(refused(format!("list is length {}", list.len())));
+    }
+    let part = match list {
+        List::Strings(items) => List::Strings(items.get(first..last).unwrap_or_default()),
+        List::Constant(items) => List::Constant(items.get(first..last).unwrap_or_default()),
+        List::Source(_) | List::Owned(_) => {
+            return Ok(Value::list((first..last).filter_map(|index| list.get(index)).collect()));
+        }
+    };
+    Ok(Value::List(part))
+}
+
+fn reverse<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let [Value::List(list)] = arguments else { return Err(Failure::no_such_overload()) };
+    Ok(Value::list((0..list.len()).rev().filter_map(|index| list.get(index)).collect()))
+}
+
+fn range<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let [Value::Int(size)] = arguments else { return Err(Failure::no_such_overload()) };
+    if *size < 0 {
+        let message = format!("lists.range: size must be non-negative, got {size}");
+        return Err(Failure::new(message));
+    }
+    if *size > RANGE_MAX {
+        let message = format!("lists.range: size {size} exceeds maximum allowed ({RANGE_MAX})");
+        return Err(Failure::new(message));
+    }
+    Ok(Value::list((0..*size).map(Value::Int).collect()))
+}
+
+/// Replaces lists in the list by their elements, down to a depth of 1 or as many as are asked for.
+/// The run-time types are not matched before the call, so the texts of mismatches are its own.
+fn flatten<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let name = |value: &Value<'_>| printed(&Value::Type(TypeName(value.type_name())));
+    let (list, depth) = match arguments {
+        [Value::List(list)] => (list, 1),
+        [Value::List(list), Value::Int(depth)] => (list, *depth),
+        [other] => {
+            return Err(Failure::new(format!("no such overload: {}.flatten()", name(other))));
+        }
+        [value, depth] => {
+            let message = format!("no such overload: {}.flatten({})", name(value), name(depth));
+            return Err(Failure::new(message));
+        }
+        _ => return Err(Failure::no_such_overload()),
+    };
+    if depth < 0 {
+        return Err(Failure::new("level must be non-negative"));
+    }
+    let mut flat = Vec::new();
+    flatten_into(list, depth, &mut flat)?;
+    Ok(Value::list(flat))
+}
+
+fn flatten_into<'a>(
+    list: &List<'a>,
+    depth: i64,
+    flat: &mut Vec<Value<'a>>,
+) -> Result<(), Failure> {
+    for item in list.iter() {
+        match item {
+            Value::List(inner) if depth > 0 => flatten_into(&inner, depth - 1, flat)?,
+            other => flat.push(other),
+        }
+        if flat.len() > FLAT_MAX {
+            return Err(Failure::CostLimit);
+        }
+    }
+    Ok(())
+}
+
+fn distinct<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let [Value::List(list)] = arguments else { return Err(Failure::no_such_overload()) };
+    let mut seen: Vec<Value<'a>> = Vec::new();
+    for item in list.iter() {
+        if !seen.iter().any(|other| item.equals(other)) {
+            seen.push(item);
+        }
+    }
+    Ok(Value::list(seen))
+}
+
+fn sort<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [Value::List(list)] => sorted_by(list, list),
+        _ => Err(refuse("sort", arguments, |_| false)),
+    }
+}
+
+/// The function behind `list.sortBy(element, key)`: the keys come as a second list.
+fn sort_by_keys<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [Value::List(list), Value::List(keys)] => sorted_by(list, keys),
+        _ => Err(refuse("@sortByAssociatedKeys", arguments, |_| false)),
+    }
+}
+
+/// Sorts a list by the keys of its elements. Equal keys end up in the order that Go's sort, which is
+/// not stable, leaves them in.
+fn sorted_by<'a>(list: &List<'a>, keys: &List<'a>) -> Outcome<'a> {
+    if list.len() != keys.len() {
+        return Err(Failure::new(format!(
+            "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, \
+             but got {} and {} elements respectively",
+            list.len(),
+            keys.len(),
+        )));
+    }
+    let Some(first) = keys.get(0) else { return Ok(Value::List(list.clone())) };
+    if !is_comparable(&first) {
+        return Err(Failure::new("list elements must be comparable"));
+    }
+    let keys: Vec<Value<'a>> = keys.iter().collect();
+    if keys.iter().any(|key| key.type_name() != first.type_name()) {
+        return Err(Failure::new("list elements must have the same type"));
+    }
+    // A comparison that fails, as with NaN, counts as not less.
+    let less = |a: usize, b: usize| match (keys.get(a), keys.get(b)) {
+        (Some(a), Some(b)) => matches!(a.compare(b), Ok(Ordering::Less)),
+        _ => false,
+    };
+    let order = pdqsort::order(keys.len(), &less);
+    Ok(Value::list(order.into_iter().filter_map(|index| list.get(index)).collect()))
+}
+
+/// Whether values of this type have an order among themselves.
+pub(super) fn is_comparable(value: &Value<'_>) -> bool {
+    match value {
+        Value::Bool(_)
+        | Value::Int(_)
+        | Value::Uint(_)
+        | Value::Double(_)
+        | Value::String(_)
+        | Value::Bytes(_)
+        | Value::Duration(_)
+        | Value::Timestamp(_) => true,
+        Value::Null
+        | Value::List(_)
+        | Value::Map(_)
+        | Value::Type(_)
+        | Value::Optional(_)
+        | Value::Opaque(_) => false,
+    }
+}
+
+/// 1 for what has no size, failures included.
+fn size(value: Option<&Value<'_>>) -> u64 {
+    value.and_then(Value::size).unwrap_or(1)
+}
+
+fn cost_of_result<'a>(_: &[Value<'a>], result: Option<&Value<'a>>) -> u64 {
+    size(result).saturating_add(CALL_AND_LIST)
+}
+
+/// The depth counts once for each element of the outermost list.
+fn cost_of_flatten<'a>(arguments: &[Value<'a>], _: Option<&Value<'a>>) -> u64 {
+    let depth = match arguments.get(1) {
+        Some(Value::Int(depth)) if *depth >= 0 => *depth as f64,
+        _ => 1.0,
+    };
+    let elements = size(arguments.first()) as f64;
+    ((elements * depth) as u64).saturating_add(CALL_AND_LIST)
+}
+
+fn cost_of_self_comparison<'a>(arguments: &[Value<'a>], _: Option<&Value<'a>>) -> u64 {
+    cost_of_comparison(arguments.first())
+}
+
+fn cost_of_key_comparison<'a>(arguments: &[Value<'a>], _: Option<&Value<'a>>) -> u64 {
+    cost_of_comparison(arguments.get(1))
+}
+
+/// Each element with each, twice; text and octets cost a tenth more.
+fn cost_of_comparison(list: Option<&Value<'_>>) -> u64 {
+    let first = match list {
+        Some(Value::List(list)) => list.get(0),
+        _ => None,
+    };
+    let factor = match first {
+        Some(Value::String(_) | Value::Bytes(_)) => 2.0 + 0.1,
+        Some(_) => 2.0,
+        None => return CALL_AND_LIST,
+    };
+    let elements = size(list);
+    let pairs = elements.saturating_mul(elements) as f64;
+    ((pairs * factor) as u64).saturating_add(CALL_AND_LIST)
+}
+
+#[cfg(test)]
+mod tests;

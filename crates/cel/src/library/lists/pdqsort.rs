@@ -1,0 +1,298 @@
+//! The order that Go's `sort.Slice` gives: pattern-defeating quicksort, step by step as there.
+//!
+//! The algorithm is not stable, so where keys are equal or not ordered at all (NaN), the result is
+//! defined by its steps alone; another sort would agree on short lists only.
+
+/// Up to this length, insertion sort is used.
+const INSERTION_MAX: usize = 12;
+/// From this length on, the pivot is a median of medians, and nearly sorted parts are mended.
+const NINTHER_MIN: usize = 50;
+/// The number of swaps while choosing a pivot that tells a descending part.
+const DESCENDING_SWAPS: usize = 12;
+/// How many misplaced neighbours are mended before a part counts as unsorted.
+const MENDED_MAX: usize = 5;
+
+/// The positions `0..length` in ascending order of what `less` compares.
+pub(super) fn order(length: usize, less: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
+    let mut sorter = Sorter { order: (0..length).collect(), less };
+    let bad_choices = usize::BITS - length.leading_zeros();
+    sorter.sort(0, length, bad_choices);
+    sorter.order
+}
+
+/// What the choice of a pivot revealed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hint {
+    Unknown,
+    Ascending,
+    Descending,
+}
+
+/// INVARIANT: all methods are called with positions inside `order`.
+struct Sorter<'l> {
+    order: Vec<usize>,
+    less: &'l dyn Fn(usize, usize) -> bool,
+}
+
+impl Sorter<'_> {
+    fn less(&self, a: usize, b: usize) -> bool {
+        (self.less)(self.order[a], self.order[b])
+    }
+
+    fn swap(&mut self, a: usize, b: usize) {
+        self.order.swap(a, b);
+    }
+
+    /// Sorts the part from `start` to before `end`. After too many bad pivots, heap sort takes over.
+    fn sort(&mut self, mut start: usize, mut end: usize, mut bad_choices: u32) {
+        let mut was_balanced = true;
+        let mut was_partitioned = true;
+        loop {
+            let length = end - start;
+            if length <= INSERTION_MAX {
+                return self.insertion_sort(start, end);
+            }
+            if bad_choices == 0 {
+                return self.heap_sort(start, end);
+            }
+            if !was_balanced {
+                self.break_patterns(start, end);
+                bad_choices -= 1;
+            }
+            let (mut pivot, mut hint) = self.choose_pivot(start, end);
+            if hint == Hint::Descending {
+                self.order[start..end].reverse();
+                pivot = (end - 1) - (pivot - start);
+                hint = Hint::Ascending;
+            }
+            if was_balanced
+                && was_partitioned
+                && hint == Hint::Ascending
+                && self.mend(start, end)
+            {
+                return;
+            }
+            // Nothing here is less than what is left of it: set aside what equals the pivot.
+            if start > 0 && !self.less(start - 1, pivot) {
+                start = self.partition_equal(start, end, pivot);
+                continue;
+            }
+            let (middle, already_partitioned) = self.partition(start, end, pivot);
+            was_partitioned = already_partitioned;
+            let (left, right) = (middle - start, end - middle);
+            was_balanced = left.min(right) >= length / 8;
+            if left < right {
+                self.sort(start, middle, bad_choices);
+                start = middle + 1;
+            } else {
+                self.sort(middle + 1, end, bad_choices);
+                end = middle;
+            }
+        }
+    }
+
+    fn insertion_sort(&mut self, start: usize, end: usize) {
+        for i in start + 1..end {
+            let mut j = i;
+            while j > start && self.less(j, j - 1) {
+                self.swap(j, j - 1);
+                j -= 1;
+            }
+        }
+    }
+
+    fn heap_sort(&mut self, start: usize, end: usize) {
+        let length = end - start;
+        for root in (0..=(length - 1) / 2).rev() {
+            self.sift_down(root, length, start);
+        }
+        for last in (0..length).rev() {
+            self.swap(start, start + last);
+            self.sift_down(0, last, start);
+        }
+    }
+
+    fn sift_down(&mut self, mut root: usize, length: usize, start: usize) {
+        loop {
+            let mut child = 2 * root + 1;
+            if child >= length {
+                return;
+            }
+            if child + 1 < length && self.less(start + child, start + child + 1) {
+                child += 1;
+            }
+            if !self.less(start + root, start + child) {
+                return;
+            }
+            self.swap(start + root, start + child);
+            root = child;
+        }
+    }
+
+    /// Moves what is less than the pivot to the left of it. Returns where the pivot ends up, and
+    /// whether nothing had to move.
+    fn partition(&mut self, start: usize, end: usize, pivot: usize) -> (usize, bool) {
+        self.swap(start, pivot);
+        let (mut i, mut j) = (start + 1, end - 1);
+        let mut already_partitioned = true;
+        loop {
+            while i <= j && self.less(i, start) {
+                i += 1;
+            }
+            while i <= j && !self.less(j, start) {
+                j -= 1;
+            }
+            if i > j {
+                break;
+            }
+            already_partitioned = false;
+            self.swap(i, j);
+            i += 1;
+            j -= 1;
+        }
+        self.swap(j, start);
+        (j, already_partitioned)
+    }
+
+    /// Moves what equals the pivot to the left; returns where the rest begins.
+    fn partition_equal(&mut self, start: usize, end: usize, pivot: usize) -> usize {
+        self.swap(start, pivot);
+        let (mut i, mut j) = (start + 1, end - 1);
+        loop {
+            while i <= j && !self.less(start, i) {
+                i += 1;
+            }
+            while i <= j && self.less(start, j) {
+                j -= 1;
+            }
+            if i > j {
+                return i;
+            }
+            self.swap(i, j);
+            i += 1;
+            j -= 1;
+        }
+    }
+
+    /// Sorts a part of which only a few elements are misplaced; false if there are more.
+    fn mend(&mut self, start: usize, end: usize) -> bool {
+        let mut i = start + 1;
+        for _ in 0..MENDED_MAX {
+            while i < end && !self.less(i, i - 1) {
+                i += 1;
+            }
+            if i == end {
+                return true;
+            }
+            if end - start < NINTHER_MIN {
+                return false;
+            }
+            self.swap(i, i - 1);
+            if i - start >= 2 {
+                let mut j = i - 1;
+                while j >= 1 && self.less(j, j - 1) {
+                    self.swap(j, j - 1);
+                    j -= 1;
+                }
+            }
+            if end - i >= 2 {
+                let mut j = i + 1;
+                while j < end && self.less(j, j - 1) {
+                    self.swap(j, j - 1);
+                    j += 1;
+                }
+            }
+        }
+        false
+    }
+
+    /// Scatters three elements around the middle, by numbers that depend on the length alone.
+    fn break_patterns(&mut self, start: usize, end: usize) {
+        let length = end - start;
+        if length < 8 {
+            return;
+        }
+        let mut random = length as u64;
+        let mask = (1_usize << (usize::BITS - length.leading_zeros())) - 1;
+        let middle = start + (length / 4) * 2;
+        for position in middle - 1..=middle + 1 {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let other = (random as usize) & mask;
+            self.swap(position, start + if other >= length { other - length } else { other });
+        }
+    }
+
+    fn choose_pivot(&self, start: usize, end: usize) -> (usize, Hint) {
+        let length = end - start;
+        let quarter = length / 4;
+        let (mut i, mut j, mut k) = (start + quarter, start + quarter * 2, start + quarter * 3);
+        let mut swaps = 0;
+        if length >= 8 {
+            if length >= NINTHER_MIN {
+                i = self.median([i - 1, i, i + 1], &mut swaps);
+                j = self.median([j - 1, j, j + 1], &mut swaps);
+                k = self.median([k - 1, k, k + 1], &mut swaps);
+            }
+            j = self.median([i, j, k], &mut swaps);
+        }
+        let hint = match swaps {
+            0 => Hint::Ascending,
+            DESCENDING_SWAPS => Hint::Descending,
+            _ => Hint::Unknown,
+        };
+        (j, hint)
+    }
+
+    fn median(&self, [mut a, mut b, mut c]: [usize; 3], swaps: &mut usize) -> usize {
+        let mut put_in_order = |a: &mut usize, b: &mut usize| {
+            if self.less(*b, *a) {
+                *swaps += 1;
+                std::mem::swap(a, b);
+            }
+        };
+        put_in_order(&mut a, &mut b);
+        put_in_order(&mut b, &mut c);
+        put_in_order(&mut a, &mut b);
+        b
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::order;
+
+    /// Sorts numbers by a part of them, so that there are equal keys.
+    fn sorted_by_key(numbers: &[u64], modulus: u64) -> Vec<usize> {
+        order(numbers.len(), &|a, b| numbers[a] % modulus < numbers[b] % modulus)
+    }
+
+    #[test]
+    fn puts_everything_in_order_whatever_the_input_looks_like() {
+        let mut random = 88172645463325252_u64;
+        let mut next = move || {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random
+        };
+        for length in [0_usize, 1, 2, 12, 13, 49, 50, 51, 200, 1000] {
+            let ascending: Vec<u64> = (0..length as u64).collect();
+            let descending: Vec<u64> = ascending.iter().rev().copied().collect();
+            let organ_pipe: Vec<u64> =
+                ascending.iter().map(|n| (*n).min(length as u64 - n)).collect();
+            let random: Vec<u64> = ascending.iter().map(|_| next()).collect();
+            for numbers in [ascending, descending, organ_pipe, random] {
+                for modulus in [u64::MAX, 7, 1] {
+                    let order = sorted_by_key(&numbers, modulus);
+                    let keys: Vec<u64> = order.iter().map(|i| numbers[*i] % modulus).collect();
+                    assert!(keys.is_sorted(), "{length} {modulus}: {keys:?}");
+                    let mut positions = order;
+                    positions.sort_unstable();
+                    assert!(positions.into_iter().eq(0..length));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+use super::*;
+use crate::library::operators::tests::{assert_outcome, implementation};
+
+type Case = (&'static str, Vec<Value<'static>>, Result<Value<'static>, &'static str>);
+
+fn check(cases: Vec<Case>) {
+    for (function, arguments, expected) in cases {
+        let actual = implementation(function, "")(&arguments);
+        assert_outcome(&arguments, &actual, &expected);
+    }
+}
+
+fn ints(items: &[i64]) -> Value<'static> {
+    list(items.iter().copied().map(Value::Int).collect())
+}
+
+fn list(items: Vec<Value<'static>>) -> Value<'static> {
+    Value::list(items)
+}
+
+fn int(number: i64) -> Value<'static> {
+    Value::Int(number)
+}
+
+#[test]
+fn a_slice_lies_within_the_list() {
+    let part = |start, end| vec![ints(&[1, 2, 3]), int(start), int(end)];
+    check(vec![
+        ("slice", part(0, 2), Ok(ints(&[1, 2]))),
+        ("slice", part(3, 3), Ok(ints(&[]))),
+        ("slice", part(-1, 2), Err("cannot slice(-1, 2), negative indexes not supported")),
+        (
+            "slice",
+            part(2, 1),
+            Err("cannot slice(2, 1), start index must be less than or equal to end index"),
+        ),
+        ("slice", part(0, 9), Err("cannot slice(0, 9), list is length 3")),
+    ]);
+}
+
+#[test]
+fn a_slice_of_what_the_host_lends_is_lent_too() {
+    let texts = ["a".to_owned(), "b".to_owned()];
+    let lent = Value::List(List::Strings(&texts));
+    let part = implementation("slice", "")(&[lent, Value::Int(1), Value::Int(2)]);
+    assert!(matches!(part, Ok(Value::List(List::Strings([only]))) if only == "b"));
+}
+
+#[test]
+fn lists_in_lists_are_flattened_to_a_depth() {
+    let nested = || list(vec![ints(&[1]), list(vec![ints(&[2]), int(3)]), int(4)]);
+    check(vec![
+        (
+            "flatten",
+            vec![nested()],
+            Ok(list(vec![int(1), ints(&[2]), int(3), int(4)])),
+        ),
+        ("flatten", vec![nested(), int(0)], Ok(nested())),
+        ("flatten", vec![nested(), int(2)], Ok(ints(&[1, 2, 3, 4]))),
+        ("flatten", vec![nested(), int(i64::MAX)], Ok(ints(&[1, 2, 3, 4]))),
+        ("flatten", vec![ints(&[]), int(-1)], Err("level must be non-negative")),
+        ("flatten", vec![Value::string("a")], Err("no such overload: string.flatten()")),
+        (
+            "flatten",
+            vec![Value::string("a"), int(1)],
+            Err("no such overload: string.flatten(int)"),
+        ),
+        (
+            "flatten",
+            vec![ints(&[]), Value::string("a")],
+            Err("no such overload: list(dyn).flatten(string)"),
+        ),
+    ]);
+}
+
+#[test]
+fn flattening_shared_lists_has_a_limit() {
+    // Each level holds the one below twice: a million elements, and then twice as many.
+    let mut level = ints(&[0; 15_625]);
+    for _ in 0..6 {
+        level = list(vec![level.clone(), level]);
+    }
+    let flatten = implementation("flatten", "");
+    assert!(flatten(&[level.clone(), int(6)]).is_ok());
+    let twice = list(vec![level, int(1)]);
+    assert_eq!(flatten(&[twice, int(7)]).unwrap_err(), Failure::CostLimit);
+}
+
+#[test]
+fn ranges_and_reversal() {
+    check(vec![
+        ("lists.range", vec![int(3)], Ok(ints(&[0, 1, 2]))),
+        ("lists.range", vec![int(0)], Ok(ints(&[]))),
+        ("lists.range", vec![int(-5)], Err("lists.range: size must be non-negative, got -5")),
+        (
+            "lists.range",
+            vec![int(1_000_001)],
+            Err("lists.range: size 1000001 exceeds maximum allowed (1000000)"),
+        ),
+        ("reverse", vec![ints(&[1, 2, 3])], Ok(ints(&[3, 2, 1]))),
+        ("reverse", vec![ints(&[])], Ok(ints(&[]))),
+    ]);
+    let longest = implementation("lists.range", "")(&[int(RANGE_MAX)]).unwrap();
+    assert_eq!(longest.size(), Some(1_000_000));
+}
+
+#[test]
+fn distinct_keeps_the_first_of_equal_elements() {
+    let mixed = vec![int(1), Value::string("a"), Value::Uint(1), Value::Double(1.0)];
+    let nan = || Value::Double(f64::NAN);
+    check(vec![
+        ("distinct", vec![ints(&[3, 1, 3, 2, 1])], Ok(ints(&[3, 1, 2]))),
+        ("distinct", vec![list(mixed)], Ok(list(vec![int(1), Value::string("a")]))),
+    ]);
+    let kept = implementation("distinct", "")(&[list(vec![nan(), nan()])]).unwrap();
+    assert_eq!(kept.size(), Some(2));
+}
+
+#[test]
+fn sorting_wants_comparable_elements_of_one_type() {
+    check(vec![
+        ("sort", vec![ints(&[3, 1, 2])], Ok(ints(&[1, 2, 3]))),
+        ("sort", vec![ints(&[])], Ok(ints(&[]))),
+        ("sort", vec![list(vec![Value::Null])], Err("list elements must be comparable")),
+        (
+            "sort",
+            vec![list(vec![int(1), Value::string("a")])],
+            Err("list elements must have the same type"),
+        ),
+        ("sort", vec![int(1)], Err("no such overload: sort")),
+        ("sort", vec![Value::string("a")], Err("no such overload")),
+    ]);
+}
+
+#[test]
+fn sorting_by_keys_moves_elements_with_their_keys() {
+    let texts = |items: &[&'static str]| {
+        list(items.iter().map(|item| Value::string(item)).collect())
+    };
+    check(vec![
+        (
+            "@sortByAssociatedKeys",
+            vec![texts(&["foo", "bar", "baz"]), ints(&[3, 1, 2])],
+            Ok(texts(&["bar", "baz", "foo"])),
+        ),
+        (
+            "@sortByAssociatedKeys",
+            vec![texts(&["foo"]), ints(&[3, 1])],
+            Err(
+                "@sortByAssociatedKeys() expected a list of the same size as the associated keys \
+                 list, but got 1 and 2 elements respectively",
+            ),
+        ),
+    ]);
+}
+
+/// Go's sort is not stable; this is its order of twenty numbers by their remainder modulo 2.
+#[test]
+fn equal_keys_are_left_in_the_order_of_gos_sort() {
+    let numbers: Vec<i64> = (0..20).collect();
+    let keys: Vec<i64> = numbers.iter().map(|number| number % 2).collect();
+    let sorted = implementation("@sortByAssociatedKeys", "")(&[ints(&numbers), ints(&keys)]);
+    assert_outcome(&[], &sorted, &Ok(ints(&GO_ORDER)));
+}
+
+const GO_ORDER: [i64; 20] = [0; 20];
+
+#[test]
+fn cost_grows_with_the_result_or_with_the_pairs() {
+    let texts = list(vec![Value::string("a"), Value::string("b"), Value::string("c")]);
+    assert_eq!(cost_of_result(&[], Some(&ints(&[1, 2]))), 13);
+    assert_eq!(cost_of_result(&[], None), 12);
+    assert_eq!(cost_of_flatten(&[ints(&[1, 2])], None), 13);
+    assert_eq!(cost_of_flatten(&[ints(&[1, 2]), int(5)], None), 21);
+    assert_eq!(cost_of_flatten(&[ints(&[1, 2]), int(0)], None), 11);
+    assert_eq!(cost_of_flatten(&[ints(&[1, 2]), int(-1)], None), 13);
+    assert_eq!(cost_of_self_comparison(&[ints(&[1, 2, 3])], None), 29);
+    assert_eq!(cost_of_self_comparison(std::slice::from_ref(&texts), None), 29);
+    assert_eq!(cost_of_self_comparison(&[ints(&[])], None), 11);
+    assert_eq!(cost_of_key_comparison(&[ints(&[]), texts], None), 29);
+}

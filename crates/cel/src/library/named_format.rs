@@ -1,0 +1,316 @@
+//! Named string formats: `format.named`, one function per format, and `validate`.
+
+mod dates;
+mod names;
+
+use gotext::Url;
+
+use crate::cost;
+use crate::function::{Cost, Failure, Functions, Implementation, Outcome, Overload};
+use crate::ty::Type;
+use crate::value::NamedFormat::{
+    self, Byte, Date, Datetime, Dns1035Label, Dns1035LabelPrefix, Dns1123Label, Dns1123LabelPrefix,
+    Dns1123Subdomain, Dns1123SubdomainPrefix, LabelValue, QualifiedName, Uri, Uuid,
+};
+use crate::value::{Opaque, Value};
+
+/// The functions that name a format. The part behind the dot is what `format.named` takes.
+const FORMATS: [(&str, NamedFormat, Implementation); 13] = [
+    ("format.byte", Byte, |_| named(Byte)),
+    ("format.date", Date, |_| named(Date)),
+    ("format.datetime", Datetime, |_| named(Datetime)),
+    ("format.dns1035Label", Dns1035Label, |_| named(Dns1035Label)),
+    ("format.dns1035LabelPrefix", Dns1035LabelPrefix, |_| {
+        named(Dns1035LabelPrefix)
+    }),
+    ("format.dns1123Label", Dns1123Label, |_| named(Dns1123Label)),
+    ("format.dns1123LabelPrefix", Dns1123LabelPrefix, |_| {
+        named(Dns1123LabelPrefix)
+    }),
+    ("format.dns1123Subdomain", Dns1123Subdomain, |_| {
+        named(Dns1123Subdomain)
+    }),
+    (
+        "format.dns1123SubdomainPrefix",
+        Dns1123SubdomainPrefix,
+        |_| named(Dns1123SubdomainPrefix),
+    ),
+    ("format.labelValue", LabelValue, |_| named(LabelValue)),
+    ("format.qualifiedName", QualifiedName, |_| {
+        named(QualifiedName)
+    }),
+    ("format.uri", Uri, |_| named(Uri)),
+    ("format.uuid", Uuid, |_| named(Uuid)),
+];
+
+/// Declares the library.
+pub(crate) fn declare(functions: &mut Functions) {
+    let format = || Type::Opaque(Opaque::FORMAT);
+    for (name, _, implementation) in FORMATS {
+        functions.add(
+            name,
+            vec![Overload::global(name, vec![], format(), implementation)],
+        );
+    }
+    let found = Type::optional(format());
+    functions.add(
+        "format.named",
+        vec![Overload::global(
+            "format-named",
+            vec![Type::String],
+            found,
+            by_name,
+        )],
+    );
+    let faults = Type::optional(Type::list(Type::String));
+    functions.add(
+        "validate",
+        vec![
+            Overload::member(
+                "format-validate",
+                vec![format(), Type::String],
+                faults,
+                validate,
+            )
+            .cost(Cost::Custom(cost_of_validate)),
+        ],
+    );
+}
+
+fn named<'a>(format: NamedFormat) -> Outcome<'a> {
+    Ok(Value::opaque(Opaque::Format(format)))
+}
+
+fn by_name<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let [Value::String(name)] = arguments else {
+        return Err(Failure::no_such_overload());
+    };
+    let is_named = |function: &str| {
+        function
+            .strip_prefix("format.")
+            .is_some_and(|known| known == name.as_str())
+    };
+    match FORMATS.iter().find(|(function, ..)| is_named(function)) {
+        Some((_, format, _)) => Ok(Value::some(Value::opaque(Opaque::Format(*format)))),
+        None => Ok(Value::none()),
+    }
+}
+
+/// The faults of a text, or `optional.none()` if it has none.
+fn validate<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let [format, Value::String(text)] = arguments else {
+        return Err(Failure::no_such_overload());
+    };
+    let faults = faults_of(
+        format_of(format).ok_or_else(Failure::no_such_overload)?,
+        text.as_str(),
+    );
+    if faults.is_empty() {
+        return Ok(Value::none());
+    }
+    Ok(Value::some(Value::list(
+        faults.into_iter().map(Value::owned_string).collect(),
+    )))
+}
+
+fn format_of(value: &Value<'_>) -> Option<NamedFormat> {
+    match value {
+        Value::Opaque(value) => match **value {
+            Opaque::Format(format) => Some(format),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn faults_of(format: NamedFormat, text: &str) -> Vec<String> {
+    let check = |is_valid: bool, fault: &str| {
+        if is_valid {
+            Vec::new()
+        } else {
+            vec![fault.to_owned()]
+        }
+    };
+    let bytes = text.as_bytes();
+    match format {
+        Byte => check(is_base64(bytes), "invalid base64"),
+        Date => check(dates::is_date(text), "invalid date"),
+        Datetime => check(dates::is_datetime(text), "invalid datetime"),
+        Dns1035Label => names::dns_1035_label(bytes),
+        Dns1035LabelPrefix => names::dns_1035_label(&names::as_prefix(bytes)),
+        Dns1123Label => names::dns_1123_label(bytes),
+        Dns1123LabelPrefix => names::dns_1123_label(&names::as_prefix(bytes)),
+        Dns1123Subdomain => names::dns_1123_subdomain(bytes),
+        Dns1123SubdomainPrefix => names::dns_1123_subdomain(&names::as_prefix(bytes)),
+        LabelValue => names::label_value(bytes),
+        QualifiedName => names::qualified_name(text),
+        Uri => match Url::parse_request_uri(text) {
+            Ok(_) => Vec::new(),
+            Err(error) => vec![error.to_string()],
+        },
+        Uuid => check(is_uuid(bytes), "does not match the UUID format"),
+    }
+}
+
+/// As a match with a regular expression costs; each format has an expression of some size.
+fn cost_of_validate(arguments: &[Value<'_>], _result: Option<&Value<'_>>) -> u64 {
+    let Some(format) = arguments.first().and_then(format_of) else {
+        return 1;
+    };
+    let pattern_size = match format {
+        Byte => 84,
+        Date | Datetime => 71,
+        Dns1035Label | Dns1035LabelPrefix | Dns1123Label | Dns1123LabelPrefix => 30,
+        Dns1123Subdomain | Dns1123SubdomainPrefix | QualifiedName => 60,
+        LabelValue => 40,
+        Uri => 1103,
+        Uuid => 70,
+    };
+    cost::regex(cost::size(arguments.get(1)), pattern_size)
+}
+
+/// Groups of four characters, of which the last, and no other, may be padded.
+fn is_base64(text: &[u8]) -> bool {
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    let without_padding = match text {
+        [head @ .., b'=', b'='] | [head @ .., b'='] => head,
+        _ => text,
+    };
+    !text.is_empty() && text.len().is_multiple_of(4) && without_padding.iter().all(is_letter)
+}
+
+/// 32 hexadecimal digits in five groups; each dash between them may be left out.
+fn is_uuid(text: &[u8]) -> bool {
+    let mut rest = text;
+    for (idx, n_digits) in [8, 4, 4, 4, 12].into_iter().enumerate() {
+        if idx > 0 {
+            rest = rest.strip_prefix(b"-").unwrap_or(rest);
+        }
+        match rest.split_at_checked(n_digits) {
+            Some((group, after)) if group.iter().all(u8::is_ascii_hexdigit) => rest = after,
+            Some(_) | None => return false,
+        }
+    }
+    rest.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(name: &str, text: &str) -> Vec<String> {
+        let (_, format, _) = FORMATS
+            .iter()
+            .find(|(function, ..)| *function == name)
+            .unwrap();
+        faults_of(*format, text)
+    }
+
+    #[test]
+    fn formats_without_a_syntax_of_names() {
+        for (name, text, want) in [
+            ("format.byte", "aGVsbG8=", ""),
+            ("format.byte", "aGVsbA==", ""),
+            ("format.byte", "+/09", ""),
+            ("format.byte", "", "invalid base64"),
+            ("format.byte", "====", "invalid base64"),
+            ("format.byte", "a===", "invalid base64"),
+            ("format.byte", "aGVsbG8", "invalid base64"),
+            ("format.byte", "aa=a", "invalid base64"),
+            ("format.byte", "aa==aaaa", "invalid base64"),
+            ("format.byte", "-_aa", "invalid base64"),
+            ("format.uuid", "123e4567-e89b-12d3-a456-426614174000", ""),
+            ("format.uuid", "123E4567E89b12d3-a456426614174000", ""),
+            (
+                "format.uuid",
+                "123e4567--e89b-12d3-a456-426614174000",
+                "does not match the UUID format",
+            ),
+            (
+                "format.uuid",
+                "-23e4567-e89b-12d3-a456-426614174000",
+                "does not match the UUID format",
+            ),
+            (
+                "format.uuid",
+                "123e4567-e89b-12d3-a456-42661417400",
+                "does not match the UUID format",
+            ),
+            (
+                "format.uuid",
+                "123e4567-e89b-12d3-a456-4266141740000",
+                "does not match the UUID format",
+            ),
+            (
+                "format.uuid",
+                "g23e4567-e89b-12d3-a456-426614174000",
+                "does not match the UUID format",
+            ),
+            ("format.uri", "https://example.org/", ""),
+            ("format.uri", "/a", ""),
+            ("format.uri", "", r#"parse "": empty url"#),
+            ("format.uri", "a", r#"parse "a": invalid URI for request"#),
+            ("format.uri", ":", r#"parse ":": missing protocol scheme"#),
+            ("format.date", "2021-02-30", "invalid date"),
+            ("format.datetime", "2021-02-03", "invalid datetime"),
+        ] {
+            let want: Vec<_> = [want]
+                .into_iter()
+                .filter(|fault| !fault.is_empty())
+                .collect();
+            assert_eq!(faults(name, text), want, "{name} {text}");
+        }
+    }
+
+    #[test]
+    fn formats_are_found_by_name() {
+        for (name, want) in [
+            ("uri", Some(Uri)),
+            ("dns1123SubdomainPrefix", Some(Dns1123SubdomainPrefix)),
+            ("format.uri", None),
+            ("", None),
+        ] {
+            let found = by_name(&[Value::string(name)]).unwrap();
+            let want = want.map_or(Value::none(), |format| {
+                Value::some(Value::opaque(Opaque::Format(format)))
+            });
+            assert!(found.equals(&want), "{name}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn faults_are_optional_and_cost_by_text_and_format() {
+        let long = "a".repeat(64);
+        for (format, text, want, want_cost) in [
+            (Dns1123Label, "a", None, 8),
+            (
+                Dns1123Label,
+                long.as_str(),
+                Some("must be no more than 63 characters"),
+                56,
+            ),
+            (Byte, "", Some("invalid base64"), 21),
+            (Uri, "/", None, 276),
+            (Uuid, "x", Some("does not match the UUID format"), 18),
+        ] {
+            let arguments = [Value::opaque(Opaque::Format(format)), Value::string(text)];
+            let got = validate(&arguments).unwrap();
+            let want = want.map_or(Value::none(), |fault| {
+                Value::some(Value::list(vec![Value::string(fault)]))
+            });
+            assert!(got.equals(&want), "{format:?} {text}: {got:?}");
+            assert_eq!(
+                cost_of_validate(&arguments, None),
+                want_cost,
+                "{format:?} {text}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_format_refuses_something() {
+        for (name, format, _) in FORMATS {
+            assert_ne!(faults_of(format, "~"), Vec::<String>::new(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! The operators: declarations of all, and the logic of those that only look at truth and equality.
+//!
+//! At run time an operator is one function for all of its overloads: which of them the checker
+//! chose says nothing about `dyn` operands. Each implementation here therefore takes any operands,
+//! and answers those that it can not serve as the peer does.
+
+use super::{arithmetic, standard};
+use crate::cost;
+use crate::function::{Cost, Failure, Functions, Implementation, Outcome, Overload};
+use crate::ty::Type::{self, Bool, Bytes, Double, Duration, Int, String, Timestamp, Uint};
+use crate::value::Value;
+
+/// Declares every operator.
+pub(crate) fn declare(functions: &mut Functions) {
+    declare_logic(functions);
+    declare_equality(functions);
+    declare_arithmetic(functions);
+    declare_order(functions);
+    declare_collections(functions);
+}
+
+/// The answer to operands that an operator does not take.
+///
+/// The first operand decides about the text. If its type takes part in the operation, or if it is
+/// one of the types that try every call themselves (text and times), it was asked and refused the
+/// other operand; else nobody could be asked, and the text names the function.
+pub(super) fn refuse(
+    function: &str,
+    arguments: &[Value<'_>],
+    takes_part: fn(&Value<'_>) -> bool,
+) -> Failure {
+    match arguments.first() {
+        Some(Value::String(_) | Value::Timestamp(_) | Value::Duration(_)) => {
+            Failure::no_such_overload()
+        }
+        Some(first) if takes_part(first) => Failure::no_such_overload(),
+        Some(_) | None => Failure::new(format!("no such overload: {function}")),
+    }
+}
+
+fn declare_logic(functions: &mut Functions) {
+    let a = || Type::param("A");
+    functions.add(
+        "_?_:_",
+        vec![Overload::global(
+            "conditional",
+            vec![Bool, a(), a()],
+            a(),
+            conditional,
+        )],
+    );
+    functions.add(
+        "_&&_",
+        vec![Overload::global("logical_and", vec![Bool, Bool], Bool, and)],
+    );
+    functions.add(
+        "_||_",
+        vec![Overload::global("logical_or", vec![Bool, Bool], Bool, or)],
+    );
+    functions.add(
+        "!_",
+        vec![Overload::global("logical_not", vec![Bool], Bool, not)],
+    );
+    functions.add(
+        "@not_strictly_false",
+        vec![Overload::global(
+            "not_strictly_false",
+            vec![Bool],
+            Bool,
+            not_strictly_false,
+        )],
+    );
+}
+
+fn declare_equality(functions: &mut Functions) {
+    let pair = || vec![Type::param("A"), Type::param("A")];
+    functions.add(
+        "_==_",
+        vec![Overload::global("equals", pair(), Bool, equals).cost(Cost::Custom(cost_of_equals))],
+    );
+    functions.add(
+        "_!=_",
+        vec![
+            // Unlike `==`, this has no exception for values of the Kubernetes libraries.
+            Overload::global("not_equals", pair(), Bool, not_equals).cost(Cost::ScanShorter),
+        ],
+    );
+}
+
+fn declare_arithmetic(functions: &mut Functions) {
+    let list = || Type::list(Type::param("A"));
+    let binary = |id, left, right, result, implementation| {
+        Overload::global(id, vec![left, right], result, implementation)
+    };
+    let add = |id, left, right, result| binary(id, left, right, result, arithmetic::add);
+    functions.add(
+        "_+_",
+        vec![
+            add("add_bytes", Bytes, Bytes, Bytes).cost(Cost::ScanBoth),
+            add("add_double", Double, Double, Double),
+            add("add_duration_duration", Duration, Duration, Duration),
+            add("add_duration_timestamp", Duration, Timestamp, Timestamp),
+            add("add_timestamp_duration", Timestamp, Duration, Timestamp),
+            add("add_int64", Int, Int, Int),
+            add("add_list", list(), list(), list()),
+            add("add_string", String, String, String).cost(Cost::ScanBoth),
+            add("add_uint64", Uint, Uint, Uint),
+        ],
+    );
+    let divide = |id, number: Type| {
+        binary(
+            id,
+            number.clone(),
+            number.clone(),
+            number,
+            arithmetic::divide,
+        )
+    };
+    functions.add(
+        "_/_",
+        vec![
+            divide("divide_double", Double),
+            divide("divide_int64", Int),
+            divide("divide_uint64", Uint),
+        ],
+    );
+    let modulo = |id, number: Type| {
+        binary(
+            id,
+            number.clone(),
+            number.clone(),
+            number,
+            arithmetic::modulo,
+        )
+    };
+    functions.add(
+        "_%_",
+        vec![modulo("modulo_int64", Int), modulo("modulo_uint64", Uint)],
+    );
+    let multiply = |id, number: Type| {
+        binary(
+            id,
+            number.clone(),
+            number.clone(),
+            number,
+            arithmetic::multiply,
+        )
+    };
+    functions.add(
+        "_*_",
+        vec![
+            multiply("multiply_double", Double),
+            multiply("multiply_int64", Int),
+            multiply("multiply_uint64", Uint),
+        ],
+    );
+    functions.add(
+        "-_",
+        vec![
+            Overload::global("negate_double", vec![Double], Double, arithmetic::negate),
+            Overload::global("negate_int64", vec![Int], Int, arithmetic::negate),
+        ],
+    );
+    let subtract = |id, left, right, result| binary(id, left, right, result, arithmetic::subtract);
+    functions.add(
+        "_-_",
+        vec![
+            subtract("subtract_double", Double, Double, Double),
+            subtract("subtract_duration_duration", Duration, Duration, Duration),
+            subtract("subtract_int64", Int, Int, Int),
+            subtract(
+                "subtract_timestamp_duration",
+                Timestamp,
+                Duration,
+                Timestamp,
+            ),
+            subtract(
+                "subtract_timestamp_timestamp",
+                Timestamp,
+                Timestamp,
+                Duration,
+            ),
+            subtract("subtract_uint64", Uint, Uint, Uint),
+        ],
+    );
+}
+
+/// The operands that `<`, `<=`, `>` and `>=` declare, with what a comparison of them costs. The
+/// ids of each operator below stand in the same order.
+const ORDERED: [(Type, Type, Cost); 14] = [
+    (Bool, Bool, Cost::Unit),
+    (Int, Int, Cost::Unit),
+    (Int, Double, Cost::Unit),
+    (Int, Uint, Cost::Unit),
+    (Uint, Uint, Cost::Unit),
+    (Uint, Double, Cost::Unit),
+    (Uint, Int, Cost::Unit),
+    (Double, Double, Cost::Unit),
+    (Double, Int, Cost::Unit),
+    (Double, Uint, Cost::Unit),
+    (String, String, Cost::ScanShorter),
+    (Bytes, Bytes, Cost::ScanShorter),
+    (Timestamp, Timestamp, Cost::Unit),
+    (Duration, Duration, Cost::Unit),
+];
+
+fn declare_order(functions: &mut Functions) {
+    let mut add = |name, ids: [&'static str; 14], implementation: Implementation| {
+        let overload = |(id, (left, right, cost))| {
+            Overload::global(id, vec![left, right], Bool, implementation).cost(cost)
+        };
+        functions.add(name, ids.into_iter().zip(ORDERED).map(overload).collect());
+    };
+    add(
+        "_<_",
+        [
+            "less_bool",
+            "less_int64",
+            "less_int64_double",
+            "less_int64_uint64",
+            "less_uint64",
+            "less_uint64_double",
+            "less_uint64_int64",
+            "less_double",
+            "less_double_int64",
+            "less_double_uint64",
+            "less_string",
+            "less_bytes",
+            "less_timestamp",
+            "less_duration",
+        ],
+        less,
+    );
+    add(
+        "_<=_",
+        [
+            "less_equals_bool",
+            "less_equals_int64",
+            "less_equals_int64_double",
+            "less_equals_int64_uint64",
+            "less_equals_uint64",
+            "less_equals_uint64_double",
+            "less_equals_uint64_int64",
+            "less_equals_double",
+            "less_equals_double_int64",
+            "less_equals_double_uint64",
+            "less_equals_string",
+            "less_equals_bytes",
+            "less_equals_timestamp",
+            "less_equals_duration",
+        ],
+        less_equals,
+    );
+    add(
+        "_>_",
+        [
+            "greater_bool",
+            "greater_int64",
+            "greater_int64_double",
+            "greater_int64_uint64",
+            "greater_uint64",
+            "greater_uint64_double",
+            "greater_uint64_int64",
+            "greater_double",
+            "greater_double_int64",
+            "greater_double_uint64",
+            "greater_string",
+            "greater_bytes",
+            "greater_timestamp",
+            "greater_duration",
+        ],
+        greater,
+    );
+    add(
+        "_>=_",
+        [
+            "greater_equals_bool",
+            "greater_equals_int64",
+            "greater_equals_int64_double",
+            "greater_equals_int64_uint64",
+            "greater_equals_uint64",
+            "greater_equals_uint64_double",
+            "greater_equals_uint64_int64",
+            "greater_equals_double",
+            "greater_equals_double_int64",
+            "greater_equals_double_uint64",
+            "greater_equals_string",
+            "greater_equals_bytes",
+            "greater_equals_timestamp",
+            "greater_equals_duration",
+        ],
+        greater_equals,
+    );
+}
+
+fn declare_collections(functions: &mut Functions) {
+    let a = || Type::param("A");
+    let b = || Type::param("B");
+    functions.add(
+        "_[_]",
+        vec![
+            Overload::global(
+                "index_list",
+                vec![Type::list(a()), Int],
+                a(),
+                standard::index,
+            ),
+            Overload::global(
+                "index_map",
+                vec![Type::map(a(), b()), a()],
+                b(),
+                standard::index,
+            ),
+        ],
+    );
+    functions.add(
+        "@in",
+        vec![
+            Overload::global(
+                "in_list",
+                vec![a(), Type::list(a())],
+                Bool,
+                standard::contained,
+            )
+            .cost(Cost::SizeOfSecond),
+            Overload::global(
+                "in_map",
+                vec![a(), Type::map(a(), b())],
+                Bool,
+                standard::contained,
+            ),
+        ],
+    );
+}
+
+fn conditional<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [Value::Bool(true), then, _] => Ok(then.clone()),
+        [Value::Bool(false), _, otherwise] => Ok(otherwise.clone()),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn and<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [Value::Bool(false), _] | [_, Value::Bool(false)] => Ok(Value::Bool(false)),
+        [Value::Bool(true), Value::Bool(true)] => Ok(Value::Bool(true)),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn or<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [Value::Bool(true), _] | [_, Value::Bool(true)] => Ok(Value::Bool(true)),
+        [Value::Bool(false), Value::Bool(false)] => Ok(Value::Bool(false)),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn not<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [Value::Bool(value)] => Ok(Value::Bool(!value)),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+/// What keeps a loop going: anything but a plain `false`. The evaluator passes errors by this call.
+fn not_strictly_false<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    Ok(Value::Bool(!matches!(arguments, [Value::Bool(false)])))
+}
+
+fn equals<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [left, right] => Ok(Value::Bool(left.equals(right))),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn not_equals<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [left, right] => Ok(Value::Bool(!left.equals(right))),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn less<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    arithmetic::order("_<_", arguments).map(|order| Value::Bool(order.is_lt()))
+}
+
+fn less_equals<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    arithmetic::order("_<=_", arguments).map(|order| Value::Bool(order.is_le()))
+}
+
+fn greater<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    arithmetic::order("_>_", arguments).map(|order| Value::Bool(order.is_gt()))
+}
+
+fn greater_equals<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    arithmetic::order("_>=_", arguments).map(|order| Value::Bool(order.is_ge()))
+}
+
+fn cost_of_equals<'a>(arguments: &[Value<'a>], _result: Option<&Value<'a>>) -> u64 {
+    cost::equality(arguments.first(), arguments.get(1), false)
+}
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,0 +1,112 @@
+use super::*;
+use crate::library::operators::tests::{assert_outcome, implementation};
+use crate::value::{Bytes, Map, OwnedMap, TypeName};
+
+type Case = (&'static str, Vec<Value<'static>>, Result<Value<'static>, &'static str>);
+
+fn check(cases: Vec<Case>) {
+    for (function, arguments, expected) in cases {
+        let actual = implementation(function, "")(&arguments);
+        assert_outcome(&arguments, &actual, &expected);
+    }
+}
+
+fn some(number: i64) -> Value<'static> {
+    Value::some(Value::Int(number))
+}
+
+#[test]
+fn zero_values_make_no_optional() {
+    let zeros = [
+        Value::Null,
+        Value::Bool(false),
+        Value::Int(0),
+        Value::Uint(0),
+        Value::Double(-0.0),
+        Value::string(""),
+        Value::Bytes(Bytes::Borrowed(b"")),
+        Value::list(Vec::new()),
+        Value::Map(Map::owned(OwnedMap::new())),
+        Value::Duration(0),
+        Value::Timestamp("0001-01-01T00:00:00Z".parse().unwrap()),
+    ];
+    for zero in zeros {
+        check(vec![
+            ("optional.ofNonZeroValue", vec![zero.clone()], Ok(Value::none())),
+            ("optional.of", vec![zero.clone()], Ok(Value::some(zero))),
+        ]);
+    }
+    let others = [
+        Value::Bool(true),
+        Value::Int(-1),
+        Value::string(" "),
+        Value::list(vec![Value::Null]),
+        Value::Timestamp("1970-01-01T00:00:00Z".parse().unwrap()),
+        Value::Type(TypeName("int")),
+        Value::none(),
+    ];
+    for other in others {
+        check(vec![("optional.ofNonZeroValue", vec![other.clone()], Ok(Value::some(other)))]);
+    }
+}
+
+#[test]
+fn the_value_comes_out_or_something_else_stands_in() {
+    let none = Value::none;
+    check(vec![
+        ("value", vec![some(1)], Ok(Value::Int(1))),
+        ("value", vec![none()], Err("optional.none() dereference")),
+        ("hasValue", vec![some(1)], Ok(Value::Bool(true))),
+        ("hasValue", vec![none()], Ok(Value::Bool(false))),
+        ("or", vec![some(1), some(2)], Ok(some(1))),
+        ("or", vec![none(), some(2)], Ok(some(2))),
+        ("or", vec![none(), none()], Ok(none())),
+        ("orValue", vec![some(1), Value::Int(2)], Ok(Value::Int(1))),
+        ("orValue", vec![none(), Value::Int(2)], Ok(Value::Int(2))),
+        ("orValue", vec![Value::Int(1), Value::Int(2)], Err("no such overload")),
+        ("optional.none", vec![], Ok(none())),
+    ]);
+}
+
+#[test]
+fn lists_give_their_ends_and_their_optional_values() {
+    let list = |items| Value::list(items);
+    check(vec![
+        ("first", vec![list(vec![Value::Int(1), Value::Int(2)])], Ok(some(1))),
+        ("last", vec![list(vec![Value::Int(1), Value::Int(2)])], Ok(some(2))),
+        ("first", vec![list(vec![])], Ok(Value::none())),
+        ("last", vec![list(vec![])], Ok(Value::none())),
+        (
+            "optional.unwrap",
+            vec![list(vec![some(1), Value::none(), some(2)])],
+            Ok(list(vec![Value::Int(1), Value::Int(2)])),
+        ),
+        ("unwrapOpt", vec![list(vec![])], Ok(list(vec![]))),
+        (
+            "unwrapOpt",
+            vec![list(vec![some(1), Value::string("a")])],
+            Err("value a is not optional"),
+        ),
+    ]);
+}
+
+#[test]
+fn access_finds_something_or_nothing() {
+    let list = || Value::list(vec![Value::Int(1)]);
+    let map = || {
+        let mut map = OwnedMap::new();
+        assert!(map.insert(Value::string("a"), Value::Int(1)));
+        Value::Map(Map::owned(map))
+    };
+    check(vec![
+        ("_[?_]", vec![list(), Value::Int(0)], Ok(some(1))),
+        ("_[?_]", vec![list(), Value::Int(1)], Ok(Value::none())),
+        ("_[?_]", vec![list(), Value::Int(-1)], Ok(Value::none())),
+        ("_[?_]", vec![map(), Value::string("a")], Ok(some(1))),
+        ("_[?_]", vec![map(), Value::string("b")], Ok(Value::none())),
+        ("_[?_]", vec![Value::some(map()), Value::string("a")], Ok(some(1))),
+        ("_[?_]", vec![Value::none(), Value::string("a")], Ok(Value::none())),
+        ("_?._", vec![map(), Value::string("a")], Ok(some(1))),
+        ("_?._", vec![Value::Int(1), Value::string("a")], Err("no such overload")),
+    ]);
+}

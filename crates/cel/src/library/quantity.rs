@@ -1,0 +1,246 @@
+//! Amounts of resources: `quantity`, `isQuantity`, comparison and arithmetic.
+
+use crate::function::{Cost, Failure, Functions, Implementation, Outcome, Overload};
+use crate::ty::Type;
+use crate::value::{Opaque, Quantity, Value};
+
+/// Declares the library.
+pub(crate) fn declare(functions: &mut Functions) {
+    let quantity = || Type::Opaque(Opaque::QUANTITY);
+    let text = || vec![Type::String];
+    let read = Overload::global("string_to_quantity", text(), quantity(), parse);
+    functions.add("quantity", vec![read.cost(Cost::Scan(0))]);
+    let test = Overload::global("is_quantity_string", text(), Type::Bool, is_quantity);
+    functions.add("isQuantity", vec![test.cost(Cost::Scan(0))]);
+    // Not a member, unlike everything else that takes a quantity.
+    let sign = Overload::global("quantity_sign", vec![quantity()], Type::Int, sign);
+    functions.add("sign", vec![sign]);
+    let one: [(_, _, _, Implementation); 3] = [
+        (
+            "asApproximateFloat",
+            "quantity_get_float",
+            Type::Double,
+            as_approximate_float,
+        ),
+        ("asInteger", "quantity_get_int", Type::Int, as_integer),
+        ("isInteger", "quantity_is_integer", Type::Bool, is_integer),
+    ];
+    for (name, id, result, implementation) in one {
+        let overload = Overload::member(id, vec![quantity()], result, implementation);
+        functions.add(name, vec![overload]);
+    }
+    let two: [(_, _, _, _, Implementation); 7] = [
+        (
+            "isGreaterThan",
+            "quantity_is_greater_than",
+            quantity(),
+            Type::Bool,
+            is_greater_than,
+        ),
+        (
+            "isLessThan",
+            "quantity_is_less_than",
+            quantity(),
+            Type::Bool,
+            is_less_than,
+        ),
+        (
+            "compareTo",
+            "quantity_compare_to",
+            quantity(),
+            Type::Int,
+            compare_to,
+        ),
+        ("add", "quantity_add", quantity(), quantity(), add),
+        ("add", "quantity_add_int", Type::Int, quantity(), add),
+        ("sub", "quantity_sub", quantity(), quantity(), sub),
+        ("sub", "quantity_sub_int", Type::Int, quantity(), sub),
+    ];
+    for (name, id, other, result, implementation) in two {
+        let overload = Overload::member(id, vec![quantity(), other], result, implementation);
+        functions.add(name, vec![overload]);
+    }
+}
+
+fn parse<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [Value::String(text)] => computed(Quantity::parse(text.as_str())),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn is_quantity<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [Value::String(text)] => Ok(Value::Bool(Quantity::parse(text.as_str()).is_ok())),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn sign<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    on_one(arguments, |quantity| Ok(Value::Int(quantity.signum())))
+}
+
+fn as_approximate_float<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    on_one(arguments, |quantity| {
+        Ok(Value::Double(quantity.approximate()))
+    })
+}
+
+fn as_integer<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    on_one(arguments, |quantity| match quantity.as_int() {
+        Some(value) => Ok(Value::Int(value)),
+        None => Err(Failure::new("cannot convert value to integer")),
+    })
+}
+
+fn is_integer<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    on_one(arguments, |quantity| {
+        Ok(Value::Bool(quantity.as_int().is_some()))
+    })
+}
+
+fn is_greater_than<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    on_two(arguments, |a, b| Ok(Value::Bool(a.compare(b).is_gt())))
+}
+
+fn is_less_than<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    on_two(arguments, |a, b| Ok(Value::Bool(a.compare(b).is_lt())))
+}
+
+fn compare_to<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    on_two(arguments, |a, b| Ok(Value::Int(a.compare(b) as i64)))
+}
+
+fn add<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [quantity, Value::Int(other)] => {
+            computed(quantity_of(quantity)?.add(&Quantity::of_int(*other)))
+        }
+        _ => on_two(arguments, |a, b| computed(a.add(b))),
+    }
+}
+
+fn sub<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [quantity, Value::Int(other)] => {
+            computed(quantity_of(quantity)?.sub(&Quantity::of_int(*other)))
+        }
+        _ => on_two(arguments, |a, b| computed(a.sub(b))),
+    }
+}
+
+fn computed<'a>(result: Result<Quantity, &'static str>) -> Outcome<'a> {
+    match result {
+        Ok(quantity) => Ok(Value::opaque(Opaque::Quantity(quantity))),
+        Err(message) => Err(Failure::new(message)),
+    }
+}
+
+fn on_one<'a>(arguments: &[Value<'a>], answer: fn(&Quantity) -> Outcome<'a>) -> Outcome<'a> {
+    match arguments {
+        [quantity] => answer(quantity_of(quantity)?),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn on_two<'a>(
+    arguments: &[Value<'a>],
+    answer: fn(&Quantity, &Quantity) -> Outcome<'a>,
+) -> Outcome<'a> {
+    match arguments {
+        [a, b] => answer(quantity_of(a)?, quantity_of(b)?),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn quantity_of<'v>(value: &'v Value<'_>) -> Result<&'v Quantity, Failure> {
+    if let Value::Opaque(value) = value
+        && let Opaque::Quantity(quantity) = &**value
+    {
+        return Ok(quantity);
+    }
+    Err(Failure::no_such_overload())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::library::operators::tests::{assert_outcome, implementation};
+
+    fn quantity(text: &'static str) -> Value<'static> {
+        parse(&[Value::string(text)]).unwrap()
+    }
+
+    #[test]
+    fn answers_about_one_quantity() {
+        let no_integer = || Err("cannot convert value to integer");
+        for (name, text, want) in [
+            ("sign", "-1n", Ok(Value::Int(-1))),
+            ("isInteger", "50k", Ok(Value::Bool(true))),
+            ("isInteger", "50m", Ok(Value::Bool(false))),
+            ("asInteger", "50k", Ok(Value::Int(50_000))),
+            ("asInteger", "9999999999999999999999", no_integer()),
+            ("asApproximateFloat", "50500m", Ok(Value::Double(50.5))),
+        ] {
+            let arguments = [quantity(text)];
+            assert_outcome(
+                &arguments,
+                &implementation(name, "quantity_")(&arguments),
+                &want,
+            );
+        }
+    }
+
+    #[test]
+    fn answers_about_two_quantities() {
+        for (name, text, other, want) in [
+            ("isGreaterThan", "1Gi", quantity("1G"), Value::Bool(true)),
+            ("isGreaterThan", "1", quantity("1"), Value::Bool(false)),
+            ("isLessThan", "1G", quantity("1Gi"), Value::Bool(true)),
+            ("isLessThan", "1", quantity("1"), Value::Bool(false)),
+            ("compareTo", "1", quantity("2"), Value::Int(-1)),
+            ("compareTo", "2", quantity("2"), Value::Int(0)),
+            ("compareTo", "2", quantity("1"), Value::Int(1)),
+        ] {
+            let arguments = [quantity(text), other];
+            assert_outcome(
+                &arguments,
+                &implementation(name, "quantity_")(&arguments),
+                &Ok(want),
+            );
+        }
+        for (name, text, other, want) in [
+            ("add", "1", quantity("500m"), "1.5"),
+            ("add", "1", Value::Int(2), "3"),
+            ("sub", "1", quantity("500m"), "0.5"),
+            ("sub", "1", Value::Int(2), "-1"),
+        ] {
+            let arguments = [quantity(text), other];
+            let got = implementation(name, "quantity_")(&arguments).unwrap();
+            assert!(got.equals(&quantity(want)), "{arguments:?}: {got:?}");
+        }
+    }
+
+    #[test]
+    fn texts_are_quantities_or_refused() {
+        for (text, want) in [
+            ("1.5Gi", Ok(Value::Bool(true))),
+            ("1K", Err("unable to parse quantity's suffix")),
+        ] {
+            let arguments = [Value::string(text)];
+            let is_quantity = Ok(Value::Bool(want.is_ok()));
+            assert_outcome(
+                &arguments,
+                &implementation("isQuantity", "")(&arguments),
+                &is_quantity,
+            );
+            if want.is_err() {
+                assert_outcome(
+                    &arguments,
+                    &implementation("quantity", "")(&arguments),
+                    &want,
+                );
+            }
+        }
+    }
+}

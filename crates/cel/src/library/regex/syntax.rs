@@ -1,0 +1,588 @@
+//! Go's regular expression syntax, rewritten as syntax of the `regex` crate.
+//!
+//! Both descend from RE2, match in linear time and prefer the leftmost alternative, so only the
+//! notation has to be translated. The output spells everything out: literals are escaped, flags
+//! are applied to each atom, groups do not capture. What differs between the notations:
+//!
+//! | notation                     | Go                          | `regex` crate              |
+//! |------------------------------|-----------------------------|----------------------------|
+//! | `\d` `\w` `\s` `\b` `[[:x:]]`| ASCII                       | Unicode                    |
+//! | `\s`                         | without `\v`                | with `\v`                  |
+//! | `\z`                         | end of the text             | the same                   |
+//! | `\Q...\E`                    | literal text                | an error                   |
+//! | `\C`                         | an error                    | an error                   |
+//! | `\101`                       | octal                       | an error                   |
+//! | `\x{D800}`                   | allowed, matches nothing    | an error                   |
+//! | `\pN`, `\p{^Han}`            | categories and scripts      | many more properties       |
+//! | `a{,5}`, `a{01}`, `{`        | literal text                | a repetition or an error   |
+//! | `a**`, `a{2}{3}`             | an error                    | nested repetitions         |
+//! | `a{1001}`, `(a{100}){11}`    | an error                    | allowed                    |
+//! | `a(?i)*`                     | repeats `a`                 | an error                   |
+//! | `[a[b]`, `[a&&b]`, `[a~~b]`  | plain characters            | set operations             |
+//! | `[[:foo:]]`, `[a-\d]`        | an error                    | other texts, other rules   |
+//! | `(?x)`, `(?u)`, `(?R)`       | an error                    | flags                      |
+//! | `(?P<n>a)(?P<n>b)`           | allowed                     | an error                   |
+
+use std::fmt;
+
+use super::class;
+
+/// How high the tree of an expression may be. Go allows 1000; the `regex` crate walks trees
+/// recursively, and this height fits into the smallest stack that threads have here.
+pub(super) const HEIGHT_MAX: usize = 200;
+
+/// How deep the translation of an expression of [`HEIGHT_MAX`] can nest in the eyes of the `regex`
+/// crate: an operator, its group, and the concatenation in it.
+pub(super) const NESTING_MAX: u32 = 3 * HEIGHT_MAX as u32 + 10;
+
+/// How many instructions an expression may compile to, by Go's estimate.
+const INSTRUCTIONS_MAX: u64 = (128 << 20) / 40;
+
+/// How many copies of an atom counted repetitions may ask for, nested ones multiplied.
+const COPIES_MAX: u64 = 1000;
+
+/// A class that no character is in.
+pub(super) const NOTHING: &str = r"[^\x{0}-\x{10FFFF}]";
+
+/// Why an expression was refused, in Go's words.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct SyntaxError {
+    what: &'static str,
+    part: String,
+}
+
+impl SyntaxError {
+    pub(super) fn new(what: &'static str, part: &str) -> Self {
+        Self { what, part: part.to_owned() }
+    }
+
+    /// The expression is too large once compiled.
+    pub(super) fn too_large(pattern: &str) -> Self {
+        Self::new("expression too large", pattern)
+    }
+
+    /// The expression is too high.
+    pub(super) fn too_deep(pattern: &str) -> Self {
+        Self::new("expression nests too deeply", pattern)
+    }
+}
+
+impl fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error parsing regexp: {}: `{}`", self.what, self.part)
+    }
+}
+
+/// Translates an expression, or refuses it as Go does.
+pub(super) fn translate(pattern: &str) -> Result<String, SyntaxError> {
+    let mut parser = Parser { pattern, flags: Flags::default(), frames: Vec::new() };
+    let mut top = Frame::new(Flags::default(), false);
+    parser.run(&mut top)?;
+    if !parser.frames.is_empty() {
+        return Err(SyntaxError::new("missing closing )", pattern));
+    }
+    Ok(parser.checked(top.finish())?.text)
+}
+
+/// The flags that `(?i)` and the like set.
+#[derive(Debug, Clone, Copy, Default)]
+struct Flags {
+    fold_case: bool,
+    multi_line: bool,
+    dot_matches_newline: bool,
+    swap_greed: bool,
+}
+
+/// A translated part of the expression.
+#[derive(Debug)]
+struct Piece {
+    text: String,
+    kind: Kind,
+    /// The height of its tree, as Go counts it.
+    height: usize,
+    /// The product of nested counted repetitions.
+    copies: u64,
+    /// The number of instructions that Go would compile it to.
+    size: u64,
+}
+
+/// What encloses the text of a piece most loosely.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Atom,
+    Repetition,
+    Empty,
+    Concatenation,
+    Alternation,
+}
+
+/// An open group, or the whole expression.
+#[derive(Debug)]
+struct Frame {
+    alternatives: Vec<Piece>,
+    items: Vec<Piece>,
+    /// The flags that hold again after the group.
+    outer: Flags,
+    captures: bool,
+}
+
+#[derive(Debug)]
+struct Parser<'p> {
+    pattern: &'p str,
+    flags: Flags,
+    /// The groups around the current one.
+    frames: Vec<Frame>,
+}
+
+impl Piece {
+    fn atom(text: impl Into<String>) -> Self {
+        Self { text: text.into(), kind: Kind::Atom, height: 1, copies: 1, size: 1 }
+    }
+
+    /// The text as something that an operator can follow.
+    fn grouped(self) -> String {
+        match self.kind {
+            Kind::Atom => self.text,
+            Kind::Repetition | Kind::Empty | Kind::Concatenation | Kind::Alternation => {
+                format!("(?:{})", self.text)
+            }
+        }
+    }
+
+    /// Joins pieces. Pieces of the same kind are spliced in, as Go does, and add no height.
+    fn join(mut pieces: Vec<Piece>, kind: Kind, separator: &str) -> Self {
+        if pieces.len() == 1 {
+            if let Some(only) = pieces.pop() {
+                return only;
+            }
+        }
+        let mut joined = Self { text: String::new(), kind, height: 1, copies: 1, size: 0 };
+        if pieces.is_empty() {
+            joined.kind = Kind::Empty;
+            joined.size = 1;
+        }
+        for (index, piece) in pieces.into_iter().enumerate() {
+            let height = piece.height + usize::from(piece.kind != kind);
+            joined.height = joined.height.max(height);
+            joined.copies = joined.copies.max(piece.copies);
+            joined.size = joined.size.saturating_add(piece.size);
+            if index > 0 {
+                joined.text.push_str(separator);
+                joined.size = joined.size.saturating_add(u64::from(kind == Kind::Alternation));
+            }
+            if kind == Kind::Concatenation && piece.kind == Kind::Alternation {
+                joined.text.push_str(&piece.grouped());
+            } else {
+                joined.text.push_str(&piece.text);
+            }
+        }
+        joined
+    }
+}
+
+impl Frame {
+    fn new(outer: Flags, captures: bool) -> Self {
+        Self { alternatives: Vec::new(), items: Vec::new(), outer, captures }
+    }
+
+    /// Ends the current alternative.
+    fn bar(&mut self) {
+        let items = std::mem::take(&mut self.items);
+        self.alternatives.push(Piece::join(items, Kind::Concatenation, ""));
+    }
+
+    /// The alternatives as one piece.
+    fn finish(mut self) -> Piece {
+        self.bar();
+        let piece = Piece::join(self.alternatives, Kind::Alternation, "|");
+        if !self.captures {
+            return piece;
+        }
+        let (height, copies) = (piece.height + 1, piece.copies);
+        let size = piece.size.saturating_add(2);
+        Piece { text: piece.grouped(), kind: Kind::Atom, height, copies, size }
+    }
+}
+
+impl<'p> Parser<'p> {
+    /// Reads the expression into `current`, which always is the innermost open group.
+    fn run(&mut self, current: &mut Frame) -> Result<(), SyntaxError> {
+        let mut rest = self.pattern;
+        // Where the repetition operator just before `rest` begins.
+        let mut previous: Option<&'p str> = None;
+        while let Some(c) = rest.chars().next() {
+            let after = rest.get(c.len_utf8()..).unwrap_or_default();
+            let mut operator = None;
+            match c {
+                '(' => rest = self.open(current, rest)?,
+                ')' => {
+                    self.close(current)?;
+                    rest = after;
+                }
+                '|' => {
+                    current.bar();
+                    rest = after;
+                }
+                '[' => {
+                    let (class, left) = class::bracketed(rest)?;
+                    current.items.push(self.class(&class));
+                    rest = left;
+                }
+                '*' | '+' | '?' => {
+                    operator = Some(rest);
+                    let symbol = Repeat::Symbol(c);
+                    rest = self.repeat(current, symbol, rest, after, previous)?;
+                }
+                '{' => match counted(rest) {
+                    Some((min, max, left)) => {
+                        operator = Some(rest);
+                        let count = Repeat::count(min, max).ok_or_else(|| {
+                            SyntaxError::new("invalid repeat count", between(rest, left))
+                        })?;
+                        rest = self.repeat(current, count, rest, left, previous)?;
+                    }
+                    None => {
+                        current.items.push(self.literal(u32::from(c)));
+                        rest = after;
+                    }
+                },
+                '\\' => rest = self.backslash(current, rest)?,
+                '^' | '$' | '.' => {
+                    current.items.push(self.symbol(c));
+                    rest = after;
+                }
+                _ => {
+                    current.items.push(self.literal(u32::from(c)));
+                    rest = after;
+                }
+            }
+            previous = operator;
+        }
+        Ok(())
+    }
+
+    fn symbol(&self, c: char) -> Piece {
+        Piece::atom(match (c, self.flags) {
+            ('^', Flags { multi_line: true, .. }) => "(?m:^)",
+            ('^', _) => r"\A",
+            ('$', Flags { multi_line: true, .. }) => "(?m:$)",
+            ('$', _) => r"\z",
+            (_, Flags { dot_matches_newline: true, .. }) => "(?s:.)",
+            _ => ".",
+        })
+    }
+
+    fn literal(&self, code: u32) -> Piece {
+        let Some(c) = char::from_u32(code) else { return Piece::atom(NOTHING) };
+        let text = if c.is_ascii_alphanumeric() || !c.is_ascii() {
+            c.to_string()
+        } else {
+            format!(r"\x{code:02X}")
+        };
+        let has_case = c.is_ascii_alphabetic() || !c.is_ascii();
+        Piece::atom(if self.flags.fold_case && has_case { format!("(?i:{text})") } else { text })
+    }
+
+    fn class(&self, text: &str) -> Piece {
+        Piece::atom(if self.flags.fold_case { format!("(?i:{text})") } else { text.to_owned() })
+    }
+
+    /// Reads `(` and what it says about the group; returns what follows.
+    fn open(&mut self, current: &mut Frame, rest: &'p str) -> Result<&'p str, SyntaxError> {
+        let Some(perl) = rest.strip_prefix("(?") else {
+            self.push_frame(current, true);
+            return Ok(rest.get(1..).unwrap_or_default());
+        };
+        // A name needs at least one character after the bracket to be read as one.
+        let named = perl.strip_prefix("P<").or_else(|| perl.strip_prefix('<'));
+        if let Some(named) = named.filter(|named| !named.is_empty()) {
+            let Some((name, left)) = named.split_once('>') else {
+                return Err(SyntaxError::new("invalid named capture", rest));
+            };
+            let is_word = |c: char| c == '_' || c.is_ascii_alphanumeric();
+            if name.is_empty() || !name.chars().all(is_word) {
+                return Err(SyntaxError::new("invalid named capture", between(rest, left)));
+            }
+            self.push_frame(current, true);
+            return Ok(left);
+        }
+        self.perl_flags(current, rest, perl)
+    }
+
+    /// Reads flags up to `:`, which opens a group, or `)`, which sets them for the current one.
+    fn perl_flags(
+        &mut self,
+        current: &mut Frame,
+        rest: &'p str,
+        perl: &'p str,
+    ) -> Result<&'p str, SyntaxError> {
+        let mut flags = self.flags;
+        let mut value = true;
+        let mut saw_flag = false;
+        let mut chars = perl.chars();
+        while let Some(c) = chars.next() {
+            match c {
+                'i' => flags.fold_case = value,
+                'm' => flags.multi_line = value,
+                's' => flags.dot_matches_newline = value,
+                'U' => flags.swap_greed = value,
+                '-' if value => {
+                    value = false;
+                    saw_flag = false;
+                    continue;
+                }
+                ':' | ')' if value || saw_flag => {
+                    if c == ':' {
+                        self.push_frame(current, false);
+                    }
+                    self.flags = flags;
+                    return Ok(chars.as_str());
+                }
+                _ => break,
+            }
+            saw_flag = true;
+        }
+        Err(SyntaxError::new(
+            "invalid or unsupported Perl syntax",
+            between(rest, chars.as_str()),
+        ))
+    }
+
+    fn push_frame(&mut self, current: &mut Frame, captures: bool) {
+        let inner = Frame::new(self.flags, captures);
+        self.frames.push(std::mem::replace(current, inner));
+    }
+
+    fn close(&mut self, current: &mut Frame) -> Result<(), SyntaxError> {
+        let Some(parent) = self.frames.pop() else {
+            return Err(SyntaxError::new("unexpected )", self.pattern));
+        };
+        let group = std::mem::replace(current, parent);
+        self.flags = group.outer;
+        current.items.push(self.checked(group.finish())?);
+        Ok(())
+    }
+
+    /// Replaces the last item by its repetition. `rest` begins with the operator, `after` follows
+    /// it; returns what follows a `?` for the other greed.
+    fn repeat(
+        &self,
+        current: &mut Frame,
+        repeat: Repeat,
+        rest: &'p str,
+        after: &'p str,
+        previous: Option<&'p str>,
+    ) -> Result<&'p str, SyntaxError> {
+        let (after, other_greed) = match after.strip_prefix('?') {
+            Some(left) => (left, true),
+            None => (after, false),
+        };
+        if let Some(previous) = previous {
+            let both = between(previous, after);
+            return Err(SyntaxError::new("invalid nested repetition operator", both));
+        }
+        let operator = between(rest, after);
+        let Some(item) = current.items.pop() else {
+            return Err(SyntaxError::new("missing argument to repetition operator", operator));
+        };
+        let (height, size) = (item.height + 1, repeat.size(item.size));
+        let copies = repeat.copies(item.copies);
+        let lazy = if other_greed != self.flags.swap_greed { "?" } else { "" };
+        let text = format!("{}{repeat}{lazy}", item.grouped());
+        let piece = Piece { text, kind: Kind::Repetition, height, copies, size };
+        current.items.push(self.checked(piece)?);
+        if copies > COPIES_MAX {
+            return Err(SyntaxError::new("invalid repeat count", operator));
+        }
+        Ok(after)
+    }
+
+    /// Reads an escape sequence outside of brackets.
+    fn backslash(&self, current: &mut Frame, rest: &'p str) -> Result<&'p str, SyntaxError> {
+        let mut chars = rest.chars();
+        chars.next();
+        let assertion = match chars.next() {
+            Some('A') => Some(r"\A"),
+            Some('b') => Some(r"(?-u:\b)"),
+            Some('B') => Some(r"(?-u:\B)"),
+            Some('z') => Some(r"\z"),
+            Some('C') => {
+                return Err(SyntaxError::new("invalid escape sequence", r"\C"));
+            }
+            Some('Q') => {
+                let quoted = chars.as_str();
+                let (quoted, left) = quoted.split_once(r"\E").unwrap_or((quoted, ""));
+                current.items.extend(quoted.chars().map(|c| self.literal(u32::from(c))));
+                return Ok(left);
+            }
+            _ => None,
+        };
+        if let Some(text) = assertion {
+            current.items.push(Piece::atom(text));
+            return Ok(chars.as_str());
+        }
+        if let Some((items, left)) = class::escaped(rest)? {
+            current.items.push(self.class(&format!("[{items}]")));
+            return Ok(left);
+        }
+        let (code, left) = escape(rest)?;
+        current.items.push(self.literal(code));
+        Ok(left)
+    }
+
+    fn checked(&self, piece: Piece) -> Result<Piece, SyntaxError> {
+        if piece.size > INSTRUCTIONS_MAX {
+            return Err(SyntaxError::too_large(self.pattern));
+        }
+        if piece.height > HEIGHT_MAX {
+            return Err(SyntaxError::too_deep(self.pattern));
+        }
+        Ok(piece)
+    }
+}
+
+/// A repetition operator.
+#[derive(Debug, Clone, Copy)]
+enum Repeat {
+    /// `*`, `+` or `?`
+    Symbol(char),
+    /// `{min,max}`, open upwards without `max`.
+    Count { min: u32, max: Option<u32> },
+}
+
+impl Repeat {
+    /// A counted repetition, if Go allows it. `None` for a bound means that it is too large.
+    fn count(min: Option<u32>, max: Option<Option<u32>>) -> Option<Self> {
+        let limit = COPIES_MAX as u32;
+        let min = min.filter(|min| *min <= limit)?;
+        let max = match max {
+            None => None,
+            Some(max) => Some(max.filter(|max| *max <= limit && min <= *max)?),
+        };
+        Some(Self::Count { min, max })
+    }
+
+    /// The number of instructions that the repetition of `inner` instructions takes.
+    fn size(self, inner: u64) -> u64 {
+        match self {
+            Self::Symbol('*') | Self::Count { min: 0, max: None } => inner.saturating_add(2),
+            Self::Symbol(_) => inner.saturating_add(1),
+            Self::Count { min, max: None } => inner.saturating_mul(min.into()).saturating_add(1),
+            Self::Count { min, max: Some(max) } => {
+                let optional = u64::from(max.saturating_sub(min));
+                inner.saturating_mul(max.into()).saturating_add(optional).max(1)
+            }
+        }
+    }
+
+    /// How many copies of the innermost atom result.
+    fn copies(self, inner: u64) -> u64 {
+        match self {
+            Self::Symbol(_) => inner,
+            Self::Count { max: Some(0), .. } => 1,
+            Self::Count { min, max } => inner.saturating_mul(u64::from(max.unwrap_or(min).max(1))),
+        }
+    }
+}
+
+impl fmt::Display for Repeat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Symbol(symbol) => write!(f, "{symbol}"),
+            Self::Count { min, max: None } => write!(f, "{{{min},}}"),
+            Self::Count { min, max: Some(max) } => write!(f, "{{{min},{max}}}"),
+        }
+    }
+}
+
+/// The bounds and the remainder of a counted repetition; `None` when the braces are plain text.
+type Counted<'p> = (Option<u32>, Option<Option<u32>>, &'p str);
+
+/// Reads `{min}`, `{min,}` or `{min,max}`.
+fn counted(rest: &str) -> Option<Counted<'_>> {
+    let (min, left) = number(rest.strip_prefix('{')?)?;
+    if let Some(left) = left.strip_prefix('}') {
+        return Some((min, Some(min), left));
+    }
+    let left = left.strip_prefix(',')?;
+    if let Some(left) = left.strip_prefix('}') {
+        return Some((min, None, left));
+    }
+    let (max, left) = number(left)?;
+    Some((min, Some(max), left.strip_prefix('}')?))
+}
+
+/// Reads a decimal number without leading zeros; a number that is far too large is `None`.
+fn number(rest: &str) -> Option<(Option<u32>, &str)> {
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let (digits, left) = rest.split_at_checked(end)?;
+    if digits.is_empty() || (digits.len() > 1 && digits.starts_with('0')) {
+        return None;
+    }
+    Some((digits.parse().ok(), left))
+}
+
+/// Reads an escape sequence that stands for one character, which may be a surrogate.
+pub(super) fn escape(rest: &str) -> Result<(u32, &str), SyntaxError> {
+    let mut chars = rest.chars();
+    chars.next();
+    let Some(c) = chars.next() else {
+        return Err(SyntaxError::new("trailing backslash at end of expression", ""));
+    };
+    let next_is_octal = chars.as_str().starts_with(|c: char| c.is_digit(8));
+    let code = match c {
+        '0' => Some(octal(0, &mut chars)),
+        '1'..='7' if next_is_octal => Some(octal(u32::from(c) - u32::from('0'), &mut chars)),
+        'x' => hexadecimal(&mut chars),
+        'a' => Some(0x07),
+        'f' => Some(0x0C),
+        'n' => Some(0x0A),
+        'r' => Some(0x0D),
+        't' => Some(0x09),
+        'v' => Some(0x0B),
+        _ if c.is_ascii() && !c.is_ascii_alphanumeric() => Some(u32::from(c)),
+        _ => None,
+    };
+    match code {
+        Some(code) => Ok((code, chars.as_str())),
+        None => Err(SyntaxError::new("invalid escape sequence", between(rest, chars.as_str()))),
+    }
+}
+
+/// Up to two more octal digits.
+fn octal(first: u32, chars: &mut std::str::Chars<'_>) -> u32 {
+    let mut code = first;
+    for _ in 0..2 {
+        let Some(digit) = chars.clone().next().and_then(|c| c.to_digit(8)) else { break };
+        chars.next();
+        code = code * 8 + digit;
+    }
+    code
+}
+
+/// Two hexadecimal digits, or any number of them in braces. The characters that were looked at
+/// are consumed, since they are part of the message when they do not fit.
+fn hexadecimal(chars: &mut std::str::Chars<'_>) -> Option<u32> {
+    let first = chars.next()?;
+    if first != '{' {
+        let second = chars.next()?;
+        return Some(first.to_digit(16)? * 16 + second.to_digit(16)?);
+    }
+    let mut code = None;
+    loop {
+        let c = chars.next()?;
+        if c == '}' {
+            return code;
+        }
+        let value = code.unwrap_or(0) * 16 + c.to_digit(16)?;
+        if value > u32::from(char::MAX) {
+            return None;
+        }
+        code = Some(value);
+    }
+}
+
+/// The text from the beginning of `start` to the beginning of `end`, which is a suffix of it.
+pub(super) fn between<'p>(start: &'p str, end: &str) -> &'p str {
+    start.get(..start.len().saturating_sub(end.len())).unwrap_or(start)
+}

@@ -1,0 +1,192 @@
+//! Semantic versions: `semver`, `isSemver`, comparison and the three numbers.
+
+use crate::function::{Cost, Failure, Functions, Outcome, Overload};
+use crate::ty::Type;
+use crate::value::{Opaque, Semver, Value};
+
+/// Declares version 1 of the library: reading has an optional argument that asks to normalise.
+pub(crate) fn declare(functions: &mut Functions) {
+    let semver = || Type::Opaque(Opaque::SEMVER);
+    let text = || vec![Type::String];
+    let text_and_bool = || vec![Type::String, Type::Bool];
+    let read = |id, params| Overload::global(id, params, semver(), from_text).cost(Cost::Scan(0));
+    functions.add(
+        "semver",
+        vec![
+            read("string_to_semver", text()),
+            read("string_bool_to_semver", text_and_bool()),
+        ],
+    );
+    let test = |id, params| Overload::global(id, params, Type::Bool, is_semver).cost(Cost::Scan(0));
+    functions.add(
+        "isSemver",
+        vec![
+            test("is_semver_string", text()),
+            test("is_semver_string_bool", text_and_bool()),
+        ],
+    );
+    let mut member = |name, id, params, result, implementation| {
+        functions.add(
+            name,
+            vec![Overload::member(id, params, result, implementation)],
+        );
+    };
+    let two = || vec![semver(), semver()];
+    member(
+        "isGreaterThan",
+        "semver_is_greater_than",
+        two(),
+        Type::Bool,
+        is_greater_than,
+    );
+    member(
+        "isLessThan",
+        "semver_is_less_than",
+        two(),
+        Type::Bool,
+        is_less_than,
+    );
+    member(
+        "compareTo",
+        "semver_compare_to",
+        two(),
+        Type::Int,
+        compare_to,
+    );
+    let one = || vec![semver()];
+    member("major", "semver_major", one(), Type::Int, major);
+    member("minor", "semver_minor", one(), Type::Int, minor);
+    member("patch", "semver_patch", one(), Type::Int, patch);
+}
+
+fn parse(arguments: &[Value<'_>]) -> Result<Result<Semver, String>, Failure> {
+    match arguments {
+        [Value::String(text)] | [Value::String(text), Value::Bool(false)] => {
+            Ok(Semver::parse(text.as_str()))
+        }
+        [Value::String(text), Value::Bool(true)] => Ok(Semver::parse_tolerant(text.as_str())),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn from_text<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match parse(arguments)? {
+        Ok(version) => Ok(Value::opaque(Opaque::Semver(version))),
+        Err(message) => Err(Failure::new(message)),
+    }
+}
+
+fn is_semver<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    Ok(Value::Bool(parse(arguments)?.is_ok()))
+}
+
+fn major<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    on_one(arguments, Semver::major)
+}
+
+fn minor<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    on_one(arguments, Semver::minor)
+}
+
+fn patch<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    on_one(arguments, Semver::patch)
+}
+
+fn is_greater_than<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    on_two(arguments, |a, b| Value::Bool(a > b))
+}
+
+fn is_less_than<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    on_two(arguments, |a, b| Value::Bool(a < b))
+}
+
+fn compare_to<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    on_two(arguments, |a, b| Value::Int(a.cmp(b) as i64))
+}
+
+/// One of the three numbers. Those past the range of `int` wrap around, as in Kubernetes.
+fn on_one<'a>(arguments: &[Value<'a>], number: fn(&Semver) -> u64) -> Outcome<'a> {
+    match arguments {
+        [version] => Ok(Value::Int(number(semver_of(version)?) as i64)),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn on_two<'a>(arguments: &[Value<'a>], answer: fn(&Semver, &Semver) -> Value<'a>) -> Outcome<'a> {
+    match arguments {
+        [a, b] => Ok(answer(semver_of(a)?, semver_of(b)?)),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn semver_of<'v>(value: &'v Value<'_>) -> Result<&'v Semver, Failure> {
+    if let Value::Opaque(value) = value
+        && let Opaque::Semver(version) = &**value
+    {
+        return Ok(version);
+    }
+    Err(Failure::no_such_overload())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::library::operators::tests::{assert_outcome, implementation};
+
+    fn semver(text: &'static str) -> Value<'static> {
+        from_text(&[Value::string(text)]).unwrap()
+    }
+
+    #[test]
+    fn normalising_is_asked_for() {
+        let short = "No Major.Minor.Patch elements found";
+        for (arguments, want) in [
+            (vec![Value::string("1.2.3")], Ok(semver("1.2.3"))),
+            (vec![Value::string("v1.2")], Err(short)),
+            (vec![Value::string("v1.2"), Value::Bool(false)], Err(short)),
+            (
+                vec![Value::string("v1.2"), Value::Bool(true)],
+                Ok(semver("1.2.0")),
+            ),
+        ] {
+            let is_semver = Ok(Value::Bool(want.is_ok()));
+            assert_outcome(
+                &arguments,
+                &implementation("semver", "string_")(&arguments),
+                &want,
+            );
+            assert_outcome(
+                &arguments,
+                &implementation("isSemver", "is_")(&arguments),
+                &is_semver,
+            );
+        }
+    }
+
+    #[test]
+    fn numbers_and_order() {
+        let arguments = [semver("1.2.18446744073709551615")];
+        for (name, want) in [("major", 1), ("minor", 2), ("patch", -1)] {
+            let got = implementation(name, "semver_")(&arguments);
+            assert_outcome(&arguments, &got, &Ok(Value::Int(want)));
+        }
+        for (a, b, want) in [
+            ("1.0.0-a", "1.0.0", -1),
+            ("1.0.0+a", "1.0.0", 0),
+            ("2.0.0", "1.9.9", 1),
+        ] {
+            let arguments = [semver(a), semver(b)];
+            for (name, want) in [
+                ("isGreaterThan", Value::Bool(want > 0)),
+                ("isLessThan", Value::Bool(want < 0)),
+                ("compareTo", Value::Int(want)),
+            ] {
+                assert_outcome(
+                    &arguments,
+                    &implementation(name, "semver_")(&arguments),
+                    &Ok(want),
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! cel-go's set functions: lists compared without regard to order and repetition.
+
+use crate::function::{Cost, Failure, Functions, Outcome, Overload};
+use crate::ty::Type;
+use crate::value::{List, Value};
+
+/// Declares `sets.contains`, `sets.equivalent` and `sets.intersects`.
+pub(crate) fn declare(functions: &mut Functions) {
+    let lists = || vec![Type::list(Type::param("T")), Type::list(Type::param("T"))];
+    functions.add(
+        "sets.contains",
+        vec![
+            Overload::global("list_sets_contains_list", lists(), Type::Bool, contains)
+                .cost(Cost::Custom(cost_of_one_comparison)),
+        ],
+    );
+    functions.add(
+        "sets.equivalent",
+        vec![
+            Overload::global("list_sets_equivalent_list", lists(), Type::Bool, equivalent)
+                .cost(Cost::Custom(cost_of_two_comparisons)),
+        ],
+    );
+    functions.add(
+        "sets.intersects",
+        vec![
+            Overload::global("list_sets_intersects_list", lists(), Type::Bool, intersects)
+                .cost(Cost::Custom(cost_of_one_comparison)),
+        ],
+    );
+}
+
+/// Whether all of the second list is in the first one.
+fn contains<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let (whole, part) = both(arguments)?;
+    Ok(Value::Bool(has_all(whole, part)))
+}
+
+fn equivalent<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let (a, b) = both(arguments)?;
+    Ok(Value::Bool(has_all(a, b) && has_all(b, a)))
+}
+
+fn intersects<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let (a, b) = both(arguments)?;
+    Ok(Value::Bool(a.iter().any(|item| has(b, &item))))
+}
+
+fn both<'v, 'a>(arguments: &'v [Value<'a>]) -> Result<(&'v List<'a>, &'v List<'a>), Failure> {
+    match arguments {
+        [Value::List(a), Value::List(b)] => Ok((a, b)),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn has_all<'a>(whole: &List<'a>, part: &List<'a>) -> bool {
+    part.iter().all(|item| has(whole, &item))
+}
+
+fn has<'a>(list: &List<'a>, sought: &Value<'a>) -> bool {
+    list.iter().any(|item| sought.equals(&item))
+}
+
+fn cost_of_one_comparison<'a>(arguments: &[Value<'a>], _: Option<&Value<'a>>) -> u64 {
+    pairs(arguments).saturating_add(1)
+}
+
+fn cost_of_two_comparisons<'a>(arguments: &[Value<'a>], _: Option<&Value<'a>>) -> u64 {
+    pairs(arguments).saturating_mul(2).saturating_add(1)
+}
+
+/// Each element with each; what is no list counts as one.
+fn pairs(arguments: &[Value<'_>]) -> u64 {
+    arguments
+        .iter()
+        .map(|argument| argument.size().unwrap_or(1))
+        .fold(1, u64::saturating_mul)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::library::operators::tests::implementation;
+
+    fn list(items: &[i64]) -> Value<'static> {
+        Value::list(items.iter().copied().map(Value::Int).collect())
+    }
+
+    #[test]
+    fn order_and_repetition_do_not_matter() {
+        for (function, a, b, want) in [
+            ("sets.contains", list(&[1, 2, 3]), list(&[3, 1, 1]), true),
+            ("sets.contains", list(&[1, 2, 3]), list(&[4]), false),
+            ("sets.contains", list(&[1]), list(&[]), true),
+            ("sets.contains", list(&[]), list(&[1]), false),
+            ("sets.equivalent", list(&[1, 2, 2]), list(&[2, 1]), true),
+            ("sets.equivalent", list(&[1, 2]), list(&[2]), false),
+            ("sets.equivalent", list(&[2]), list(&[1, 2]), false),
+            ("sets.equivalent", list(&[]), list(&[]), true),
+            ("sets.intersects", list(&[1, 2]), list(&[2, 3]), true),
+            ("sets.intersects", list(&[1, 2]), list(&[3]), false),
+            ("sets.intersects", list(&[]), list(&[]), false),
+        ] {
+            let got = implementation(function, "")(&[a.clone(), b.clone()]).unwrap();
+            assert!(got.equals(&Value::Bool(want)), "{function}({a:?}, {b:?})");
+        }
+    }
+
+    #[test]
+    fn numbers_are_the_same_across_their_types() {
+        let mixed = Value::list(vec![Value::Uint(1), Value::Double(2.0)]);
+        let got = implementation("sets.equivalent", "")(&[list(&[1, 2]), mixed]).unwrap();
+        assert!(got.equals(&Value::Bool(true)));
+    }
+
+    #[test]
+    fn costs_the_product_of_the_sizes() {
+        let arguments = [list(&[1, 2]), list(&[1, 2, 3])];
+        assert_eq!(cost_of_one_comparison(&arguments, None), 7);
+        assert_eq!(cost_of_two_comparisons(&arguments, None), 13);
+        assert_eq!(cost_of_one_comparison(&[list(&[]), list(&[1])], None), 1);
+    }
+}

@@ -1,0 +1,387 @@
+//! cel-go's string extensions, version 2: positions, case, parts, replacement and quotes. Positions
+//! count code points. `format` has a file of its own.
+
+use std::ops::Range;
+
+use super::printed::printed;
+use super::string_format;
+use crate::function::{Cost, Failure, Functions, Outcome, Overload};
+use crate::ty::Type;
+use crate::value::{List, Str, Value};
+
+/// How long a text may be that a function builds. Cost is charged after the call, and for some
+/// functions by the size of the arguments alone, so a small expression could fill the memory; joining
+/// as much as this takes more than the cost that Kubernetes allows, which is why passing it counts
+/// as passing the cost limit.
+pub(super) const TEXT_BYTES_MAX: usize = 20_000_000;
+
+/// Declares the string extensions.
+pub(crate) fn declare(functions: &mut Functions) {
+    declare_positions(functions);
+    declare_parts(functions);
+    declare_case(functions);
+    string_format::declare(functions);
+    functions.add(
+        "strings.quote",
+        vec![
+            Overload::global("strings_quote", vec![Type::String], Type::String, quote)
+                .cost(Cost::Scan(0)),
+        ],
+    );
+    let texts = || Type::list(Type::String);
+    functions.add(
+        "join",
+        vec![
+            Overload::member("list_join", vec![texts()], Type::String, join)
+                .cost(Cost::ScanResultTwice),
+            Overload::member("list_join_string", vec![texts(), Type::String], Type::String, join)
+                .cost(Cost::ScanResultTwice),
+        ],
+    );
+}
+
+fn declare_positions(functions: &mut Functions) {
+    let sought = || vec![Type::String, Type::String];
+    let sought_from = || vec![Type::String, Type::String, Type::Int];
+    functions.add(
+        "charAt",
+        vec![Overload::member(
+            "string_char_at_int",
+            vec![Type::String, Type::Int],
+            Type::String,
+            char_at,
+        )],
+    );
+    functions.add(
+        "indexOf",
+        vec![
+            Overload::member("string_index_of_string", sought(), Type::Int, index_of)
+                .cost(Cost::Traverse),
+            Overload::member("string_index_of_string_int", sought_from(), Type::Int, index_of)
+                .cost(Cost::Traverse),
+        ],
+    );
+    functions.add(
+        "lastIndexOf",
+        vec![
+            Overload::member("string_last_index_of_string", sought(), Type::Int, last_index_of)
+                .cost(Cost::Traverse),
+            Overload::member(
+                "string_last_index_of_string_int",
+                sought_from(),
+                Type::Int,
+                last_index_of,
+            )
+            .cost(Cost::Traverse),
+        ],
+    );
+}
+
+fn declare_parts(functions: &mut Functions) {
+    use Type::{Int, String};
+    let texts = || Type::list(String);
+    functions.add(
+        "replace",
+        vec![
+            Overload::member(
+                "string_replace_string_string",
+                vec![String, String, String],
+                String,
+                replace,
+            )
+            .cost(Cost::ScanTwice(0)),
+            Overload::member(
+                "string_replace_string_string_int",
+                vec![String, String, String, Int],
+                String,
+                replace,
+            )
+            .cost(Cost::ScanTwice(0)),
+        ],
+    );
+    functions.add(
+        "split",
+        vec![
+            Overload::member("string_split_string", vec![String, String], texts(), split)
+                .cost(Cost::ScanTwice(0)),
+            Overload::member("string_split_string_int", vec![String, String, Int], texts(), split)
+                .cost(Cost::ScanTwice(0)),
+        ],
+    );
+    functions.add(
+        "substring",
+        vec![
+            Overload::member("string_substring_int", vec![String, Int], String, substring)
+                .cost(Cost::Scan(0)),
+            Overload::member("string_substring_int_int", vec![String, Int, Int], String, substring)
+                .cost(Cost::Scan(0)),
+        ],
+    );
+    functions.add(
+        "trim",
+        vec![Overload::member("string_trim", vec![String], String, trim).cost(Cost::Scan(0))],
+    );
+}
+
+fn declare_case(functions: &mut Functions) {
+    let text = || vec![Type::String];
+    functions.add(
+        "lowerAscii",
+        vec![
+            Overload::member("string_lower_ascii", text(), Type::String, lower_ascii)
+                .cost(Cost::Scan(0)),
+        ],
+    );
+    functions.add(
+        "upperAscii",
+        vec![
+            Overload::member("string_upper_ascii", text(), Type::String, upper_ascii)
+                .cost(Cost::Scan(0)),
+        ],
+    );
+}
+
+/// A part of a text, borrowed if the text is. The range is in bytes.
+pub(super) fn slice<'a>(text: &Str<'a>, range: Range<usize>) -> Value<'a> {
+    match text {
+        Str::Borrowed(whole) => Value::string(whole.get(range).unwrap_or_default()),
+        Str::Owned(whole) if range.len() == whole.len() => Value::String(text.clone()),
+        Str::Owned(whole) => match whole.get(range).unwrap_or_default() {
+            "" => Value::string(""),
+            part => Value::owned_string(part),
+        },
+    }
+}
+
+/// Whether a function may build a text of this length.
+pub(super) fn check_length(bytes: usize) -> Result<(), Failure> {
+    if bytes > TEXT_BYTES_MAX { Err(Failure::CostLimit) } else { Ok(()) }
+}
+
+fn out_of_range(index: i64) -> Failure {
+    Failure::new(format!("index out of range: {index}"))
+}
+
+/// The byte at which a code point begins; the end counts as one more. `None` outside the text.
+fn byte_offset(text: &str, position: i64) -> Option<usize> {
+    let position = usize::try_from(position).ok()?;
+    if text.is_ascii() {
+        return (position <= text.len()).then_some(position);
+    }
+    text.char_indices().map(|(offset, _)| offset).chain([text.len()]).nth(position)
+}
+
+/// The number of code points before a byte.
+fn position(text: &str, byte: usize) -> i64 {
+    text.get(..byte).map_or(0, code_points)
+}
+
+fn code_points(text: &str) -> i64 {
+    i64::try_from(text.chars().count()).unwrap_or(i64::MAX)
+}
+
+fn char_at<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let [Value::String(text), Value::Int(index)] = arguments else {
+        return Err(Failure::no_such_overload());
+    };
+    let start = byte_offset(text.as_str(), *index).ok_or_else(|| out_of_range(*index))?;
+    let rest = text.as_str().get(start..).unwrap_or_default();
+    let length = rest.chars().next().map_or(0, char::len_utf8);
+    Ok(slice(text, start..start + length))
+}
+
+fn index_of<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let (text, sought, from) = match arguments {
+        [Value::String(text), Value::String(sought)] => (text.as_str(), sought.as_str(), 0),
+        [Value::String(text), Value::String(sought), Value::Int(from)] => {
+            (text.as_str(), sought.as_str(), *from)
+        }
+        _ => return Err(Failure::no_such_overload()),
+    };
+    if from < 0 {
+        return Err(out_of_range(from));
+    }
+    if sought.is_empty() {
+        return Ok(Value::Int(from.min(code_points(text))));
+    }
+    // A start beyond the end finds nothing; only a negative one is an error.
+    let found = byte_offset(text, from).and_then(|start| {
+        let found = text.get(start..)?.find(sought)?;
+        Some(start + found)
+    });
+    Ok(Value::Int(found.map_or(-1, |byte| position(text, byte))))
+}
+
+/// The start is the last position at which a match may begin. One at or beyond the end finds
+/// nothing, although matches before it would qualify: so it is in cel-go.
+fn last_index_of<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let (text, sought, from) = match arguments {
+        [Value::String(text), Value::String(sought)] => (text.as_str(), sought.as_str(), None),
+        [Value::String(text), Value::String(sought), Value::Int(from)] => {
+            (text.as_str(), sought.as_str(), Some(*from))
+        }
+        _ => return Err(Failure::no_such_overload()),
+    };
+    if let Some(from) = from.filter(|from| *from < 0) {
+        return Err(out_of_range(from));
+    }
+    let length = code_points(text);
+    if sought.is_empty() {
+        return Ok(Value::Int(from.map_or(length, |from| from.min(length))));
+    }
+    let searched = match from {
+        None => text,
+        Some(from) if from >= length => "",
+        Some(from) => {
+            let end = byte_offset(text, from.saturating_add(code_points(sought)));
+            text.get(..end.unwrap_or(text.len())).unwrap_or_default()
+        }
+    };
+    Ok(Value::Int(searched.rfind(sought).map_or(-1, |byte| position(text, byte))))
+}
+
+fn substring<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let (text, start, end) = match arguments {
+        [Value::String(text), Value::Int(start)] => (text, *start, None),
+        [Value::String(text), Value::Int(start), Value::Int(end)] => (text, *start, Some(*end)),
+        _ => return Err(Failure::no_such_overload()),
+    };
+    if let Some(end) = end.filter(|end| start > *end) {
+        let message = format!("invalid substring range. start: {start}, end: {end}");
+        return Err(Failure::new(message));
+    }
+    let offset = |position| byte_offset(text.as_str(), position).ok_or_else(|| out_of_range(position));
+    let first = offset(start)?;
+    let last = match end {
+        Some(end) => offset(end)?,
+        None => text.as_str().len(),
+    };
+    Ok(slice(text, first..last))
+}
+
+fn trim<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let [Value::String(text)] = arguments else { return Err(Failure::no_such_overload()) };
+    let whole = text.as_str();
+    let start = whole.len() - whole.trim_start().len();
+    Ok(slice(text, start..start + whole.trim().len()))
+}
+
+/// Replaces all occurrences, or the first `limit` of them unless it is negative. The empty text
+/// occurs before each code point and at the end.
+fn replace<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let (text, old, new, limit) = match arguments {
+        [Value::String(text), Value::String(old), Value::String(new)] => (text, old, new, -1),
+        [Value::String(text), Value::String(old), Value::String(new), Value::Int(limit)] => {
+            (text, old, new, *limit)
+        }
+        _ => return Err(Failure::no_such_overload()),
+    };
+    let (whole, old, new) = (text.as_str(), old.as_str(), new.as_str());
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let count = if old == new { 0 } else { whole.matches(old).take(limit).count() };
+    if count == 0 {
+        return Ok(Value::String(text.clone()));
+    }
+    check_length(whole.len().saturating_add(new.len().saturating_mul(count)))?;
+    Ok(Value::owned_string(whole.replacen(old, new, count)))
+}
+
+/// Splits at all occurrences, or into `limit` parts at most unless it is negative. The empty text
+/// splits between code points.
+fn split<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let (text, separator, limit) = match arguments {
+        [Value::String(text), Value::String(separator)] => (text, separator.as_str(), -1),
+        [Value::String(text), Value::String(separator), Value::Int(limit)] => {
+            (text, separator.as_str(), *limit)
+        }
+        _ => return Err(Failure::no_such_overload()),
+    };
+    let whole = text.as_str();
+    if limit == 0 || (separator.is_empty() && whole.is_empty()) {
+        return Ok(Value::list(Vec::new()));
+    }
+    let cuts = usize::try_from(limit).map_or(usize::MAX, |limit| limit - 1);
+    let mut parts = Vec::new();
+    let mut start = 0;
+    // Before the first code point there is nothing to cut off.
+    let skip = usize::from(separator.is_empty());
+    let found = whole.match_indices(separator).skip(skip).filter(|(at, _)| *at < whole.len());
+    for (at, separator) in found.take(cuts) {
+        parts.push(slice(text, start..at));
+        start = at + separator.len();
+    }
+    parts.push(slice(text, start..whole.len()));
+    Ok(Value::list(parts))
+}
+
+fn lower_ascii<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    change_case(arguments, |byte| byte.is_ascii_uppercase(), str::to_ascii_lowercase)
+}
+
+fn upper_ascii<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    change_case(arguments, |byte| byte.is_ascii_lowercase(), str::to_ascii_uppercase)
+}
+
+fn change_case<'a>(
+    arguments: &[Value<'a>],
+    changes: fn(&u8) -> bool,
+    change: fn(&str) -> String,
+) -> Outcome<'a> {
+    let [Value::String(text)] = arguments else { return Err(Failure::no_such_overload()) };
+    if text.as_str().as_bytes().iter().any(|byte| changes(byte)) {
+        Ok(Value::owned_string(change(text.as_str())))
+    } else {
+        Ok(Value::String(text.clone()))
+    }
+}
+
+fn join<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [Value::List(list)] => joined(list, ""),
+        [Value::List(list), Value::String(separator)] => joined(list, separator.as_str()),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn joined<'a>(list: &List<'a>, separator: &str) -> Outcome<'a> {
+    let mut text = String::new();
+    for (index, item) in list.iter().enumerate() {
+        if index > 0 {
+            text.push_str(separator);
+        }
+        match &item {
+            Value::String(item) => text.push_str(item.as_str()),
+            other => {
+                return Err(Failure::new(format!("join: invalid input: {}", printed(other))));
+            }
+        }
+        check_length(text.len())?;
+    }
+    Ok(Value::owned_string(text))
+}
+
+/// Puts a text into double quotes so that it reads as a literal of the language.
+fn quote<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let [Value::String(text)] = arguments else { return Err(Failure::no_such_overload()) };
+    let mut quoted = String::with_capacity(text.as_str().len() + 2);
+    quoted.push('"');
+    for c in text.as_str().chars() {
+        match c {
+            '\u{07}' => quoted.push_str(r"\a"),
+            '\u{08}' => quoted.push_str(r"\b"),
+            '\u{0C}' => quoted.push_str(r"\f"),
+            '\n' => quoted.push_str(r"\n"),
+            '\r' => quoted.push_str(r"\r"),
+            '\t' => quoted.push_str(r"\t"),
+            '\u{0B}' => quoted.push_str(r"\v"),
+            '\\' => quoted.push_str(r"\\"),
+            '"' => quoted.push_str(r#"\""#),
+            _ => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    Ok(Value::owned_string(quoted))
+}
+
+#[cfg(test)]
+mod tests;

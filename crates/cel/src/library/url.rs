@@ -1,0 +1,207 @@
+//! URLs: `url`, `isURL` and the parts of a URL.
+
+use std::collections::HashMap;
+
+use gotext::Url;
+
+use crate::function::{Cost, Failure, Functions, Outcome, Overload};
+use crate::ty::Type;
+use crate::value::{Map, Opaque, OwnedMap, Value};
+
+/// Declares the library.
+pub(crate) fn declare(functions: &mut Functions) {
+    let url = || Type::Opaque(Opaque::URL);
+    let text = || vec![Type::String];
+    let read = Overload::global("string_to_url", text(), url(), parse);
+    functions.add("url", vec![read.cost(Cost::Scan(0))]);
+    let test = Overload::global("is_url_string", text(), Type::Bool, is_url);
+    functions.add("isURL", vec![test]);
+    let mut part = |name, id, result, implementation| {
+        let overload = Overload::member(id, vec![url()], result, implementation);
+        functions.add(name, vec![overload]);
+    };
+    part("getScheme", "url_get_scheme", Type::String, scheme);
+    part("getHost", "url_get_host", Type::String, host);
+    part("getHostname", "url_get_hostname", Type::String, hostname);
+    part("getPort", "url_get_port", Type::String, port);
+    part("getEscapedPath", "url_get_escaped_path", Type::String, path);
+    let values_by_key = Type::map(Type::String, Type::list(Type::String));
+    part("getQuery", "url_get_query", values_by_key, query);
+}
+
+fn parse<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let [Value::String(text)] = arguments else {
+        return Err(Failure::no_such_overload());
+    };
+    // The first reading demands an absolute URL but takes a fragment for a part of the path; the
+    // second one knows fragments.
+    let url = Url::parse_request_uri(text.as_str()).and_then(|_| Url::parse(text.as_str()));
+    match url {
+        Ok(url) => Ok(Value::opaque(Opaque::Url(url))),
+        Err(error) => Err(Failure::new(format!(
+            "URL parse error during conversion from string: {error}"
+        ))),
+    }
+}
+
+fn is_url<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    match arguments {
+        [Value::String(text)] => Ok(Value::Bool(Url::parse_request_uri(text.as_str()).is_ok())),
+        _ => Err(Failure::no_such_overload()),
+    }
+}
+
+fn scheme<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    Ok(Value::owned_string(url_of(arguments)?.scheme()))
+}
+
+fn host<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    Ok(text_of(url_of(arguments)?.host()))
+}
+
+fn hostname<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    Ok(text_of(url_of(arguments)?.hostname()))
+}
+
+fn port<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    Ok(Value::owned_string(url_of(arguments)?.port()))
+}
+
+fn path<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    Ok(Value::owned_string(url_of(arguments)?.escaped_path()))
+}
+
+/// All values of each key, in the order of the URL.
+fn query<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    let mut entries: Vec<(Value<'a>, Vec<Value<'a>>)> = Vec::new();
+    let mut position_by_key = HashMap::new();
+    for (key, value) in url_of(arguments)?.query() {
+        let position = *position_by_key.entry(key.clone()).or_insert_with(|| {
+            entries.push((Value::owned_string(key), Vec::new()));
+            entries.len() - 1
+        });
+        if let Some((_, values)) = entries.get_mut(position) {
+            values.push(Value::owned_string(value));
+        }
+    }
+    let mut map = OwnedMap::new();
+    for (key, values) in entries {
+        map.insert(key, Value::list(values));
+    }
+    Ok(Value::Map(Map::owned(map)))
+}
+
+fn url_of<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Url, Failure> {
+    if let [Value::Opaque(value)] = arguments
+        && let Opaque::Url(url) = &**value
+    {
+        return Ok(url);
+    }
+    Err(Failure::no_such_overload())
+}
+
+/// Bytes as text. What an escape put there and is not UTF-8 becomes U+FFFD, byte by byte, so that
+/// the text has the size that it has in Go.
+fn text_of<'a>(bytes: &[u8]) -> Value<'a> {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+    }
+    Value::owned_string(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::library::operators::tests::{assert_outcome, implementation};
+
+    fn url(text: &str) -> Outcome<'_> {
+        implementation("url", "string_to_url")(&[Value::string(text)])
+    }
+
+    #[test]
+    fn parts_are_those_of_go() {
+        let full = "https://user:pass@example.com:80/a%20b/c d?q=1#f";
+        for (text, function, want) in [
+            (full, "getScheme", "https"),
+            (full, "getHost", "example.com:80"),
+            (full, "getHostname", "example.com"),
+            (full, "getPort", "80"),
+            (full, "getEscapedPath", "/a%20b/c%20d"),
+            ("/path", "getScheme", ""),
+            ("/path", "getHost", ""),
+            ("/path", "getPort", ""),
+            ("/path#f", "getEscapedPath", "/path"),
+            ("https://[::1]:80/", "getHost", "[::1]:80"),
+            ("https://[::1]:80/", "getHostname", "::1"),
+            ("https://example.com", "getEscapedPath", ""),
+            ("https://%ff%fe.com/", "getHost", "\u{fffd}\u{fffd}.com"),
+        ] {
+            let arguments = [url(text).unwrap()];
+            let got = implementation(function, "url_")(&arguments);
+            assert_outcome(&arguments, &got, &Ok(Value::string(want)));
+        }
+    }
+
+    #[test]
+    fn queries_keep_all_values_of_a_key() {
+        let strings = |items: &[&'static str]| {
+            Value::list(items.iter().copied().map(Value::string).collect())
+        };
+        let arguments = [url("/?b=1&a=x+y&b=%32&c&b=%zz").unwrap()];
+        let got = implementation("getQuery", "url_")(&arguments).unwrap();
+        let Value::Map(map) = got else {
+            unreachable!("{got:?}")
+        };
+        let entries: Vec<_> = map.iter().collect();
+        let want = [
+            ("b", strings(&["1", "2"])),
+            ("a", strings(&["x y"])),
+            ("c", strings(&[""])),
+        ];
+        assert_eq!(entries.len(), want.len());
+        for ((key, values), (want_key, want_values)) in entries.iter().zip(&want) {
+            assert!(key.equals(&Value::string(want_key)), "{key:?}");
+            assert!(values.equals(want_values), "{key:?}: {values:?}");
+        }
+    }
+
+    #[test]
+    fn urls_are_absolute_or_refused() {
+        for (text, want) in [
+            ("", Some(r#"parse "": empty url"#)),
+            (
+                "../relative-path",
+                Some(r#"parse "../relative-path": invalid URI for request"#),
+            ),
+            (
+                "https://a:b:c/",
+                Some(r#"parse "https://a:b:c/": invalid port ":b:c" after host"#),
+            ),
+            // Only the second reading looks at the fragment.
+            (
+                "/?#%zz",
+                Some(r#"parse "/?#%zz": invalid URL escape "%zz""#),
+            ),
+            ("/absolute-path", None),
+            ("mailto:a@b.c", None),
+        ] {
+            let message = match url(text) {
+                Ok(_) => None,
+                Err(error) => Some(error.to_string()),
+            };
+            let prefix = "URL parse error during conversion from string: ";
+            assert_eq!(
+                message,
+                want.map(|want| format!("{prefix}{want}")),
+                "{text}"
+            );
+        }
+        for (text, want) in [("/a", true), ("a", false), ("", false), ("/?#%zz", true)] {
+            let arguments = [Value::string(text)];
+            let got = implementation("isURL", "is_url_string")(&arguments);
+            assert_outcome(&arguments, &got, &Ok(Value::Bool(want)));
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The rules of the grammar, one function each.
+//!
+//! The comments quote the rules of the grammar that cel-go's parser is generated from. The levels
+//! of binary operators are one function, since nothing can go wrong between them. Where a rule has
+//! alternatives, the choice looks ahead exactly as far as the generated parser does, for that
+//! decides what an error message quotes.
+//!
+//! A function that can fail puts what it has found into the tree all the same: cel-go goes on to
+//! look for other errors in it.
+
+use super::RECURSION_MAX;
+use super::recover::{Fault, Input, Site};
+use super::report::{Abort, Reports};
+use super::syntax::{Syntax, SyntaxId, SyntaxTree};
+use super::token::{Token, TokenKind as T, TokenSet};
+
+mod aggregate;
+mod member;
+mod operators;
+mod primary;
+mod sets;
+
+use sets::{AFTER_CONDITION, COLON, EXPRESSION};
+
+/// Parses a whole text. Without a tree, the text was given up.
+pub(super) fn parse(source: &str) -> (Option<(SyntaxTree, SyntaxId)>, Reports) {
+    let input = Input::new(source);
+    let mut parser = Parser {
+        input,
+        tree: SyntaxTree::new(),
+        depth: Depth::default(),
+    };
+    let root = parser.start();
+    let Parser { input, tree, .. } = parser;
+    (root.ok().map(|root| (tree, root)), input.reports)
+}
+
+struct Parser<'s> {
+    input: Input<'s>,
+    tree: SyntaxTree,
+    depth: Depth,
+}
+
+/// How many calls of a rule are inside each other. The limit is on each rule alone; the rules not
+/// counted here are never deeper than these.
+#[derive(Default)]
+struct Depth {
+    expression: u32,
+    relation: u32,
+    arithmetic: u32,
+}
+
+impl Parser<'_> {
+    /// `expr EOF`.
+    fn start(&mut self) -> Result<SyntaxId, Abort> {
+        let root = self.expression(TokenSet::of(&[T::Eof]))?;
+        let end = self.input.expect(Site::End, T::Eof, TokenSet::EMPTY);
+        self.input.absorb(end.map(|_| ()))?;
+        Ok(root)
+    }
+
+    /// `conditionalOr ('?' conditionalOr ':' expr)?`.
+    fn expression(&mut self, follow: TokenSet) -> Result<SyntaxId, Abort> {
+        self.input.token()?;
+        self.depth.expression += 1;
+        self.check_depth()?;
+        self.input.enter(follow);
+        let mut result = self.operators(AFTER_CONDITION)?;
+        if let Some(question) = self.input.take_if(T::Question)? {
+            result = self.conditional(question, result)?;
+        }
+        self.input.leave();
+        self.depth.expression -= 1;
+        Ok(result)
+    }
+
+    fn conditional(&mut self, question: Token, condition: SyntaxId) -> Result<SyntaxId, Abort> {
+        let then = self.operators(COLON)?;
+        let mut otherwise = SyntaxId::MISSING;
+        let colon = self
+            .input
+            .expect(Site::ConditionalColon, T::Colon, EXPRESSION);
+        if colon.is_ok() {
+            otherwise = self.expression(TokenSet::RULE_END)?;
+        }
+        self.input.absorb(colon.map(|_| ()))?;
+        let question = question.offset;
+        Ok(self.tree.push(Syntax::Conditional {
+            question,
+            condition,
+            then,
+            otherwise,
+        }))
+    }
+
+    fn check_depth(&mut self) -> Result<(), Abort> {
+        let Depth {
+            expression,
+            relation,
+            arithmetic,
+        } = self.depth;
+        if expression.max(relation).max(arithmetic) > RECURSION_MAX {
+            let message = format!("expression recursion limit exceeded: {RECURSION_MAX}");
+            return Err(self.input.reports.limit(message));
+        }
+        Ok(())
+    }
+}
+
+fn no_viable_alternative(site: Site, first: Token, last: Token) -> Fault {
+    Fault::NoViableAlternative { site, first, last }
+}

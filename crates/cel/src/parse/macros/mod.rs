@@ -1,0 +1,167 @@
+//! Calls that are not calls: each becomes what it stands for while the tree is built.
+//!
+//! The expansions are those of cel-go, node by node, since cost and type errors depend on them.
+//! All nodes that a macro adds are placed at the opening parenthesis of its call. A name with
+//! another number of arguments is an ordinary call.
+
+use std::sync::Arc;
+
+use crate::ast::{Kind, Literal, NodeId};
+
+use super::build::Builder;
+use super::report::Abort;
+
+mod bind;
+mod copy;
+mod fold;
+
+/// What became of a call.
+pub(super) enum Expansion {
+    Expanded(NodeId),
+    /// An ordinary call.
+    NoMacro,
+    /// The arguments are not what the macro takes.
+    Misused {
+        /// The argument at fault.
+        node: NodeId,
+        message: String,
+    },
+}
+
+/// Why there is no expansion.
+enum Refusal {
+    Abort(Abort),
+    Misuse { node: NodeId, message: String },
+}
+
+impl From<Abort> for Refusal {
+    fn from(abort: Abort) -> Self {
+        Self::Abort(abort)
+    }
+}
+
+fn misuse(node: NodeId, message: &str) -> Refusal {
+    Refusal::Misuse {
+        node,
+        message: message.to_owned(),
+    }
+}
+
+/// Expands a call if it is one of a macro. `open` is the offset of its opening parenthesis.
+pub(super) fn expand(
+    builder: &mut Builder<'_>,
+    open: u32,
+    target: Option<NodeId>,
+    function: &str,
+    args: &[NodeId],
+) -> Result<Expansion, Abort> {
+    let mut at = Expander { builder, open };
+    let expanded = match (target, function, args) {
+        (None, "has", &[argument]) => at.has(argument),
+        (Some(range), "all" | "exists" | "exists_one", &[variable, test]) => {
+            at.quantifier(function, range, &[variable], test)
+        }
+        (Some(range), "all" | "exists" | "exists_one" | "existsOne", &[first, second, test]) => {
+            at.quantifier(function, range, &[first, second], test)
+        }
+        (Some(range), "map", &[variable, transform]) => at.map(range, variable, None, transform),
+        (Some(range), "map", &[variable, filter, transform]) => {
+            at.map(range, variable, Some(filter), transform)
+        }
+        (Some(range), "filter", &[variable, test]) => at.filter(range, variable, test),
+        (
+            Some(range),
+            "transformList" | "transformMap" | "transformMapEntry",
+            &[first, second, ref rest @ .., transform],
+        ) if rest.len() < 2 => at.transform(
+            function,
+            range,
+            &[first, second],
+            rest.first().copied(),
+            transform,
+        ),
+        (Some(target), "optMap", &[variable, value]) => at.opt_map(target, variable, value),
+        (Some(target), "optFlatMap", &[variable, value]) => {
+            at.opt_flat_map(target, variable, value)
+        }
+        (Some(target), "sortBy", &[variable, key]) => at.sort_by(target, variable, key),
+        _ => return Ok(Expansion::NoMacro),
+    };
+    match expanded {
+        Ok(node) => Ok(Expansion::Expanded(node)),
+        Err(Refusal::Abort(abort)) => Err(abort),
+        Err(Refusal::Misuse { node, message }) => Ok(Expansion::Misused { node, message }),
+    }
+}
+
+/// Adds the nodes of one expansion.
+struct Expander<'a, 'b> {
+    builder: &'a mut Builder<'b>,
+    open: u32,
+}
+
+impl Expander<'_, '_> {
+    /// `has(a.b)`: whether `a` has a field `b`.
+    fn has(&mut self, argument: NodeId) -> Result<NodeId, Refusal> {
+        match self.kind(argument) {
+            Some(Kind::Select { operand, field, .. }) => {
+                let (operand, field) = (*operand, Arc::clone(field));
+                Ok(self.push(Kind::Select {
+                    operand,
+                    field,
+                    test_only: true,
+                })?)
+            }
+            _ => Err(misuse(argument, "invalid argument to has() macro")),
+        }
+    }
+
+    fn kind(&self, node: NodeId) -> Option<&Kind> {
+        self.builder.node(node).map(|node| &node.kind)
+    }
+
+    /// The name, if the node is nothing but one.
+    fn name_of(&self, node: NodeId) -> Option<Arc<str>> {
+        match self.kind(node) {
+            Some(Kind::Ident(name)) => Some(Arc::clone(name)),
+            _ => None,
+        }
+    }
+
+    fn push(&mut self, kind: Kind) -> Result<NodeId, Abort> {
+        self.builder.push(self.open, kind)
+    }
+
+    fn literal(&mut self, literal: Literal) -> Result<NodeId, Abort> {
+        self.push(Kind::Literal(literal))
+    }
+
+    fn ident(&mut self, name: &str) -> Result<NodeId, Abort> {
+        self.push(Kind::Ident(Arc::from(name)))
+    }
+
+    fn list(&mut self, elements: Vec<NodeId>) -> Result<NodeId, Abort> {
+        self.push(Kind::List {
+            elements,
+            optional: Vec::new(),
+        })
+    }
+
+    fn call(&mut self, function: &str, args: Vec<NodeId>) -> Result<NodeId, Abort> {
+        self.builder.call(self.open, function, args)
+    }
+
+    fn member_call(
+        &mut self,
+        target: NodeId,
+        function: &str,
+        args: Vec<NodeId>,
+    ) -> Result<NodeId, Abort> {
+        let function = Arc::from(function);
+        self.push(Kind::Call {
+            target: Some(target),
+            function,
+            args,
+        })
+    }
+}

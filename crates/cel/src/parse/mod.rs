@@ -1,0 +1,70 @@
+//! From text to tree: lexer, parser, macros.
+//!
+//! The text goes through three steps: [`lex`] finds tokens, [`grammar`] finds the structure and
+//! gets over errors ([`recover`]), and [`build`] makes the tree, with [`macros`] expanded. Errors
+//! of all steps are reported together, in the words of cel-go and as many of them.
+
+use crate::ast::Ast;
+use crate::issue::Issues;
+
+mod build;
+mod grammar;
+mod lex;
+mod literal;
+mod macros;
+mod nodes;
+mod recover;
+mod report;
+mod syntax;
+#[cfg(test)]
+mod tests;
+mod token;
+
+/// The longest source text. cel-go's limit.
+pub(crate) const SOURCE_CODE_POINTS_MAX: usize = 100_000;
+
+/// The deepest nesting of one rule of the grammar, and of selections, calls and binary operators
+/// inside each other. cel-go's limits.
+const RECURSION_MAX: u32 = 250;
+
+/// The most nodes on the way from the root of a tree to a leaf.
+///
+/// cel-go has no such limit, yet its limits on nesting imply one, at some thousand nodes. This one
+/// lets pass whatever is nested in a single way as deep as cel-go allows, and leaves a walk that
+/// recurses 6 KiB for each level on a stack of 2 MiB.
+pub(crate) const DEPTH_MAX: u32 = 300;
+
+/// The most nodes of a tree, counting those that macros make superfluous.
+///
+/// Only expressions that chain `optMap` or `optFlatMap` reach it: each link doubles what is before
+/// it, which cel-go does without a limit.
+const NODES_MAX: usize = 200_000;
+
+/// The most syntax errors that are reported before the text is given up. cel-go's limit.
+const SYNTAX_ERRORS_MAX: usize = 100;
+
+/// How often the parser tries to go on after an error. cel-go's limit.
+const RECOVERIES_MAX: usize = 30;
+
+/// The most tokens that are skipped to go on after one error. cel-go's limit.
+const RECOVERY_TOKENS_MAX: usize = 256;
+
+/// Parses an expression. The macros are all those that Kubernetes enables.
+pub(crate) fn parse(source: &str) -> Result<Ast, Issues> {
+    let n_code_points = source.chars().count();
+    if n_code_points > SOURCE_CODE_POINTS_MAX {
+        let mut reports = report::Reports::default();
+        reports.limit(format!(
+            "expression code point size exceeds limit: size: {n_code_points}, \
+             limit {SOURCE_CODE_POINTS_MAX}"
+        ));
+        // The text is too long to be kept, and the message points at no part of it.
+        return Err(reports.into_issues(""));
+    }
+    let (parsed, mut reports) = grammar::parse(source);
+    let ast = parsed.and_then(|(tree, root)| build::build(source, &tree, root, &mut reports).ok());
+    match ast {
+        Some(ast) if reports.is_empty() => Ok(ast),
+        _ => Err(reports.into_issues(source)),
+    }
+}

@@ -1,0 +1,125 @@
+//! Trees as text, for comparison.
+
+use std::fmt::Write;
+
+use crate::ast::{Ast, Kind, Literal, NodeId};
+
+/// The tree below the root, with the offset of each node after an `@`.
+pub(super) fn dump(ast: &Ast) -> String {
+    let mut text = String::new();
+    dump_node(ast, ast.root, &mut text);
+    text
+}
+
+fn dump_node(ast: &Ast, id: NodeId, out: &mut String) {
+    match ast.kind(id) {
+        Kind::Literal(literal) => out.push_str(&literal_text(literal)),
+        Kind::Ident(name) => out.push_str(name),
+        Kind::Select {
+            operand,
+            field,
+            test_only,
+        } => {
+            out.push_str(if *test_only { "(has " } else { "(select " });
+            dump_node(ast, *operand, out);
+            write!(out, " {field})").unwrap();
+        }
+        Kind::Call {
+            target: None,
+            function,
+            args,
+        } => {
+            write!(out, "(call {function}").unwrap();
+            dump_all(ast, args, out);
+        }
+        Kind::Call {
+            target: Some(target),
+            function,
+            args,
+        } => {
+            out.push_str("(method ");
+            dump_node(ast, *target, out);
+            write!(out, " {function}").unwrap();
+            dump_all(ast, args, out);
+        }
+        Kind::List { elements, optional } => {
+            out.push_str("(list");
+            for (n, element) in elements.iter().enumerate() {
+                out.push_str(if optional.contains(&n) { " ?" } else { " " });
+                dump_node(ast, *element, out);
+            }
+            out.push(')');
+        }
+        Kind::Map { entries } => {
+            out.push_str("(map");
+            for entry in entries {
+                let mark = if entry.optional { "?" } else { "" };
+                write!(out, " ({mark}entry@{}", entry.offset).unwrap();
+                dump_all(ast, &[entry.key, entry.value], out);
+            }
+            out.push(')');
+        }
+        Kind::Struct { name, fields } => {
+            write!(out, "(struct {name}").unwrap();
+            for field in fields {
+                let mark = if field.optional { "?" } else { "" };
+                write!(out, " ({mark}field@{} {}", field.offset, field.name).unwrap();
+                dump_all(ast, &[field.value], out);
+            }
+            out.push(')');
+        }
+        Kind::Comprehension(fold) => {
+            write!(out, "(fold {}", fold.iter_var).unwrap();
+            if let Some(name) = &fold.iter_var2 {
+                write!(out, ",{name}").unwrap();
+            }
+            out.push(' ');
+            dump_node(ast, fold.iter_range, out);
+            write!(out, " {}", fold.accu_var).unwrap();
+            let parts = [
+                fold.accu_init,
+                fold.loop_condition,
+                fold.loop_step,
+                fold.result,
+            ];
+            dump_all(ast, &parts, out);
+        }
+    }
+    write!(out, "@{}", ast.offset(id)).unwrap();
+}
+
+/// The rest of a list in parentheses.
+fn dump_all(ast: &Ast, ids: &[NodeId], out: &mut String) {
+    for id in ids {
+        out.push(' ');
+        dump_node(ast, *id, out);
+    }
+    out.push(')');
+}
+
+fn literal_text(literal: &Literal) -> String {
+    match literal {
+        Literal::Null => "null".to_owned(),
+        Literal::Bool(value) => value.to_string(),
+        Literal::Int(value) => value.to_string(),
+        Literal::Uint(value) => format!("{value}u"),
+        Literal::Double(value) => format!("{value:?}"),
+        Literal::String(value) => quoted(value),
+        Literal::Bytes(value) => {
+            let digits: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("b\"{digits}\"")
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = "\"".to_owned();
+    for c in text.chars() {
+        match c {
+            ' '..='~' if c != '"' && c != '\\' => out.push(c),
+            _ => write!(out, "\\u{{{:x}}}", u32::from(c)).unwrap(),
+        }
+    }
+    out.push('"');
+    out
+}

@@ -1,0 +1,154 @@
+//! Each limit: what just passes, and what just does not.
+//!
+//! Tests run on threads with a stack of 2 MiB, so these cases show as well that the deepest texts
+//! do not overflow it, even in a debug build.
+
+use super::super::{
+    DEPTH_MAX, NODES_MAX, RECOVERIES_MAX, RECOVERY_TOKENS_MAX, SOURCE_CODE_POINTS_MAX,
+    SYNTAX_ERRORS_MAX,
+};
+use super::{answer, parse};
+
+fn nested(open: &str, inside: &str, close: &str, n: usize) -> String {
+    format!("{}{inside}{}", open.repeat(n), close.repeat(n))
+}
+
+fn passes(source: &str) {
+    if let Err(error) = answer(source) {
+        panic!(
+            "{}...: {error}",
+            source.chars().take(40).collect::<String>()
+        );
+    }
+}
+
+fn fails(source: &str, want: &str) {
+    let error = match answer(source) {
+        Ok(_) => panic!("{}... passes", source.chars().take(40).collect::<String>()),
+        Err(error) => error,
+    };
+    assert!(error.contains(want), "{error}");
+}
+
+#[test]
+fn source() {
+    passes(&"x".repeat(SOURCE_CODE_POINTS_MAX));
+    passes(&nested(
+        "'",
+        &"é".repeat(SOURCE_CODE_POINTS_MAX - 2),
+        "'",
+        1,
+    ));
+    for letter in ["x", "é"] {
+        assert_eq!(
+            answer(&letter.repeat(SOURCE_CODE_POINTS_MAX + 1)),
+            Err(
+                "ERROR: <input>:-1:0: expression code point size exceeds limit: size: 100001, \
+                 limit 100000"
+                    .to_owned()
+            )
+        );
+    }
+}
+
+#[test]
+fn nesting_of_expressions() {
+    let want = "ERROR: <input>:-1:0: expression recursion limit exceeded: 250";
+    for (open, close) in [
+        ("(", ")"),
+        ("[", "]"),
+        ("f(", ")"),
+        ("a[", "]"),
+        ("{1:", "}"),
+        ("A{f:", "}"),
+        ("!(", ")"),
+    ] {
+        passes(&nested(open, "1", close, 249));
+        fails(&nested(open, "1", close, 250), want);
+        fails(&nested(open, "1", close, 10_000), want);
+    }
+    passes(&nested("true ? 1 : ", "2", "", 249));
+    fails(&nested("true ? 1 : ", "2", "", 250), want);
+    // Operators take a level each while their right operand is parsed.
+    passes(&nested("1 + 1 * [", "1", "]", 83));
+    fails(&nested("1 + 1 * [", "1", "]", 84), want);
+    passes(&nested("1 < (", "1", ")", 124));
+    fails(&nested("1 < (", "1", ")", 125), want);
+}
+
+#[test]
+fn chains() {
+    let want = "ERROR: <input>:-1:0: max recursion depth exceeded";
+    for link in [".b", "[0]", ".f()", " + 1", " == 1", " in c"] {
+        passes(&nested("", "a", link, 250));
+        fails(&nested("", "a", link, 251), want);
+        fails(&nested("", "a", link, 15_000), want);
+    }
+    // These do not nest.
+    for link in [" && b", " || b", " && b || c"] {
+        passes(&nested("", "a", link, 5_000));
+    }
+    passes(&nested("!", "a", "", 10_000));
+    passes(&nested("-", "a", "", 10_001));
+}
+
+#[test]
+fn depth() {
+    let want = format!("ERROR: <input>:-1:0: expression depth limit exceeded: {DEPTH_MAX}");
+    let n_turns = DEPTH_MAX as usize / 2 - 1;
+    // Each turn is a list and a negation, or a fold and the step of it.
+    for (open, close) in [("[!", "]"), ("a.all(x, ", ")")] {
+        passes(&nested(open, "[1]", close, n_turns));
+        fails(&nested(open, "[[1]]", close, n_turns), &want);
+    }
+}
+
+/// Each `optMap` copies what is before it.
+#[test]
+fn nodes() {
+    let want = format!("ERROR: <input>:-1:0: expression node limit exceeded: {NODES_MAX}");
+    passes(&nested("", "a", ".optMap(x, x)", 12));
+    fails(&nested("", "a", ".optMap(x, x)", 20), &want);
+    fails(&nested("", "a", ".optMap(x, x)", 70), &want);
+    // Nothing else comes near: the most nodes for its length is a list of such folds.
+    let longest = nested(
+        "[",
+        &"a.sortBy(b,c),".repeat(SOURCE_CODE_POINTS_MAX / 14 - 1),
+        "]",
+        1,
+    );
+    passes(&longest);
+}
+
+#[test]
+fn syntax_errors() {
+    let errors = |n: usize| {
+        let issues = parse(&format!("1{}", "@".repeat(n))).unwrap_err();
+        (issues.iter().count(), issues.to_string())
+    };
+    assert_eq!(errors(SYNTAX_ERRORS_MAX).0, SYNTAX_ERRORS_MAX);
+    assert!(!errors(SYNTAX_ERRORS_MAX).1.contains("truncated"));
+    for n in [SYNTAX_ERRORS_MAX + 1, SYNTAX_ERRORS_MAX + 2, 10_000] {
+        assert_eq!(errors(n).0, SYNTAX_ERRORS_MAX);
+        assert!(errors(n).1.ends_with("\n1 more errors were truncated"));
+    }
+}
+
+#[test]
+fn recoveries() {
+    let want = format!("error recovery attempt limit exceeded: {RECOVERIES_MAX}");
+    let sum_of = |n: usize| vec!["(1 2)"; n].join(" + ");
+    let error = answer(&sum_of(RECOVERIES_MAX)).unwrap_err();
+    assert!(!error.contains(&want), "{error}");
+    fails(&sum_of(RECOVERIES_MAX + 1), &want);
+    fails(&sum_of(10_000), &want);
+}
+
+#[test]
+fn skipped_tokens() {
+    let want = format!("error recovery token lookahead limit exceeded: {RECOVERY_TOKENS_MAX}");
+    let error = answer(&")".repeat(RECOVERY_TOKENS_MAX)).unwrap_err();
+    assert!(!error.contains(&want), "{error}");
+    fails(&")".repeat(RECOVERY_TOKENS_MAX + 1), &want);
+    fails(&")".repeat(50_000), &want);
+}

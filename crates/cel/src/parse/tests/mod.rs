@@ -1,0 +1,94 @@
+//! Cases with the answers of cel-go, limits, and properties of arbitrary texts.
+
+use super::parse;
+
+mod dump;
+mod limits;
+mod properties;
+
+/// The tree as text, or the issues as text.
+fn answer(source: &str) -> Result<String, String> {
+    match parse(source) {
+        Ok(ast) => Ok(dump::dump(&ast)),
+        Err(issues) => Err(issues.to_string()),
+    }
+}
+
+/// The cases of a file: expressions on lines that begin with `>`, and the lines after them up to
+/// an empty one.
+fn cases(file: &str) -> Vec<(String, String)> {
+    let mut cases = Vec::new();
+    for block in file.split("\n\n").filter(|block| block.starts_with('>')) {
+        let (source, want): (Vec<_>, Vec<_>) =
+            block.lines().partition(|line| line.starts_with('>'));
+        let source: Vec<_> = source
+            .iter()
+            .map(|line| line.strip_prefix("> ").unwrap_or_default())
+            .collect();
+        cases.push((source.join("\n"), want.join("\n")));
+    }
+    cases
+}
+
+#[test]
+fn trees_are_those_of_cel_go() {
+    let cases = cases(include_str!("../testdata/trees.txt"));
+    assert!(cases.len() > 150, "the file is not read to its end");
+    for (source, want) in cases {
+        assert_eq!(answer(&source), Ok(want), "{source}");
+    }
+}
+
+#[test]
+fn errors_are_those_of_cel_go() {
+    let cases = cases(include_str!("../testdata/errors.txt"));
+    assert!(cases.len() > 200, "the file is not read to its end");
+    for (source, want) in cases {
+        assert_eq!(answer(&source), Err(want), "{source}");
+    }
+}
+
+/// What a file of cases is no good for: carriage returns, and blanks at the end of a line.
+#[test]
+fn white_space_that_does_not_show() {
+    let expecting = "expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, \
+                     NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
+    let nothing = format!("Syntax error: mismatched input '<EOF>' {expecting}");
+    let failing = [
+        (" ", format!("ERROR: <input>:1:2: {nothing}\n |  \n | .^")),
+        ("\n", format!("ERROR: <input>:2:1: {nothing}\n | \n | ^")),
+        (
+            "a &&\nb ==\n",
+            format!("ERROR: <input>:3:1: {nothing}\n | \n | ^"),
+        ),
+        (
+            "1 +\r\n+\t2",
+            format!(
+                "ERROR: <input>:2:1: Syntax error: extraneous input '+' {expecting}\n | + 2\n | ^"
+            ),
+        ),
+        (
+            "'a\r\nb'",
+            "ERROR: <input>:1:1: Syntax error: token recognition error at: ''a\r'\n | 'a\r\n | ^\n\
+             ERROR: <input>:2:2: Syntax error: token recognition error at: '''\n | b'\n | .^"
+                .to_owned(),
+        ),
+    ];
+    for (source, want) in failing {
+        assert_eq!(answer(source), Err(want), "{source:?}");
+    }
+    assert_eq!(
+        answer("'''a\r\nb\rc'''"),
+        Ok("\"a\\u{a}b\\u{a}c\"@0".to_owned())
+    );
+    assert_eq!(answer("1\r\n+\x0c2"), Ok("(call _+_ 1@0 2@5)@3".to_owned()));
+}
+
+/// A line that is too long to be shown is left out of the message.
+#[test]
+fn long_lines_are_not_shown() {
+    let shown = format!("{} 2", "a".repeat(16_382));
+    let too_long = format!("{} 2", "a".repeat(16_383));
+    assert_eq!(parse(&shown).unwrap_err().to_string().lines().count(), 3);
+    assert_eq!(parse(&too_long).unwrap_err().to_string().lines().count(), 1);
+}

@@ -1,0 +1,139 @@
+//! What holds for any text.
+
+use proptest::prelude::*;
+
+use super::super::DEPTH_MAX;
+use super::{answer, parse};
+use crate::ast::{Ast, Kind, NodeId};
+
+/// Pieces of which texts are made that are almost expressions.
+const PIECES: &[&str] = &[
+    "==",
+    "!=",
+    "in",
+    "<",
+    "<=",
+    ">=",
+    ">",
+    "&&",
+    "||",
+    "[",
+    "]",
+    "{",
+    "}",
+    "(",
+    ")",
+    ".",
+    ",",
+    "-",
+    "!",
+    "?",
+    ":",
+    "+",
+    "*",
+    "/",
+    "%",
+    "true",
+    "null",
+    "1.5",
+    "1",
+    "2u",
+    "'s'",
+    "b'x'",
+    "a",
+    "`a-b`",
+    "// c\n",
+    "\n",
+    "\t",
+    " ",
+    "@",
+    "=",
+    "&",
+    "'",
+    "\"",
+    "'''",
+    "\\",
+    "has(",
+    ".all(x,",
+    ".map(x,",
+    ".optMap(x,",
+    ".sortBy(x,",
+    "let",
+    "é",
+    "😀",
+    "0x",
+    "1e",
+    ".?",
+    "[?",
+    "{?",
+    "A{",
+];
+
+proptest! {
+    #[test]
+    fn any_text_is_a_tree_or_an_error(source in any::<String>()) {
+        check(&source)?;
+    }
+
+    #[test]
+    fn any_pieces_are_a_tree_or_an_error(
+        pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..80),
+        separator in proptest::sample::select(&["", " "][..]),
+    ) {
+        check(&pieces.join(separator))?;
+    }
+}
+
+fn check(source: &str) -> Result<(), TestCaseError> {
+    prop_assert_eq!(answer(source), answer(source));
+    match parse(source) {
+        Ok(ast) => {
+            let n_code_points = source.chars().count();
+            for node in &ast.nodes {
+                prop_assert!((node.offset as usize) < n_code_points);
+            }
+            prop_assert!(height(&ast, ast.root) <= DEPTH_MAX);
+        }
+        Err(issues) => {
+            prop_assert!(issues.iter().count() > 0);
+            let places: Vec<_> = issues
+                .iter()
+                .map(|issue| (issue.line, issue.column))
+                .collect();
+            prop_assert!(places.is_sorted());
+        }
+    }
+    Ok(())
+}
+
+fn height(ast: &Ast, id: NodeId) -> u32 {
+    let children = match ast.kind(id) {
+        Kind::Literal(_) | Kind::Ident(_) => Vec::new(),
+        Kind::Select { operand, .. } => vec![*operand],
+        Kind::Call { target, args, .. } => target.iter().chain(args).copied().collect(),
+        Kind::List { elements, .. } => elements.clone(),
+        Kind::Map { entries } => entries
+            .iter()
+            .flat_map(|entry| [entry.key, entry.value])
+            .collect(),
+        Kind::Struct { fields, .. } => fields.iter().map(|field| field.value).collect(),
+        Kind::Comprehension(fold) => {
+            vec![
+                fold.iter_range,
+                fold.accu_init,
+                fold.loop_condition,
+                fold.loop_step,
+                fold.result,
+            ]
+        }
+    };
+    assert!(
+        children.iter().all(|child| *child < id),
+        "children come first"
+    );
+    1 + children
+        .into_iter()
+        .map(|child| height(ast, child))
+        .max()
+        .unwrap_or(0)
+}

@@ -1,0 +1,205 @@
+//! The tokens of the grammar and sets of them.
+
+use std::fmt;
+
+/// What a token is.
+///
+/// The order is that of the grammar that cel-go generates its parser from: error messages list
+/// the tokens that would have been right in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum TokenKind {
+    Eof,
+    Equals,
+    NotEquals,
+    In,
+    Less,
+    LessEquals,
+    GreaterEquals,
+    Greater,
+    LogicalAnd,
+    LogicalOr,
+    LeftBracket,
+    RightBracket,
+    LeftBrace,
+    RightBrace,
+    LeftParen,
+    RightParen,
+    Dot,
+    Comma,
+    Minus,
+    Exclamation,
+    Question,
+    Colon,
+    Plus,
+    Star,
+    Slash,
+    Percent,
+    True,
+    False,
+    Null,
+    Float,
+    Int,
+    Uint,
+    String,
+    Bytes,
+    Identifier,
+    EscapedIdentifier,
+}
+
+/// All kinds in order, so that sets can be listed.
+const KINDS: [TokenKind; 36] = [
+    TokenKind::Eof,
+    TokenKind::Equals,
+    TokenKind::NotEquals,
+    TokenKind::In,
+    TokenKind::Less,
+    TokenKind::LessEquals,
+    TokenKind::GreaterEquals,
+    TokenKind::Greater,
+    TokenKind::LogicalAnd,
+    TokenKind::LogicalOr,
+    TokenKind::LeftBracket,
+    TokenKind::RightBracket,
+    TokenKind::LeftBrace,
+    TokenKind::RightBrace,
+    TokenKind::LeftParen,
+    TokenKind::RightParen,
+    TokenKind::Dot,
+    TokenKind::Comma,
+    TokenKind::Minus,
+    TokenKind::Exclamation,
+    TokenKind::Question,
+    TokenKind::Colon,
+    TokenKind::Plus,
+    TokenKind::Star,
+    TokenKind::Slash,
+    TokenKind::Percent,
+    TokenKind::True,
+    TokenKind::False,
+    TokenKind::Null,
+    TokenKind::Float,
+    TokenKind::Int,
+    TokenKind::Uint,
+    TokenKind::String,
+    TokenKind::Bytes,
+    TokenKind::Identifier,
+    TokenKind::EscapedIdentifier,
+];
+
+impl TokenKind {
+    /// How messages name the token.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Eof => "<EOF>",
+            Self::Equals => "'=='",
+            Self::NotEquals => "'!='",
+            Self::In => "'in'",
+            Self::Less => "'<'",
+            Self::LessEquals => "'<='",
+            Self::GreaterEquals => "'>='",
+            Self::Greater => "'>'",
+            Self::LogicalAnd => "'&&'",
+            Self::LogicalOr => "'||'",
+            Self::LeftBracket => "'['",
+            Self::RightBracket => "']'",
+            Self::LeftBrace => "'{'",
+            Self::RightBrace => "'}'",
+            Self::LeftParen => "'('",
+            Self::RightParen => "')'",
+            Self::Dot => "'.'",
+            Self::Comma => "','",
+            Self::Minus => "'-'",
+            Self::Exclamation => "'!'",
+            Self::Question => "'?'",
+            Self::Colon => "':'",
+            Self::Plus => "'+'",
+            Self::Star => "'*'",
+            Self::Slash => "'/'",
+            Self::Percent => "'%'",
+            Self::True => "'true'",
+            Self::False => "'false'",
+            Self::Null => "'null'",
+            Self::Float => "NUM_FLOAT",
+            Self::Int => "NUM_INT",
+            Self::Uint => "NUM_UINT",
+            Self::String => "STRING",
+            Self::Bytes => "BYTES",
+            Self::Identifier => "IDENTIFIER",
+            Self::EscapedIdentifier => "ESC_IDENTIFIER",
+        }
+    }
+}
+
+/// A token and where it stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Token {
+    pub(super) kind: TokenKind,
+    /// In code points from the start of the source.
+    pub(super) offset: u32,
+    /// The first byte of the text. The limit on sources keeps it small.
+    pub(super) start: u32,
+    /// The byte after the text.
+    pub(super) end: u32,
+}
+
+impl Token {
+    /// The text as written. `source` is the text the token was read from.
+    pub(super) fn text<'s>(&self, source: &'s str) -> &'s str {
+        source
+            .get(self.start as usize..self.end as usize)
+            .unwrap_or_default()
+    }
+}
+
+/// A set of token kinds, and whether the rule that asks may be over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TokenSet(u64);
+
+impl TokenSet {
+    pub(super) const EMPTY: Self = Self(0);
+
+    /// Not a token: the rule may end here, and what follows is for its caller to say.
+    pub(super) const RULE_END: Self = Self(1 << 63);
+
+    pub(super) const fn of(kinds: &[TokenKind]) -> Self {
+        let mut bits = 0;
+        let mut n = 0;
+        while n < kinds.len() {
+            bits |= 1 << kinds[n] as u64;
+            n += 1;
+        }
+        Self(bits)
+    }
+
+    pub(super) const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(super) const fn without_rule_end(self) -> Self {
+        Self(self.0 & !Self::RULE_END.0)
+    }
+
+    pub(super) const fn contains(self, kind: TokenKind) -> bool {
+        self.0 & (1 << kind as u64) != 0
+    }
+
+    pub(super) const fn has_rule_end(self) -> bool {
+        self.0 & Self::RULE_END.0 != 0
+    }
+}
+
+/// A single name, or names in braces.
+impl fmt::Display for TokenSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = KINDS
+            .iter()
+            .filter(|kind| self.contains(**kind))
+            .map(|kind| kind.name())
+            .collect();
+        match names.as_slice() {
+            [name] => f.write_str(name),
+            names => write!(f, "{{{}}}", names.join(", ")),
+        }
+    }
+}

@@ -1,0 +1,460 @@
+//! From a checked tree to the compiled form.
+//!
+//! Constant lists, maps and conversions are folded; a conversion that fails makes the whole
+//! expression unusable, as it does in Kubernetes.
+
+mod fold;
+
+use std::sync::Arc;
+
+use crate::ast::{Ast, Kind, Literal, MapEntry, NodeId, StructField};
+use crate::check::{Checked, Reference};
+use crate::environment::Environment;
+use crate::function::{Failure, Function, Overload};
+use crate::ir::{
+    Attr, Call, Conditional, ConstantSet, Dispatch, Entry, Expr, Key, MessageExpr, Qualifier,
+    RegexCall, RegexKind, Root, Target,
+};
+use crate::library::regex::Pattern;
+use crate::message::Message;
+use crate::ty::Type;
+use crate::value::{Bytes, Map, OwnedMap, Str, TypeName, Value};
+
+/// Lists of text up to this length are searched, longer ones are hashed.
+const FEW_STRINGS_MAX: usize = 8;
+
+/// A compiled expression and the number of local variables it needs.
+pub(crate) struct Plan {
+    pub(crate) expr: Expr,
+    pub(crate) slots: usize,
+}
+
+/// Compiles a checked tree. The error is why no program can be made of it.
+pub(crate) fn plan(checked: &Checked, env: &Environment) -> Result<Plan, String> {
+    let mut planner = Planner { checked, env, locals: Vec::new(), slots: 0 };
+    let expr = planner.expr(checked.ast.root)?;
+    Ok(Plan { expr, slots: planner.slots })
+}
+
+struct Planner<'c> {
+    checked: &'c Checked,
+    env: &'c Environment,
+    /// Local variables in scope and their slots, innermost last.
+    locals: Vec<(Arc<str>, usize)>,
+    slots: usize,
+}
+
+impl<'c> Planner<'c> {
+    fn ast(&self) -> &'c Ast {
+        &self.checked.ast
+    }
+
+    fn expr(&mut self, id: NodeId) -> Result<Expr, String> {
+        match self.ast().kind(id) {
+            Kind::Literal(literal) => Ok(Expr::Const(literal_value(literal))),
+            Kind::Ident(_) => self.reference(id),
+            Kind::Select { operand, field, test_only } => {
+                if self.checked.reference(id).is_some() {
+                    return self.reference(id);
+                }
+                self.select(*operand, field, *test_only)
+            }
+            Kind::Call { target, function, args } => self.call(id, *target, function, args),
+            Kind::List { elements, optional } => self.list(elements, optional),
+            Kind::Map { entries } => self.map(entries),
+            Kind::Struct { name, fields } => self.message(name, fields),
+            Kind::Comprehension(comprehension) => self.comprehension(comprehension),
+        }
+    }
+
+    fn reference(&self, id: NodeId) -> Result<Expr, String> {
+        // A variable that holds a type is taken for the name of one.
+        if let (Some(Reference::Local(name)), Type::Type(_)) =
+            (self.checked.reference(id), self.checked.ty(id))
+        {
+            return Err(format!("reference to undefined type: {name}"));
+        }
+        let root = match self.checked.reference(id) {
+            Some(Reference::Variable(index)) => Root::Variable(*index),
+            Some(Reference::Local(name)) => {
+                let slot = self.locals.iter().rev().find(|(local, _)| local == name);
+                Root::Slot(slot.ok_or_else(|| format!("no such attribute(s): {name}"))?.1)
+            }
+            Some(Reference::Type(name)) if self.env.is_type_value(name) => {
+                return Ok(Expr::Const(Value::Type(TypeName(static_type_name(name)))));
+            }
+            Some(Reference::Type(name)) => return Err(format!("reference to undefined type: {name}")),
+            Some(Reference::Constant(value)) => return Ok(Expr::Const(Value::Int(*value))),
+            Some(Reference::Function { .. }) | None => return Err("unresolved name".to_owned()),
+        };
+        Ok(Expr::Attr(Attr { root, qualifiers: Vec::new() }))
+    }
+
+    fn select(&mut self, operand: NodeId, field: &Arc<str>, test: bool) -> Result<Expr, String> {
+        let base = self.expr(operand)?;
+        let key = self.field_key(operand, field);
+        let attr = qualified(base, Qualifier { key, optional: false });
+        Ok(if test { Expr::Has(attr) } else { Expr::Attr(attr) })
+    }
+
+    /// A field by number when the record's type is known, else by name.
+    fn field_key(&self, operand: NodeId, field: &Arc<str>) -> Key {
+        let ty = match self.checked.ty(operand) {
+            Type::Optional(inner) => inner,
+            other => other,
+        };
+        if let Type::Object(object) = ty
+            && let Some((index, _)) = object.field(field)
+        {
+            return Key::Field { index, name: Arc::clone(field) };
+        }
+        Key::Name(Arc::clone(field))
+    }
+
+    fn call(
+        &mut self,
+        id: NodeId,
+        target: Option<NodeId>,
+        function: &str,
+        args: &[NodeId],
+    ) -> Result<Expr, String> {
+        if function == "_?._" {
+            return self.optional_select(args);
+        }
+        let Some(Reference::Function { name, overloads, namespaced }) = self.checked.reference(id)
+        else {
+            return Err(format!("no such overload: {function}"));
+        };
+        let target = if *namespaced { None } else { target };
+        match *name {
+            "_&&_" | "_||_" => return self.logic(name, args),
+            "_?_:_" => return self.conditional(args),
+            "_[_]" | "_[?_]" => return self.index(args, *name == "_[?_]"),
+            _ => {}
+        }
+        let ids: Vec<NodeId> = target.iter().chain(args).copied().collect();
+        let args = ids.iter().map(|&arg| self.expr(arg)).collect::<Result<Vec<_>, _>>()?;
+        match (*name, <[Expr; 2]>::try_from(args)) {
+            ("_==_", Ok(sides)) => Ok(Expr::Equal { sides: Box::new(sides), negated: false }),
+            ("_!=_", Ok(sides)) => Ok(Expr::Equal { sides: Box::new(sides), negated: true }),
+            ("or", Ok(sides)) => Ok(Expr::OptionalOr { sides: Box::new(sides), unwrap: false }),
+            ("orValue", Ok(sides)) => Ok(Expr::OptionalOr { sides: Box::new(sides), unwrap: true }),
+            (name, Ok(sides)) => self.function(name, overloads, &ids, sides.into()),
+            ("!_", Err(args)) => match args.into_iter().next() {
+                Some(arg) => Ok(Expr::Not(Box::new(arg))),
+                None => Err("no such overload: !_()".to_owned()),
+            },
+            (name, Err(args)) => self.function(name, overloads, &ids, args),
+        }
+    }
+
+    /// Flattens nested `&&` or `||`: the order of evaluation and what is absorbed stay the same.
+    fn logic(&mut self, name: &str, args: &[NodeId]) -> Result<Expr, String> {
+        let mut terms = Vec::new();
+        for &arg in args {
+            let nested = matches!(
+                self.ast().kind(arg),
+                Kind::Call { target: None, function, .. } if **function == *name
+            );
+            match self.expr(arg)? {
+                Expr::And(inner) | Expr::Or(inner) if nested => terms.extend(inner),
+                other => terms.push(other),
+            }
+        }
+        let terms = terms.into_boxed_slice();
+        Ok(if name == "_&&_" { Expr::And(terms) } else { Expr::Or(terms) })
+    }
+
+    fn conditional(&mut self, args: &[NodeId]) -> Result<Expr, String> {
+        let [condition, then, otherwise] = args else {
+            return Err("no such overload: _?_:_".to_owned());
+        };
+        let conditional = Conditional {
+            condition: self.expr(*condition)?,
+            then: into_attr(self.expr(*then)?),
+            otherwise: into_attr(self.expr(*otherwise)?),
+        };
+        let root = Root::Conditional(Arc::new(conditional));
+        Ok(Expr::Attr(Attr { root, qualifiers: Vec::new() }))
+    }
+
+    fn index(&mut self, args: &[NodeId], optional: bool) -> Result<Expr, String> {
+        let [operand, index] = args else { return Err("no such overload: _[_]".to_owned()) };
+        let base = self.expr(*operand)?;
+        let key = match self.expr(*index)? {
+            Expr::Const(value @ (Value::Bool(_) | Value::Int(_) | Value::Uint(_))) => {
+                Key::Const(value)
+            }
+            Expr::Const(Value::Double(value)) => Key::Const(Value::Double(value)),
+            Expr::Const(Value::String(text)) => Key::Name(text.as_str().into()),
+            Expr::Const(other) => {
+                return Err(format!("invalid qualifier type: {}", other.go_type_name()));
+            }
+            other => Key::Computed(Arc::new(into_attr(other))),
+        };
+        Ok(Expr::Attr(qualified(base, Qualifier { key, optional })))
+    }
+
+    fn optional_select(&mut self, args: &[NodeId]) -> Result<Expr, String> {
+        let [operand, field] = args else { return Err("no such overload: _?._".to_owned()) };
+        let Kind::Literal(Literal::String(name)) = self.ast().kind(*field) else {
+            return Err("no such overload: _?._".to_owned());
+        };
+        let base = self.expr(*operand)?;
+        let key = self.field_key(*operand, name);
+        Ok(Expr::Attr(qualified(base, Qualifier { key, optional: true })))
+    }
+
+    fn function(
+        &mut self,
+        name: &'static str,
+        overloads: &[usize],
+        ids: &[NodeId],
+        args: Vec<Expr>,
+    ) -> Result<Expr, String> {
+        let env = self.env;
+        let function = env.functions().get(name).ok_or_else(|| format!("no such overload: {name}"))?;
+        let args = match self.specialized(name, overloads.len() == 1, args)? {
+            Ok(expr) => return Ok(expr),
+            Err(args) => args,
+        };
+        let call = Call { name, dispatch: self.dispatch(function, overloads, ids), args: args.into() };
+        if !is_conversion(name) || call.args.len() != 1 || !matches!(call.args[0], Expr::Const(_)) {
+            return Ok(Expr::Call(Box::new(call)));
+        }
+        let folded = fold_constant(&call)?;
+        Ok(Expr::Const(folded))
+    }
+
+    /// Forms of a call that evaluate faster, or more lazily, than the call. Hands the arguments
+    /// back when there is none.
+    fn specialized(
+        &mut self,
+        name: &str,
+        resolved: bool,
+        args: Vec<Expr>,
+    ) -> Result<Result<Expr, Vec<Expr>>, String> {
+        match name {
+            "@in" if resolved => Ok(membership(args)),
+            "_+_" => Ok(self.append(args)),
+            "cel.@mapInsert" => Ok(self.insert(args)),
+            "matches" => constant_regex(RegexKind::Matches, args),
+            "find" => constant_regex(RegexKind::Find, args),
+            "findAll" => constant_regex(RegexKind::FindAll, args),
+            _ => Ok(Err(args)),
+        }
+    }
+
+    fn dispatch(&self, function: &Function, overloads: &[usize], ids: &[NodeId]) -> Dispatch {
+        if let [only] = overloads
+            && let Some(overload) = function.overloads.get(*only)
+        {
+            let guarded = ids
+                .iter()
+                .zip(&overload.params)
+                .any(|(&id, param)| !is_certain(self.checked.ty(id), param));
+            return Dispatch::One { target: target_of(overload), guarded };
+        }
+        let candidates = function.overloads.iter().filter(|o| o.params.len() == ids.len());
+        Dispatch::Many(candidates.map(target_of).collect())
+    }
+
+    fn list(&mut self, elements: &[NodeId], optional: &[usize]) -> Result<Expr, String> {
+        let elements = elements.iter().map(|&e| self.expr(e)).collect::<Result<Vec<_>, _>>()?;
+        if optional.is_empty() {
+            if let Some(constants) = all_constant(&elements) {
+                return Ok(Expr::Const(Value::list(constants)));
+            }
+            return Ok(Expr::List { elements: elements.into(), optional: Box::default() });
+        }
+        let optional = (0..elements.len()).map(|index| optional.contains(&index)).collect();
+        Ok(Expr::List { elements: elements.into(), optional })
+    }
+
+    fn map(&mut self, entries: &[MapEntry]) -> Result<Expr, String> {
+        let mut planned = Vec::with_capacity(entries.len());
+        for entry in entries {
+            planned.push(Entry {
+                key: self.expr(entry.key)?,
+                value: self.expr(entry.value)?,
+                optional: entry.optional,
+            });
+        }
+        Ok(match constant_map(&planned) {
+            Some(map) => Expr::Const(map),
+            None => Expr::Map(planned.into()),
+        })
+    }
+
+    fn message(&mut self, name: &Arc<str>, fields: &[StructField]) -> Result<Expr, String> {
+        let full: Arc<str> = name.strip_prefix('.').unwrap_or(name).into();
+        let fields = fields
+            .iter()
+            .map(|f| Ok((Arc::clone(&f.name), self.expr(f.value)?, f.optional)))
+            .collect::<Result<_, String>>()?;
+        let message = Message::by_name(&full);
+        Ok(Expr::Message(Box::new(MessageExpr { message, name: full, fields })))
+    }
+}
+
+fn target_of(overload: &Overload) -> Target {
+    Target {
+        params: overload.params.clone().into(),
+        cost: overload.cost,
+        implementation: overload.implementation,
+    }
+}
+
+/// Extends a path by one step. Steps after a conditional go to both of its branches.
+fn qualified(base: Expr, qualifier: Qualifier) -> Attr {
+    let mut attr = into_attr(base);
+    push(&mut attr, qualifier);
+    attr
+}
+
+fn push(attr: &mut Attr, qualifier: Qualifier) {
+    match &mut attr.root {
+        Root::Conditional(conditional) => {
+            // The tree has just been made and nothing else holds it.
+            if let Some(conditional) = Arc::get_mut(conditional) {
+                push(&mut conditional.then, qualifier.clone());
+                push(&mut conditional.otherwise, qualifier);
+            }
+        }
+        _ => attr.qualifiers.push(qualifier),
+    }
+}
+
+fn into_attr(expr: Expr) -> Attr {
+    match expr {
+        Expr::Attr(attr) => attr,
+        other => Attr { root: Root::Value(Arc::new(other)), qualifiers: Vec::new() },
+    }
+}
+
+fn all_constant(elements: &[Expr]) -> Option<Vec<Value<'static>>> {
+    elements
+        .iter()
+        .map(|element| match element {
+            Expr::Const(value) => Some(value.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The value of a map literal made of constants only.
+fn constant_map(entries: &[Entry]) -> Option<Value<'static>> {
+    let mut map = OwnedMap::new();
+    for entry in entries {
+        match (&entry.key, &entry.value) {
+            (Expr::Const(key), Expr::Const(value)) if !entry.optional => {
+                map.set(key.clone(), value.clone());
+            }
+            _ => return None,
+        }
+    }
+    Some(Value::Map(Map::owned(map)))
+}
+
+fn fold_constant(call: &Call) -> Result<Value<'static>, String> {
+    let Some(Expr::Const(argument)) = call.args.first() else {
+        return Err("no constant".to_owned());
+    };
+    // The argument is made anew so that the result borrows nothing from the call.
+    call.run(&[argument.clone()]).map_err(|failure: Failure| failure.to_string())
+}
+
+fn membership(args: Vec<Expr>) -> Result<Expr, Vec<Expr>> {
+    let [_, Expr::Const(Value::List(list))] = &args[..] else { return Err(args) };
+    if list.is_empty() {
+        return Ok(Expr::Const(Value::Bool(false)));
+    }
+    let values: Vec<Value<'static>> = list.iter().collect();
+    let scalar = |value: &Value<'_>| {
+        matches!(
+            value,
+            Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_)
+        )
+    };
+    if !values.iter().all(scalar) {
+        return Err(args);
+    }
+    let texts: Option<Vec<Box<str>>> = values
+        .iter()
+        .map(|value| match value {
+            Value::String(text) => Some(text.as_str().into()),
+            _ => None,
+        })
+        .collect();
+    let set = match texts {
+        Some(texts) if texts.len() <= FEW_STRINGS_MAX => ConstantSet::FewStrings(texts.into()),
+        Some(texts) => ConstantSet::ManyStrings(texts.into_iter().collect()),
+        None => ConstantSet::Values(values.into()),
+    };
+    match args.into_iter().next() {
+        Some(item) => Ok(Expr::Member { item: Box::new(item), set }),
+        None => Err(Vec::new()),
+    }
+}
+
+fn constant_regex(kind: RegexKind, args: Vec<Expr>) -> Result<Result<Expr, Vec<Expr>>, String> {
+    let pattern: Arc<str> = match args.get(1) {
+        Some(Expr::Const(Value::String(text))) => text.as_str().into(),
+        _ => return Ok(Err(args)),
+    };
+    let compiled = Pattern::compile(&pattern)?;
+    let mut args = args.into_iter();
+    let (Some(text), limit) = (args.next(), args.nth(1)) else { return Ok(Err(Vec::new())) };
+    let call = RegexCall {
+        kind,
+        pattern: compiled,
+        pattern_size: pattern.chars().count() as u64,
+        text,
+        limit,
+    };
+    Ok(Ok(Expr::Regex(Box::new(call))))
+}
+
+/// Functions that convert to a type; they are folded when their argument is constant.
+fn is_conversion(name: &str) -> bool {
+    matches!(
+        name,
+        "bool" | "bytes" | "double" | "duration" | "dyn" | "int" | "string" | "timestamp" | "type"
+            | "uint"
+    )
+}
+
+/// Whether a value of this static type always matches the parameter at run time.
+fn is_certain(ty: &Type, param: &Type) -> bool {
+    match (ty, param) {
+        (_, Type::Dyn | Type::Param(_)) => true,
+        // Null goes where a message is wanted, and wrappers may hold null.
+        (Type::Dyn | Type::Error | Type::Null | Type::Wrapper(_), _) => false,
+        (Type::List(a), Type::List(b)) => is_certain(a, b),
+        (Type::Map(k1, v1), Type::Map(k2, v2)) => is_certain(k1, k2) && is_certain(v1, v2),
+        (Type::Optional(a), Type::Optional(b)) => is_certain(a, b),
+        (Type::Type(_), Type::Type(_)) => true,
+        _ => ty == param,
+    }
+}
+
+fn literal_value(literal: &Literal) -> Value<'static> {
+    match literal {
+        Literal::Null => Value::Null,
+        Literal::Bool(b) => Value::Bool(*b),
+        Literal::Int(i) => Value::Int(*i),
+        Literal::Uint(u) => Value::Uint(*u),
+        Literal::Double(d) => Value::Double(*d),
+        Literal::String(text) => Value::String(Str::Owned(Arc::clone(text))),
+        Literal::Bytes(bytes) => Value::Bytes(Bytes::Owned(Arc::clone(bytes))),
+    }
+}
+
+/// The run-time name of a type that an identifier names.
+fn static_type_name(name: &str) -> &'static str {
+    const NAMES: &[&str] = &[
+        "bool", "bytes", "double", "google.protobuf.Duration", "google.protobuf.Timestamp", "int",
+        "list", "map", "net.CIDR", "net.IP", "null_type", "optional_type", "string", "type", "uint",
+    ];
+    NAMES.iter().find(|n| **n == name).copied().unwrap_or("type")
+}

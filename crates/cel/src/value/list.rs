@@ -1,0 +1,69 @@
+//! Lists: of the host, or made during the evaluation.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::Value;
+
+/// A list that the host lends without converting its elements.
+pub trait ListSource: fmt::Debug + Sync {
+    /// The number of elements.
+    fn len(&self) -> usize;
+    /// The element at `index`, if there is one.
+    fn get(&self, index: usize) -> Option<Value<'_>>;
+    /// Whether there are no elements.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A list value.
+#[derive(Debug, Clone)]
+pub enum List<'a> {
+    /// Texts of the host: the commonest list by far.
+    Strings(&'a [String]),
+    /// Any other list of the host.
+    Source(&'a dyn ListSource),
+    /// A constant of the program.
+    Constant(&'a [Value<'a>]),
+    /// A list made during the evaluation.
+    Owned(Arc<Vec<Value<'a>>>),
+}
+
+impl<'a> List<'a> {
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Strings(items) => items.len(),
+            Self::Source(items) => items.len(),
+            Self::Constant(items) => items.len(),
+            Self::Owned(items) => items.len(),
+        }
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The element at `index`.
+    pub fn get(&self, index: usize) -> Option<Value<'a>> {
+        match self {
+            Self::Strings(items) => {
+                let items: &'a [String] = items;
+                items.get(index).map(|item| Value::string(item))
+            }
+            Self::Source(items) => {
+                let items: &'a dyn ListSource = *items;
+                items.get(index)
+            }
+            Self::Constant(items) => items.get(index).cloned(),
+            Self::Owned(items) => items.get(index).cloned(),
+        }
+    }
+
+    /// The elements in order.
+    pub fn iter(&self) -> impl Iterator<Item = Value<'a>> + '_ {
+        (0..self.len()).filter_map(|index| self.get(index))
+    }
+}

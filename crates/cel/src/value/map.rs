@@ -1,0 +1,258 @@
+//! Maps: records and maps of the host, and maps made during the evaluation.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use super::{Str, TypeName, Value};
+
+/// A record that the host lends: fields by number, absent ones left out.
+///
+/// The expression language sees it as a map with string keys.
+pub trait Record: fmt::Debug + Sync {
+    /// The names of all fields, present or not, in the order of the record's
+    /// [`ObjectType`](crate::ObjectType).
+    fn field_names(&self) -> &'static [&'static str];
+    /// The value of the field with this number, if it is present.
+    fn field(&self, index: usize) -> Option<Value<'_>>;
+}
+
+/// A map with string keys that the host lends without converting it.
+pub trait MapSource: fmt::Debug + Sync {
+    /// The number of entries.
+    fn len(&self) -> usize;
+    /// The value at `key`.
+    fn get(&self, key: &str) -> Option<Value<'_>>;
+    /// The entries, in an order that does not change while the map is lent.
+    fn entries(&self) -> Box<dyn Iterator<Item = (&str, Value<'_>)> + '_>;
+    /// Whether there are no entries.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A map value.
+#[derive(Debug, Clone)]
+pub enum Map<'a> {
+    /// A record of the host.
+    Record(&'a dyn Record),
+    /// A map of the host.
+    Source(&'a dyn MapSource),
+    /// A map made during the evaluation, or a constant.
+    Owned(Arc<OwnedMap<'a>>),
+}
+
+/// Maps up to this size are searched for string keys, larger ones are hashed.
+const SEARCHED_MAX: usize = 16;
+
+/// A map that keeps the order in which its entries were made.
+#[derive(Debug, Clone, Default)]
+pub struct OwnedMap<'a> {
+    entries: Vec<(Value<'a>, Value<'a>)>,
+    index: HashMap<Key<'a>, usize>,
+}
+
+/// A key: `1`, `1u` and `1.0` are the same one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Key<'a> {
+    Null,
+    Bool(bool),
+    Int(i64),
+    /// Only above the range of `Int`.
+    Uint(u64),
+    /// The bits of a double that is no integer.
+    Double(u64),
+    Duration(i64),
+    Timestamp(i64, u32),
+    String(KeyText<'a>),
+    Type(TypeName<'a>),
+}
+
+#[derive(Debug, Clone)]
+struct KeyText<'a>(Str<'a>);
+
+impl PartialEq for KeyText<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_str() == other.0.as_str()
+    }
+}
+
+impl Eq for KeyText<'_> {}
+
+impl Hash for KeyText<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.as_str().hash(state);
+    }
+}
+
+impl<'a> Key<'a> {
+    /// The key that a value looks up; `None` when no key can equal it.
+    fn of(value: &Value<'a>) -> Option<Self> {
+        match value {
+            Value::Bool(b) => Some(Self::Bool(*b)),
+            Value::Int(i) => Some(Self::Int(*i)),
+            Value::Uint(u) => Some(i64::try_from(*u).map_or(Self::Uint(*u), Self::Int)),
+            Value::Double(d) => Self::of_double(*d),
+            Value::String(text) => Some(Self::String(KeyText(text.clone()))),
+            Value::Null => Some(Self::Null),
+            Value::Duration(nanos) => Some(Self::Duration(*nanos)),
+            Value::Timestamp(time) => Some(Self::Timestamp(time.unix_seconds(), time.nanos())),
+            Value::Type(name) => Some(Self::Type(*name)),
+            Value::Bytes(_)
+            | Value::List(_)
+            | Value::Map(_)
+            | Value::Optional(_)
+            | Value::Opaque(_) => None,
+        }
+    }
+
+    fn of_double(d: f64) -> Option<Self> {
+        if d.is_nan() {
+            return None;
+        }
+        if d.fract() != 0.0 || d.is_infinite() {
+            return Some(Self::Double(d.to_bits()));
+        }
+        // The casts are exact: the ranges are checked first and the fraction is zero.
+        if d.abs() < 9_223_372_036_854_775_808.0 {
+            Some(Self::Int(d as i64))
+        } else if (0.0..18_446_744_073_709_551_616.0).contains(&d) {
+            Some(Self::Uint(d as u64))
+        } else {
+            Some(Self::Double(d.to_bits()))
+        }
+    }
+}
+
+impl<'a> OwnedMap<'a> {
+    /// An empty map.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an entry. Returns false, and changes nothing, when the key is there already or can not
+    /// be a key.
+    pub fn insert(&mut self, key: Value<'a>, value: Value<'a>) -> bool {
+        let Some(k) = Key::of(&key) else { return false };
+        if self.index.contains_key(&k) {
+            return false;
+        }
+        self.index.insert(k, self.entries.len());
+        self.entries.push((key, value));
+        true
+    }
+
+    /// Adds an entry, or replaces the value of the one that has this key. An entry whose key can
+    /// not be looked up is only counted and walked over.
+    pub fn set(&mut self, key: Value<'a>, value: Value<'a>) {
+        let Some(k) = Key::of(&key) else {
+            self.entries.push((key, value));
+            return;
+        };
+        match self.index.get(&k).and_then(|&position| self.entries.get_mut(position)) {
+            Some(entry) => entry.1 = value,
+            None => {
+                self.insert(key, value);
+            }
+        }
+    }
+
+    /// Removes an entry, if there is one.
+    pub fn remove(&mut self, key: &Value<'a>) {
+        let Some(position) = Key::of(key).and_then(|k| self.index.remove(&k)) else { return };
+        self.entries.remove(position);
+        for later in self.index.values_mut().filter(|p| **p > position) {
+            *later -= 1;
+        }
+    }
+
+    /// The value at `key`.
+    pub fn get(&self, key: &Value<'a>) -> Option<Value<'a>> {
+        let position = *self.index.get(&Key::of(key)?)?;
+        self.entries.get(position).map(|(_, value)| value.clone())
+    }
+
+    /// The value at a string key.
+    pub fn get_str(&self, key: &str) -> Option<Value<'a>> {
+        // The index wants a key of its own lifetime; maps of expressions are small.
+        let is_key = |candidate: &Value<'a>| matches!(candidate, Value::String(s) if s.as_str() == key);
+        if self.entries.len() <= SEARCHED_MAX {
+            let (_, value) = self.entries.iter().find(|(k, _)| is_key(k))?;
+            return Some(value.clone());
+        }
+        let position = *self.index.get(&Key::String(KeyText(Str::Owned(key.into()))))?;
+        self.entries.get(position).map(|(_, value)| value.clone())
+    }
+
+    /// The entries in the order in which they were added.
+    pub fn entries(&self) -> &[(Value<'a>, Value<'a>)] {
+        &self.entries
+    }
+}
+
+impl<'a> Map<'a> {
+    /// A map that owns its entries.
+    pub fn owned(map: OwnedMap<'a>) -> Self {
+        Self::Owned(Arc::new(map))
+    }
+
+    /// The number of entries.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Record(record) => {
+                (0..record.field_names().len()).filter(|&i| record.field(i).is_some()).count()
+            }
+            Self::Source(map) => map.len(),
+            Self::Owned(map) => map.entries.len(),
+        }
+    }
+
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value at a string key.
+    pub fn get_str(&self, key: &str) -> Option<Value<'a>> {
+        match self {
+            Self::Record(record) => {
+                let record: &'a dyn Record = *record;
+                let index = record.field_names().iter().position(|name| *name == key)?;
+                record.field(index)
+            }
+            Self::Source(map) => {
+                let map: &'a dyn MapSource = *map;
+                map.get(key)
+            }
+            Self::Owned(map) => map.get_str(key),
+        }
+    }
+
+    /// The value at any key.
+    pub fn get(&self, key: &Value<'a>) -> Option<Value<'a>> {
+        match (self, key) {
+            (Self::Owned(map), key) => map.get(key),
+            (_, Value::String(text)) => self.get_str(text.as_str()),
+            _ => None,
+        }
+    }
+
+    /// The entries.
+    pub fn iter(&self) -> Box<dyn Iterator<Item = (Value<'a>, Value<'a>)> + '_> {
+        match self {
+            Self::Record(record) => {
+                let record: &'a dyn Record = *record;
+                let fields = record.field_names().iter().enumerate();
+                Box::new(fields.filter_map(move |(index, name)| {
+                    Some((Value::string(name), record.field(index)?))
+                }))
+            }
+            Self::Source(map) => {
+                let map: &'a dyn MapSource = *map;
+                Box::new(map.entries().map(|(key, value)| (Value::string(key), value)))
+            }
+            Self::Owned(map) => Box::new(map.entries.iter().cloned()),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Values at run time. They borrow the host's data and the program's constants wherever possible.
+
+mod compare;
+mod list;
+mod map;
+mod opaque;
+mod show;
+mod text;
+mod timestamp;
+
+use std::sync::Arc;
+
+pub use list::{List, ListSource};
+pub use map::{Map, MapSource, OwnedMap, Record};
+pub use opaque::Opaque;
+pub(crate) use opaque::{Cidr, NamedFormat, Quantity, Semver};
+pub use text::{Bytes, Str};
+pub(crate) use timestamp::WallTime;
+pub use timestamp::{Timestamp, TimestampError};
+
+/// A value. Cloning never copies text, lists or maps.
+#[derive(Debug, Clone)]
+pub enum Value<'a> {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A signed integer.
+    Int(i64),
+    /// An unsigned integer.
+    Uint(u64),
+    /// A floating point number.
+    Double(f64),
+    /// Text.
+    String(Str<'a>),
+    /// Octets.
+    Bytes(Bytes<'a>),
+    /// A list.
+    List(List<'a>),
+    /// A map, or a record of the host, which behaves as a map with string keys.
+    Map(Map<'a>),
+    /// A span of time in nanoseconds.
+    Duration(i64),
+    /// A point in time.
+    Timestamp(Timestamp),
+    /// A type as a value.
+    Type(TypeName<'a>),
+    /// `optional.none()` or `optional.of(value)`.
+    Optional(Option<Arc<Value<'a>>>),
+    /// A value of one of the Kubernetes libraries.
+    Opaque(Arc<Opaque>),
+}
+
+/// The run-time name of a type, such as `int` or `google.protobuf.Timestamp`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TypeName<'a>(pub &'a str);
+
+impl<'a> Value<'a> {
+    /// Text that the value owns.
+    pub fn owned_string(text: impl Into<Arc<str>>) -> Self {
+        Self::String(Str::Owned(text.into()))
+    }
+
+    /// Text that the value borrows.
+    pub fn string(text: &'a str) -> Self {
+        Self::String(Str::Borrowed(text))
+    }
+
+    /// A list that owns its elements.
+    pub fn list(elements: Vec<Value<'a>>) -> Self {
+        Self::List(List::Owned(Arc::new(elements)))
+    }
+
+    /// `optional.of(value)`
+    pub fn some(value: Value<'a>) -> Self {
+        Self::Optional(Some(Arc::new(value)))
+    }
+
+    /// `optional.none()`
+    pub fn none() -> Self {
+        Self::Optional(None)
+    }
+
+    /// A value of a Kubernetes library.
+    pub fn opaque(opaque: Opaque) -> Self {
+        Self::Opaque(Arc::new(opaque))
+    }
+
+    /// The name of the value's type as `type(value)` and run-time errors show it.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Null => "null_type",
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "int",
+            Self::Uint(_) => "uint",
+            Self::Double(_) => "double",
+            Self::String(_) => "string",
+            Self::Bytes(_) => "bytes",
+            Self::List(_) => "list",
+            Self::Map(_) => "map",
+            Self::Duration(_) => "google.protobuf.Duration",
+            Self::Timestamp(_) => "google.protobuf.Timestamp",
+            Self::Type(_) => "type",
+            Self::Optional(_) => "optional_type",
+            Self::Opaque(opaque) => opaque.type_name(),
+        }
+    }
+
+    /// The size that cost and `size()` count: code points of text, octets of bytes, elements of
+    /// lists and maps. `None` for everything that has no size.
+    pub fn size(&self) -> Option<u64> {
+        match self {
+            Self::String(text) => Some(text.char_count()),
+            Self::Bytes(bytes) => Some(bytes.as_slice().len() as u64),
+            Self::List(list) => Some(list.len() as u64),
+            Self::Map(map) => Some(map.len() as u64),
+            Self::Opaque(opaque) => opaque.size(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Values of the Kubernetes libraries: they have functions, but neither fields nor parameters.
+
+mod cidr;
+mod decimal;
+mod named_format;
+mod quantity;
+mod semver;
+
+use std::net::IpAddr;
+
+use gotext::Url;
+
+pub(crate) use cidr::Cidr;
+pub(crate) use named_format::NamedFormat;
+pub(crate) use quantity::Quantity;
+pub(crate) use semver::Semver;
+
+/// A value of one of the Kubernetes libraries.
+#[derive(Debug, Clone)]
+pub enum Opaque {
+    /// A network: an address and the length of its prefix.
+    Cidr(Cidr),
+    /// One of the named string formats.
+    Format(NamedFormat),
+    /// An IP address; never an IPv4 address mapped into IPv6.
+    Ip(IpAddr),
+    /// An amount of a resource.
+    Quantity(Quantity),
+    /// A semantic version.
+    Semver(Semver),
+    /// An absolute URL, or an absolute path.
+    Url(Url),
+}
+
+impl Opaque {
+    /// The name of the type of [`Opaque::Cidr`].
+    pub const CIDR: &'static str = "net.CIDR";
+    /// The name of the type of [`Opaque::Format`].
+    pub const FORMAT: &'static str = "kubernetes.NamedFormat";
+    /// The name of the type of [`Opaque::Ip`].
+    pub const IP: &'static str = "net.IP";
+    /// The name of the type of [`Opaque::Quantity`].
+    pub const QUANTITY: &'static str = "kubernetes.Quantity";
+    /// The name of the type of [`Opaque::Semver`].
+    pub const SEMVER: &'static str = "kubernetes.Semver";
+    /// The name of the type of [`Opaque::Url`].
+    pub const URL: &'static str = "kubernetes.URL";
+
+    /// The name of the type.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Cidr(_) => Self::CIDR,
+            Self::Format(_) => Self::FORMAT,
+            Self::Ip(_) => Self::IP,
+            Self::Quantity(_) => Self::QUANTITY,
+            Self::Semver(_) => Self::SEMVER,
+            Self::Url(_) => Self::URL,
+        }
+    }
+
+    /// What cost counts as the size, if the type has one: the octets of an address, or of as much
+    /// of it as the prefix covers. The function `size()` does not take these values.
+    pub fn size(&self) -> Option<u64> {
+        match self {
+            Self::Cidr(cidr) => Some(u64::from(cidr.bits()).div_ceil(8)),
+            Self::Ip(IpAddr::V4(_)) => Some(4),
+            Self::Ip(IpAddr::V6(_)) => Some(16),
+            Self::Format(_) | Self::Quantity(_) | Self::Semver(_) | Self::Url(_) => None,
+        }
+    }
+
+    /// `self == other` of the language; `None` stands for the error `no such overload`.
+    ///
+    /// Values of other types are not unequal but an error, and so is, as in Kubernetes, a quantity
+    /// on the right that arithmetic made.
+    pub fn equals(&self, other: &Self) -> Option<bool> {
+        match (self, other) {
+            (Self::Cidr(a), Self::Cidr(b)) => Some(a == b),
+            (Self::Format(a), Self::Format(b)) => Some(a == b),
+            (Self::Ip(a), Self::Ip(b)) => Some(a == b),
+            (Self::Quantity(_), Self::Quantity(b)) if b.is_computed() => None,
+            (Self::Quantity(a), Self::Quantity(b)) => Some(a.compare(b).is_eq()),
+            (Self::Semver(a), Self::Semver(b)) => Some(a == b),
+            (Self::Url(a), Self::Url(b)) => Some(a == b || a.to_string() == b.to_string()),
+            _ => None,
+        }
+    }
+}
+
+/// Equality as [`Opaque::equals`] has it, errors counted as unequal.
+impl PartialEq for Opaque {
+    fn eq(&self, other: &Self) -> bool {
+        self.equals(other) == Some(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quantity(text: &str) -> Quantity {
+        Quantity::parse(text).unwrap()
+    }
+
+    #[test]
+    fn values_of_one_type_are_equal_by_what_they_stand_for() {
+        let url = |text| Opaque::Url(Url::parse(text).unwrap());
+        let semver = |text| Opaque::Semver(Semver::parse(text).unwrap());
+        let cidr = |text| Opaque::Cidr(Cidr::parse(text).unwrap());
+        for (a, b, want) in [
+            (url("/a"), url("/a"), true),
+            (url("http://h/a b"), url("http://h/a%20b"), true),
+            (url("/a"), url("/b"), false),
+            (semver("1.0.0+a"), semver("1.0.0+b"), true),
+            (semver("1.0.0-a"), semver("1.0.0"), false),
+            (cidr("10.0.0.0/8"), cidr("10.0.0.0/8"), true),
+            (cidr("10.0.0.1/8"), cidr("10.0.0.0/8"), false),
+            (
+                Opaque::Quantity(quantity("1Ki")),
+                Opaque::Quantity(quantity("1024")),
+                true,
+            ),
+            (
+                Opaque::Quantity(quantity("1")),
+                Opaque::Quantity(quantity("1.5")),
+                false,
+            ),
+            (
+                Opaque::Format(NamedFormat::Uri),
+                Opaque::Format(NamedFormat::Uri),
+                true,
+            ),
+            (
+                Opaque::Format(NamedFormat::Uri),
+                Opaque::Format(NamedFormat::Uuid),
+                false,
+            ),
+        ] {
+            assert_eq!(a.equals(&b), Some(want), "{a:?} == {b:?}");
+            assert_eq!(b.equals(&a), Some(want), "{b:?} == {a:?}");
+        }
+    }
+
+    #[test]
+    fn values_of_two_types_and_computed_quantities_are_an_error_to_compare() {
+        let one = Opaque::Quantity(quantity("1"));
+        let computed = Opaque::Quantity(quantity("0").add(&quantity("1")).unwrap());
+        assert_eq!(one.equals(&Opaque::Format(NamedFormat::Uri)), None);
+        assert_eq!(one.equals(&computed), None);
+        assert_eq!(computed.equals(&computed), None);
+        assert_eq!(computed.equals(&one), Some(true));
+        assert!(one != computed);
+    }
+
+    #[test]
+    fn only_addresses_and_networks_have_a_size() {
+        for (text, want) in [
+            ("0.0.0.0/0", 0),
+            ("10.0.0.0/8", 1),
+            ("10.0.0.0/9", 2),
+            ("::/128", 16),
+        ] {
+            assert_eq!(
+                Opaque::Cidr(Cidr::parse(text).unwrap()).size(),
+                Some(want),
+                "{text}"
+            );
+        }
+        assert_eq!(Opaque::Ip("10.0.0.1".parse().unwrap()).size(), Some(4));
+        assert_eq!(Opaque::Ip("::1".parse().unwrap()).size(), Some(16));
+        assert_eq!(Opaque::Quantity(quantity("1")).size(), None);
+    }
+}

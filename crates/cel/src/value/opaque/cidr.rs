@@ -1,0 +1,237 @@
+//! Networks in CIDR notation, as Go's `net/netip` reads them.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use gotext::quote;
+
+/// An address and how many of its leading bits name the network.
+///
+/// INVARIANT: `bits` is at most the number of bits of the address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cidr {
+    address: IpAddr,
+    bits: u8,
+}
+
+impl Cidr {
+    /// Reads `address/bits`. Bits of the address past the prefix may be set.
+    ///
+    /// # Errors
+    /// Kubernetes' message, for all else and for IPv4 addresses mapped into IPv6.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let cidr = parse_prefix(text).map_err(|fault| {
+            let text = quote(text);
+            format!(
+                "network address parse error during conversion from string: \
+                 netip.ParsePrefix({text}): {fault}"
+            )
+        })?;
+        match cidr.address {
+            IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some() => Err(format!(
+                "IPv4-mapped IPv6 address {} is not allowed",
+                quote(text)
+            )),
+            IpAddr::V4(_) | IpAddr::V6(_) => Ok(cidr),
+        }
+    }
+
+    /// The address as it was written, not masked.
+    pub fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// The length of the prefix.
+    pub fn bits(&self) -> u8 {
+        self.bits
+    }
+
+    /// The same network with all bits past the prefix cleared.
+    pub fn masked(&self) -> Self {
+        Self {
+            address: mask(self.address, self.bits),
+            bits: self.bits,
+        }
+    }
+
+    /// Whether the address is of this network. The two address families have none in common.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        address.is_ipv4() == self.address.is_ipv4()
+            && mask(address, self.bits) == mask(self.address, self.bits)
+    }
+
+    /// Whether all addresses of the other network are of this one.
+    pub fn contains_cidr(&self, other: &Self) -> bool {
+        self.bits <= other.bits && self.contains(other.address)
+    }
+}
+
+/// `address/bits`, in Go's form.
+impl fmt::Display for Cidr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.bits)
+    }
+}
+
+fn parse_prefix(text: &str) -> Result<Cidr, String> {
+    let (address, bits) = text.rsplit_once('/').ok_or("no '/'")?;
+    let ip = gotext::parse_ip(address.as_bytes()).map_err(|error| error.to_string())?;
+    if !ip.zone.is_empty() {
+        return Err("IPv6 zones cannot be present in a prefix".to_owned());
+    }
+    let bits = parse_bits(bits).ok_or_else(|| format!("bad bits after slash: {}", quote(bits)))?;
+    let bits_max = if ip.address.is_ipv4() { 32 } else { 128 };
+    match u8::try_from(bits) {
+        Ok(bits) if bits <= bits_max => Ok(Cidr {
+            address: ip.address,
+            bits,
+        }),
+        Ok(_) | Err(_) => Err("prefix length out of range".to_owned()),
+    }
+}
+
+/// A decimal number of 63 bits without sign or leading zeros.
+fn parse_bits(text: &str) -> Option<i64> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+    let leads_with_zero = text.len() > 1 && text.starts_with('0');
+    if is_plain && !leads_with_zero {
+        text.parse().ok()
+    } else {
+        None
+    }
+}
+
+fn mask(address: IpAddr, bits: u8) -> IpAddr {
+    match address {
+        IpAddr::V4(v4) => {
+            let mask = u32::MAX
+                .checked_shl(32_u32.saturating_sub(bits.into()))
+                .unwrap_or(0);
+            Ipv4Addr::from_bits(v4.to_bits() & mask).into()
+        }
+        IpAddr::V6(v6) => {
+            let mask = u128::MAX
+                .checked_shl(128_u32.saturating_sub(bits.into()))
+                .unwrap_or(0);
+            Ipv6Addr::from_bits(v6.to_bits() & mask).into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cidr(text: &str) -> Cidr {
+        Cidr::parse(text).unwrap()
+    }
+
+    #[test]
+    fn reads_and_writes_networks() {
+        for (text, written, masked) in [
+            ("10.1.2.3/8", "10.1.2.3/8", "10.0.0.0/8"),
+            ("10.1.2.3/0", "10.1.2.3/0", "0.0.0.0/0"),
+            ("10.1.2.3/32", "10.1.2.3/32", "10.1.2.3/32"),
+            ("2001:DB8::1/32", "2001:db8::1/32", "2001:db8::/32"),
+            ("1:0:0:2:0:0:0:3/128", "1:0:0:2::3/128", "1:0:0:2::3/128"),
+            ("::1.2.3.4/10", "::102:304/10", "::/10"),
+            ("ff::/0", "ff::/0", "::/0"),
+        ] {
+            assert_eq!(cidr(text).to_string(), written);
+            assert_eq!(cidr(text).masked().to_string(), masked);
+        }
+    }
+
+    #[test]
+    fn refuses_what_go_refuses_in_its_words() {
+        for (text, want) in [
+            ("", r#"netip.ParsePrefix(""): no '/'"#),
+            (
+                "/",
+                r#"netip.ParsePrefix("/"): ParseAddr(""): unable to parse IP"#,
+            ),
+            (
+                "fe80::1%eth0/10",
+                r#"netip.ParsePrefix("fe80::1%eth0/10"): IPv6 zones cannot be present in a prefix"#,
+            ),
+            (
+                "1.2.3.4/",
+                r#"netip.ParsePrefix("1.2.3.4/"): bad bits after slash: """#,
+            ),
+            (
+                "1.2.3.4/08",
+                r#"netip.ParsePrefix("1.2.3.4/08"): bad bits after slash: "08""#,
+            ),
+            (
+                "1.2.3.4/+8",
+                r#"netip.ParsePrefix("1.2.3.4/+8"): bad bits after slash: "+8""#,
+            ),
+            (
+                "1.2.3.4/8a",
+                r#"netip.ParsePrefix("1.2.3.4/8a"): bad bits after slash: "8a""#,
+            ),
+            (
+                "1.2.3.4/9223372036854775808",
+                r#"netip.ParsePrefix("1.2.3.4/9223372036854775808"): bad bits after slash: "9223372036854775808""#,
+            ),
+            (
+                "1.2.3.4/9223372036854775807",
+                r#"netip.ParsePrefix("1.2.3.4/9223372036854775807"): prefix length out of range"#,
+            ),
+            (
+                "1.2.3.4/33",
+                r#"netip.ParsePrefix("1.2.3.4/33"): prefix length out of range"#,
+            ),
+            (
+                "::/129",
+                r#"netip.ParsePrefix("::/129"): prefix length out of range"#,
+            ),
+            (
+                "1.2.3.4/8/9",
+                r#"netip.ParsePrefix("1.2.3.4/8/9"): ParseAddr("1.2.3.4/8"): unexpected character (at "/8")"#,
+            ),
+        ] {
+            let want = format!("network address parse error during conversion from string: {want}");
+            assert_eq!(Cidr::parse(text).unwrap_err(), want);
+        }
+        assert_eq!(
+            Cidr::parse("::ffff:1.2.3.4/100").unwrap_err(),
+            r#"IPv4-mapped IPv6 address "::ffff:1.2.3.4/100" is not allowed"#,
+        );
+    }
+
+    #[test]
+    fn contains_what_shares_the_prefix() {
+        for (network, address, want) in [
+            ("10.0.0.0/8", "10.255.0.1", true),
+            ("10.9.9.9/8", "10.0.0.1", true),
+            ("10.0.0.0/8", "11.0.0.0", false),
+            ("0.0.0.0/0", "255.255.255.255", true),
+            ("0.0.0.0/0", "::", false),
+            ("::/0", "0.0.0.0", false),
+            ("2001:db8::/32", "2001:db8:ffff::1", true),
+            ("2001:db8::/32", "2001:db9::", false),
+            ("::1/128", "::1", true),
+            ("::1/128", "::2", false),
+        ] {
+            assert_eq!(
+                cidr(network).contains(address.parse().unwrap()),
+                want,
+                "{network} {address}"
+            );
+        }
+        for (outer, inner, want) in [
+            ("10.0.0.0/8", "10.1.0.0/16", true),
+            ("10.0.0.0/8", "10.1.0.0/8", true),
+            ("10.1.0.0/16", "10.0.0.0/8", false),
+            ("10.0.0.0/8", "11.0.0.0/16", false),
+            ("0.0.0.0/0", "::/0", false),
+        ] {
+            assert_eq!(
+                cidr(outer).contains_cidr(&cidr(inner)),
+                want,
+                "{outer} {inner}"
+            );
+        }
+    }
+}

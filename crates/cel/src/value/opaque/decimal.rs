@@ -1,0 +1,301 @@
+//! Decimal numbers of any precision: what a quantity becomes when 64 bits do not hold it.
+
+use std::cmp::Ordering;
+
+/// The most digits from the highest to the lowest one of a sum. A call of `add` costs 1 whatever
+/// its operands are, so a sum such as `1e1000000` + `1` must not decide how much is allocated. The
+/// bound is well past the range of floating point numbers.
+pub(super) const SUM_DIGITS_MAX: i64 = 1_000;
+
+/// `digits` × 10^`exponent`, negated if `is_negative`.
+///
+/// INVARIANT: each digit is at most 9, and neither the first nor the last is 0. Zero has no digits,
+/// is not negative and has the exponent 0. So a number has one spelling, and a large exponent takes
+/// no memory.
+#[derive(Debug, Clone)]
+pub(super) struct Decimal {
+    is_negative: bool,
+    /// The most significant digit comes first.
+    digits: Vec<u8>,
+    exponent: i64,
+    /// How many decimal places the number is written with. Its value does not depend on them, but
+    /// the conversion to floating point does, as it rounds twice.
+    places: i64,
+}
+
+impl Decimal {
+    /// The number with these digits, the last `places` of them behind the decimal point. Negative
+    /// places stand for zeros before the point.
+    pub(super) fn new(is_negative: bool, digits: Vec<u8>, places: i64) -> Self {
+        Self {
+            is_negative,
+            digits,
+            exponent: -places,
+            places,
+        }
+        .trimmed()
+    }
+
+    /// `value` × 10^`scale`
+    pub(super) fn of_int(value: i64, scale: i32) -> Self {
+        Self::new(
+            value < 0,
+            digits_of(value.unsigned_abs().into()),
+            -i64::from(scale),
+        )
+    }
+
+    /// The sign: -1, 0 or 1.
+    pub(super) fn signum(&self) -> i64 {
+        match (self.is_zero(), self.is_negative) {
+            (true, _) => 0,
+            (false, true) => -1,
+            (false, false) => 1,
+        }
+    }
+
+    /// The number with the other sign.
+    pub(super) fn negated(mut self) -> Self {
+        self.is_negative = !self.is_negative && !self.is_zero();
+        self
+    }
+
+    /// The number times 2^`power`. The power is at most 60, so no product overflows.
+    pub(super) fn shifted_left(mut self, power: u32) -> Self {
+        let mut carry = 0;
+        for digit in self.digits.iter_mut().rev() {
+            let product = (u128::from(*digit) << power) + carry;
+            *digit = (product % 10) as u8;
+            carry = product / 10;
+        }
+        self.digits.splice(..0, digits_of(carry));
+        self.trimmed()
+    }
+
+    /// The number rounded away from zero to `places` decimal places, and written with so many.
+    /// Zero stays as it is written.
+    pub(super) fn rounded_up(mut self, places: i64) -> Self {
+        if self.is_zero() {
+            return self;
+        }
+        self.places = places;
+        let n_dropped = usize::try_from(-places - self.exponent).unwrap_or(0);
+        if n_dropped == 0 {
+            return self;
+        }
+        // The last digit is not 0: what is dropped is not nothing, and counts as a whole unit.
+        self.digits
+            .truncate(self.digits.len().saturating_sub(n_dropped));
+        self.exponent = -places;
+        while self.digits.pop_if(|digit| *digit == 9).is_some() {
+            self.exponent += 1;
+        }
+        match self.digits.last_mut() {
+            Some(digit) => *digit += 1,
+            None => self.digits.push(1),
+        }
+        self
+    }
+
+    /// The sum, or `None` if it has more than [`SUM_DIGITS_MAX`] digits.
+    pub(super) fn plus(&self, other: &Self) -> Option<Self> {
+        let places = self.places.max(other.places);
+        if self.is_zero() || other.is_zero() {
+            let sum = if self.is_zero() { other } else { self };
+            return Some(Self {
+                places,
+                ..sum.clone()
+            });
+        }
+        let low = self.exponent.min(other.exponent);
+        let high = self.magnitude().max(other.magnitude());
+        if high - low > SUM_DIGITS_MAX {
+            return None;
+        }
+        let (large, small) = if self.cmp_absolute(other).is_lt() {
+            (other, self)
+        } else {
+            (self, other)
+        };
+        let is_sum = large.is_negative == small.is_negative;
+        let mut digits = Vec::new();
+        let mut carry = 0;
+        for power in low..=high {
+            let addend = small.digit(power);
+            let digit = large.digit(power) + carry + if is_sum { addend } else { -addend };
+            digits.push(digit.rem_euclid(10) as u8);
+            carry = digit.div_euclid(10);
+        }
+        digits.reverse();
+        let sum = Self {
+            is_negative: large.is_negative,
+            digits,
+            exponent: low,
+            places,
+        };
+        Some(sum.trimmed())
+    }
+
+    /// The order of two numbers, however far apart they are.
+    pub(super) fn cmp(&self, other: &Self) -> Ordering {
+        self.signum().cmp(&other.signum()).then_with(|| {
+            let absolute = self.cmp_absolute(other);
+            if self.is_negative {
+                absolute.reverse()
+            } else {
+                absolute
+            }
+        })
+    }
+
+    /// The whole number that the digits are without the decimal point, rounded to a floating point
+    /// number, and the places of the point.
+    pub(super) fn to_float_and_places(&self) -> (f64, i64) {
+        if self.is_zero() {
+            return (0.0, self.places);
+        }
+        let digits: String = self
+            .digits
+            .iter()
+            .map(|digit| char::from(b'0' + digit))
+            .collect();
+        let text = format!("{digits}e{}", self.exponent + self.places);
+        // The text always is a number.
+        let absolute = text.parse().unwrap_or(f64::NAN);
+        (
+            if self.is_negative {
+                -absolute
+            } else {
+                absolute
+            },
+            self.places,
+        )
+    }
+
+    fn is_zero(&self) -> bool {
+        self.digits.is_empty()
+    }
+
+    /// The power of ten that the number stays below.
+    fn magnitude(&self) -> i64 {
+        self.exponent + self.digits.len() as i64
+    }
+
+    /// The digit at a power of ten.
+    fn digit(&self, power: i64) -> i8 {
+        let from_first = usize::try_from(self.magnitude() - 1 - power).ok();
+        from_first
+            .and_then(|idx| self.digits.get(idx))
+            .map_or(0, |digit| *digit as i8)
+    }
+
+    /// The order of two numbers of the same sign, that sign left out.
+    fn cmp_absolute(&self, other: &Self) -> Ordering {
+        self.magnitude()
+            .cmp(&other.magnitude())
+            .then_with(|| self.digits.cmp(&other.digits))
+    }
+
+    /// Restores the invariant after the digits were set.
+    fn trimmed(mut self) -> Self {
+        while self.digits.pop_if(|digit| *digit == 0).is_some() {
+            self.exponent += 1;
+        }
+        let n_leading = self.digits.iter().take_while(|digit| **digit == 0).count();
+        self.digits.drain(..n_leading);
+        if self.is_zero() {
+            self.is_negative = false;
+            self.exponent = 0;
+        }
+        self
+    }
+}
+
+fn digits_of(value: u128) -> Vec<u8> {
+    value.to_string().bytes().map(|byte| byte - b'0').collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Numbers with all kinds of signs, zeros and points, and in millionths.
+    fn numbers() -> impl Strategy<Value = (Decimal, i128)> {
+        let scales = -6_i32..=6;
+        prop_oneof![-99_i64..=99, -999_999_i64..=999_999].prop_flat_map(move |value| {
+            scales.clone().prop_map(move |scale| {
+                let number = Decimal::of_int(value, scale);
+                (number, i128::from(value) * 10_i128.pow((6 + scale) as u32))
+            })
+        })
+    }
+
+    fn in_millionths(number: &Decimal) -> i128 {
+        let digits = number
+            .digits
+            .iter()
+            .fold(0, |value, digit| value * 10 + i128::from(*digit));
+        i128::from(number.signum()) * digits * 10_i128.pow((6 + number.exponent) as u32)
+    }
+
+    fn check_invariant(number: &Decimal) {
+        assert!(number.digits.iter().all(|digit| *digit <= 9), "{number:?}");
+        assert!(
+            number.digits.first() != Some(&0) && number.digits.last() != Some(&0),
+            "{number:?}"
+        );
+        assert!(
+            !number.is_zero() || !number.is_negative && number.exponent == 0,
+            "{number:?}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_integers((a, x) in numbers(), (b, y) in numbers(), power in 0_u32..=30) {
+            prop_assert_eq!(in_millionths(&a), x);
+            prop_assert_eq!(a.cmp(&b), x.cmp(&y));
+            let sum = a.plus(&b).unwrap();
+            check_invariant(&sum);
+            prop_assert_eq!(in_millionths(&sum), x + y);
+            let difference = a.plus(&b.clone().negated()).unwrap();
+            check_invariant(&difference);
+            prop_assert_eq!(in_millionths(&difference), x - y);
+            let shifted = a.clone().shifted_left(power);
+            check_invariant(&shifted);
+            prop_assert_eq!(in_millionths(&shifted), x << power);
+            let rounded = a.rounded_up(2);
+            check_invariant(&rounded);
+            let unit = 10_i128.pow(4);
+            prop_assert_eq!(in_millionths(&rounded), (x.abs() + unit - 1) / unit * unit * x.signum());
+        }
+    }
+
+    #[test]
+    fn the_smallest_number_rounds_up_to_a_unit() {
+        let tiny = Decimal::of_int(-1, -2_000_000_000).rounded_up(9);
+        assert!(tiny.cmp(&Decimal::of_int(-1, -9)).is_eq());
+        let nines = Decimal::of_int(9_999, -10).rounded_up(9);
+        assert!(nines.cmp(&Decimal::of_int(1, -6)).is_eq());
+    }
+
+    #[test]
+    fn exponents_are_compared_but_not_written_out() {
+        let huge = Decimal::of_int(1, 2_000_000_000);
+        let one = Decimal::of_int(1, 0);
+        assert!(huge.cmp(&one).is_gt());
+        assert!(huge.clone().negated().cmp(&one).is_lt());
+        assert!(huge.plus(&one).is_none());
+    }
+
+    #[test]
+    fn a_sum_has_as_many_digits_as_allowed_and_no_more() {
+        let one = Decimal::of_int(1, 0);
+        let scale_max = i32::try_from(SUM_DIGITS_MAX).unwrap() - 1;
+        let sum = Decimal::of_int(1, scale_max).plus(&one).unwrap();
+        assert_eq!(sum.digits.len() as i64, SUM_DIGITS_MAX);
+        assert!(Decimal::of_int(1, scale_max + 1).plus(&one).is_none());
+    }
+}

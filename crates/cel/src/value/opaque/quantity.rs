@@ -1,0 +1,370 @@
+//! Amounts of resources, in Kubernetes' notation: `500m`, `1.5Gi`, `2e3`.
+
+use std::cmp::Ordering;
+
+use super::decimal::Decimal;
+
+/// The message for a text of the wrong shape.
+const FORMAT_WRONG: &str = "quantities must match the regular expression \
+                            '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+/// The message for a text without digits, where those are looked at.
+const NUMBER_WRONG: &str = "unable to parse numeric part of quantity";
+/// The message for an unknown suffix.
+const SUFFIX_WRONG: &str = "unable to parse quantity's suffix";
+/// The message for a sum that would have too many digits; Kubernetes has no such limit.
+const SUM_TOO_LONG: &str = "sum of quantities has too many digits";
+
+/// The digits that surely fit into 64 bits.
+const INT_DIGITS_MAX: usize = 18;
+/// Numbers have no more decimal places than this; what is smaller is rounded up.
+const DECIMAL_PLACES_MAX: u8 = 9;
+
+/// An amount.
+///
+/// It is exact, and it has one of two forms, which expressions can tell apart: only the short form
+/// is ever called an integer. Which form a text or a sum gets is Kubernetes' choice, followed here
+/// to the letter.
+#[derive(Debug, Clone)]
+pub struct Quantity {
+    amount: Amount,
+    /// Arithmetic made this value. Kubernetes' `==` does not take such a value on its right.
+    is_computed: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Amount {
+    /// `value` × 10^`scale`
+    Int { value: i64, scale: i32 },
+    /// What does not fit, and what was written with a fraction of a binary unit.
+    Decimal(Decimal),
+}
+
+impl Quantity {
+    /// Reads an amount.
+    ///
+    /// # Errors
+    /// Kubernetes' message, for what its scanner does not take. It takes more than the regular
+    /// expression of that message does: a sign or a suffix alone is zero.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        let parts = Parts::of(text)?;
+        let suffix = Suffix::parse(parts.suffix).ok_or(SUFFIX_WRONG)?;
+        let amount = match int_amount(&parts, suffix) {
+            Some(amount) => amount,
+            None => Amount::Decimal(decimal_amount(&parts, suffix)?),
+        };
+        Ok(Self {
+            amount,
+            is_computed: false,
+        })
+    }
+
+    /// A whole amount.
+    pub fn of_int(value: i64) -> Self {
+        Self {
+            amount: Amount::Int { value, scale: 0 },
+            is_computed: false,
+        }
+    }
+
+    /// Whether [`Quantity::add`] or [`Quantity::sub`] made the value.
+    pub fn is_computed(&self) -> bool {
+        self.is_computed
+    }
+
+    /// The sign: -1, 0 or 1.
+    pub fn signum(&self) -> i64 {
+        match &self.amount {
+            Amount::Int { value, .. } => value.signum(),
+            Amount::Decimal(number) => number.signum(),
+        }
+    }
+
+    /// The order by value. Unlike in Kubernetes, where a short form that is compared with a long one
+    /// turns into a long one itself and is no integer any more, comparison changes nothing.
+    pub fn compare(&self, other: &Self) -> Ordering {
+        match (self.amount.short(), other.amount.short()) {
+            (Some((a, m)), Some((b, n))) if m == n => a.cmp(&b),
+            _ => self.amount.to_decimal().cmp(&other.amount.to_decimal()),
+        }
+    }
+
+    /// The sum.
+    ///
+    /// # Errors
+    /// The sum has more than 1000 digits.
+    pub fn add(&self, other: &Self) -> Result<Self, &'static str> {
+        let short = self.amount.short().zip(other.amount.short());
+        match short.and_then(|(a, b)| sum_of_ints(a, b)) {
+            Some(amount) => Ok(Self {
+                amount,
+                is_computed: true,
+            }),
+            None => self.add_decimal(&other.amount.to_decimal()),
+        }
+    }
+
+    /// The difference.
+    ///
+    /// # Errors
+    /// The difference has more than 1000 digits.
+    pub fn sub(&self, other: &Self) -> Result<Self, &'static str> {
+        let short = self.amount.short().zip(other.amount.short());
+        // As in Kubernetes, the smallest of all integers is its own negation here.
+        match short.and_then(|(a, (value, scale))| sum_of_ints(a, (value.wrapping_neg(), scale))) {
+            Some(amount) => Ok(Self {
+                amount,
+                is_computed: true,
+            }),
+            None => self.add_decimal(&other.amount.to_decimal().negated()),
+        }
+    }
+
+    fn add_decimal(&self, other: &Decimal) -> Result<Self, &'static str> {
+        let sum = self.amount.to_decimal().plus(other).ok_or(SUM_TOO_LONG)?;
+        Ok(Self {
+            amount: Amount::Decimal(sum),
+            is_computed: true,
+        })
+    }
+
+    /// The amount as an integer, if its form is one: `1.0` is not.
+    pub fn as_int(&self) -> Option<i64> {
+        match self.amount {
+            Amount::Int { value, scale } => {
+                u32::try_from(scale).ok().and_then(|n| scaled(value, n))
+            }
+            Amount::Decimal(_) => None,
+        }
+    }
+
+    /// About the amount, rounded as Kubernetes does: first the digits, then their product with the
+    /// power of ten. Past the range it is infinite, or not a number for a zero with a large exponent.
+    pub fn approximate(&self) -> f64 {
+        let (number, exponent) = match &self.amount {
+            Amount::Int { value, scale } => (*value as f64, i64::from(*scale)),
+            Amount::Decimal(number) => {
+                let (number, places) = number.to_float_and_places();
+                (number, -places)
+            }
+        };
+        if exponent == 0 {
+            number
+        } else {
+            number * power_of_ten(exponent)
+        }
+    }
+}
+
+impl Amount {
+    /// Value and scale of the short form.
+    fn short(&self) -> Option<(i64, i32)> {
+        match *self {
+            Self::Int { value, scale } => Some((value, scale)),
+            Self::Decimal(_) => None,
+        }
+    }
+
+    fn to_decimal(&self) -> Decimal {
+        match self {
+            Self::Int { value, scale } => Decimal::of_int(*value, *scale),
+            Self::Decimal(number) => number.clone(),
+        }
+    }
+}
+
+/// The sum at the smaller of the two scales, if it fits.
+fn sum_of_ints((a, m): (i64, i32), (b, n): (i64, i32)) -> Option<Amount> {
+    if b == 0 {
+        return Some(Amount::Int { value: a, scale: m });
+    }
+    if a == 0 {
+        return Some(Amount::Int { value: b, scale: n });
+    }
+    let scale = m.min(n);
+    let value = scaled(a, m.abs_diff(scale))?.checked_add(scaled(b, n.abs_diff(scale))?)?;
+    Some(Amount::Int { value, scale })
+}
+
+/// `value` × 10^`scale`, if it fits.
+fn scaled(value: i64, scale: u32) -> Option<i64> {
+    if value == 0 {
+        return Some(0);
+    }
+    value.checked_mul(10_i64.checked_pow(scale)?)
+}
+
+/// The parts of the text of an amount. Leading zeros are left out.
+struct Parts<'t> {
+    is_negative: bool,
+    whole: &'t str,
+    fraction: &'t str,
+    suffix: &'t str,
+    has_digits: bool,
+}
+
+impl<'t> Parts<'t> {
+    fn of(text: &'t str) -> Result<Self, &'static str> {
+        if text.is_empty() {
+            return Err(FORMAT_WRONG);
+        }
+        let is_negative = text.starts_with('-');
+        let number = text.strip_prefix(['+', '-']).unwrap_or(text);
+        let (digits, rest) = split_at_end_of(number, |byte| byte.is_ascii_digit());
+        let (fraction, suffix) = match rest.strip_prefix('.') {
+            Some(rest) => split_at_end_of(rest, |byte| byte.is_ascii_digit()),
+            None => ("", rest),
+        };
+        let (_letters, rest) = split_at_end_of(suffix, |byte| b"eEinumkKMGTP".contains(&byte));
+        let rest = rest.strip_prefix(['+', '-']).unwrap_or(rest);
+        if !rest.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(FORMAT_WRONG);
+        }
+        Ok(Self {
+            is_negative,
+            whole: digits.trim_start_matches('0'),
+            fraction,
+            suffix,
+            has_digits: !digits.is_empty() || !fraction.is_empty(),
+        })
+    }
+
+    fn digits(&self) -> impl Iterator<Item = u8> {
+        self.whole
+            .bytes()
+            .chain(self.fraction.bytes())
+            .map(|byte| byte - b'0')
+    }
+
+    /// The digits of the whole part, of which there is at least one, and of the fraction.
+    fn digit_count(&self) -> usize {
+        self.whole.len().max(1) + self.fraction.len()
+    }
+}
+
+fn split_at_end_of(text: &str, belongs: fn(u8) -> bool) -> (&str, &str) {
+    let end = text
+        .bytes()
+        .position(|byte| !belongs(byte))
+        .unwrap_or(text.len());
+    text.split_at_checked(end).unwrap_or((text, ""))
+}
+
+/// What the number of an amount is multiplied with.
+#[derive(Clone, Copy)]
+enum Suffix {
+    PowerOfTen(i32),
+    /// From 10 to 60.
+    PowerOfTwo(u32),
+}
+
+impl Suffix {
+    fn parse(text: &str) -> Option<Self> {
+        let suffix = match text {
+            "n" => Self::PowerOfTen(-9),
+            "u" => Self::PowerOfTen(-6),
+            "m" => Self::PowerOfTen(-3),
+            "" => Self::PowerOfTen(0),
+            "k" => Self::PowerOfTen(3),
+            "M" => Self::PowerOfTen(6),
+            "G" => Self::PowerOfTen(9),
+            "T" => Self::PowerOfTen(12),
+            "P" => Self::PowerOfTen(15),
+            "E" => Self::PowerOfTen(18),
+            "Ki" => Self::PowerOfTwo(10),
+            "Mi" => Self::PowerOfTwo(20),
+            "Gi" => Self::PowerOfTwo(30),
+            "Ti" => Self::PowerOfTwo(40),
+            "Pi" => Self::PowerOfTwo(50),
+            "Ei" => Self::PowerOfTwo(60),
+            _ => {
+                let exponent: i64 = text.strip_prefix(['e', 'E'])?.parse().ok()?;
+                // Kubernetes drops the upper half of the exponent.
+                Self::PowerOfTen(exponent as i32)
+            }
+        };
+        Some(suffix)
+    }
+}
+
+/// The amount in its short form, for texts that Kubernetes gives it to.
+fn int_amount(parts: &Parts<'_>, suffix: Suffix) -> Option<Amount> {
+    let n_digits = parts.digit_count();
+    let (factor, scale) = match suffix {
+        Suffix::PowerOfTen(exponent) if n_digits <= INT_DIGITS_MAX => {
+            (1, exponent.checked_sub(parts.fraction.len() as i32)?)
+        }
+        // A power of two takes about three digits per ten bits, and so Pi and Ei take too many.
+        Suffix::PowerOfTwo(power)
+            if parts.fraction.is_empty() && n_digits + power as usize * 3 / 10 <= 14 =>
+        {
+            (1_i64 << power, 0)
+        }
+        Suffix::PowerOfTen(_) | Suffix::PowerOfTwo(_) => return None,
+    };
+    if scale < -i32::from(DECIMAL_PLACES_MAX) {
+        return None;
+    }
+    let digits = parts
+        .digits()
+        .fold(0, |value, digit| value * 10 + i64::from(digit));
+    let value = digits.checked_mul(factor)?;
+    Some(Amount::Int {
+        value: if parts.is_negative { -value } else { value },
+        scale,
+    })
+}
+
+/// The amount in its long form: rounded up to nine decimal places, and binary amounts capped at the
+/// largest integer.
+fn decimal_amount(parts: &Parts<'_>, suffix: Suffix) -> Result<Decimal, &'static str> {
+    if !parts.has_digits {
+        return Err(NUMBER_WRONG);
+    }
+    let digits = parts.digits().collect();
+    let places = parts.fraction.len() as i64;
+    let places_max = i64::from(DECIMAL_PLACES_MAX);
+    let absolute = match suffix {
+        Suffix::PowerOfTen(exponent) => {
+            Decimal::new(false, digits, places - i64::from(exponent)).rounded_up(places_max)
+        }
+        Suffix::PowerOfTwo(power) => {
+            let number = Decimal::new(false, digits, places).shifted_left(power);
+            let number = number.rounded_up(places_max);
+            let largest = Decimal::of_int(i64::MAX, 0);
+            if number.cmp(&largest).is_gt() {
+                largest
+            } else {
+                number
+            }
+        }
+    };
+    Ok(if parts.is_negative {
+        absolute.negated()
+    } else {
+        absolute
+    })
+}
+
+/// 10^`exponent` as Go's tables make it: the product or quotient of two powers, each rounded.
+fn power_of_ten(exponent: i64) -> f64 {
+    const UP_TO_31: [f64; 32] = [
+        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+        1e17, 1e18, 1e19, 1e20, 1e21, 1e22, 1e23, 1e24, 1e25, 1e26, 1e27, 1e28, 1e29, 1e30, 1e31,
+    ];
+    const LARGE: [f64; 10] = [
+        1e0, 1e32, 1e64, 1e96, 1e128, 1e160, 1e192, 1e224, 1e256, 1e288,
+    ];
+    const SMALL: [f64; 11] = [
+        1e-0, 1e-32, 1e-64, 1e-96, 1e-128, 1e-160, 1e-192, 1e-224, 1e-256, 1e-288, 1e-320,
+    ];
+    let n = exponent.unsigned_abs() as usize;
+    match exponent {
+        0..=308 => LARGE[n / 32] * UP_TO_31[n % 32],
+        -323..0 => SMALL[n / 32] / UP_TO_31[n % 32],
+        309.. => f64::INFINITY,
+        _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,335 @@
+//! Semantic versions, in the reading of the Go library that Kubernetes uses.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use gotext::quote;
+
+/// A version, without its build metadata: those are checked and then mean nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Semver {
+    major: u64,
+    minor: u64,
+    patch: u64,
+    pre_release: Vec<Identifier>,
+}
+
+/// One part of a pre-release. Numbers come before texts.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Identifier {
+    Number(u64),
+    Text(Box<str>),
+}
+
+impl Semver {
+    /// Reads `major.minor.patch[-pre.release][+build.metadata]`.
+    ///
+    /// # Errors
+    /// Kubernetes' message, for all else.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("Version string empty".to_owned());
+        }
+        let mut parts = text.splitn(3, '.');
+        let (Some(major), Some(minor), Some(rest)) = (parts.next(), parts.next(), parts.next())
+        else {
+            return Err("No Major.Minor.Patch elements found".to_owned());
+        };
+        let (rest, build) = split_off(rest, '+');
+        let (patch, pre_release) = split_off(rest, '-');
+        let version = Self {
+            major: parse_part("major", "Major", major)?,
+            minor: parse_part("minor", "Minor", minor)?,
+            patch: parse_part("patch", "Patch", patch)?,
+            pre_release: match pre_release {
+                Some(text) => text
+                    .split('.')
+                    .map(parse_identifier)
+                    .collect::<Result<_, _>>()?,
+                None => Vec::new(),
+            },
+        };
+        build.map_or(Ok(()), |build| build.split('.').try_for_each(check_build))?;
+        Ok(version)
+    }
+
+    /// Reads a version that may begin with `v`, leave out its patch or minor number, and have
+    /// leading zeros.
+    ///
+    /// # Errors
+    /// As [`Semver::parse`], and for a version that leaves out numbers but has a pre-release.
+    pub fn parse_tolerant(text: &str) -> Result<Self, String> {
+        let text = text.strip_prefix('v').unwrap_or(text);
+        let mut parts: Vec<_> = text.splitn(3, '.').map(without_leading_zeros).collect();
+        let is_short = parts.len() < 3;
+        if is_short && parts.last().is_some_and(|last| last.contains(['+', '-'])) {
+            return Err("short version cannot contain PreRelease/Build meta data".to_owned());
+        }
+        parts.resize(3, Cow::Borrowed("0"));
+        Self::parse(&parts.join("."))
+    }
+
+    /// The first number.
+    pub fn major(&self) -> u64 {
+        self.major
+    }
+
+    /// The second number.
+    pub fn minor(&self) -> u64 {
+        self.minor
+    }
+
+    /// The third number.
+    pub fn patch(&self) -> u64 {
+        self.patch
+    }
+}
+
+/// The order of precedence: a pre-release comes before its release, and a shorter one before
+/// those that it begins.
+impl Ord for Semver {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let numbers = |version: &Self| (version.major, version.minor, version.patch);
+        let is_release = |version: &Self| version.pre_release.is_empty();
+        numbers(self)
+            .cmp(&numbers(other))
+            .then_with(|| is_release(self).cmp(&is_release(other)))
+            .then_with(|| self.pre_release.cmp(&other.pre_release))
+    }
+}
+
+impl PartialOrd for Semver {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+fn split_off(text: &str, separator: char) -> (&str, Option<&str>) {
+    match text.split_once(separator) {
+        Some((head, tail)) => (head, Some(tail)),
+        None => (text, None),
+    }
+}
+
+/// Reads one of the three numbers; `name` and `capital` are its name in messages.
+fn parse_part(name: &str, capital: &str, text: &str) -> Result<u64, String> {
+    if !is_numeric(text) {
+        return Err(format!(
+            "Invalid character(s) found in {name} number {}",
+            quote(text)
+        ));
+    }
+    if has_leading_zeros(text) {
+        return Err(format!(
+            "{capital} number must not contain leading zeroes {}",
+            quote(text)
+        ));
+    }
+    parse_number(text)
+}
+
+fn parse_identifier(text: &str) -> Result<Identifier, String> {
+    if text.is_empty() {
+        Err("Prerelease is empty".to_owned())
+    } else if is_numeric(text) && has_leading_zeros(text) {
+        let text = quote(text);
+        Err(format!(
+            "Numeric PreRelease version must not contain leading zeroes {text}"
+        ))
+    } else if is_numeric(text) {
+        parse_number(text).map(Identifier::Number)
+    } else if is_alphanumeric(text) {
+        Ok(Identifier::Text(text.into()))
+    } else {
+        Err(format!(
+            "Invalid character(s) found in prerelease {}",
+            quote(text)
+        ))
+    }
+}
+
+fn check_build(text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        Err("Build meta data is empty".to_owned())
+    } else if is_alphanumeric(text) {
+        Ok(())
+    } else {
+        Err(format!(
+            "Invalid character(s) found in build meta data {}",
+            quote(text)
+        ))
+    }
+}
+
+/// Reads a text that is numeric or empty.
+fn parse_number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| {
+        let fault = if text.is_empty() {
+            "invalid syntax"
+        } else {
+            "value out of range"
+        };
+        format!("strconv.ParseUint: parsing {}: {fault}", quote(text))
+    })
+}
+
+fn is_numeric(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_alphanumeric(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+fn has_leading_zeros(text: &str) -> bool {
+    text.len() > 1 && text.starts_with('0')
+}
+
+/// Drops leading zeros, or all but one where no digit follows. A text without digits gets a zero,
+/// which then shows in the message that refuses it.
+fn without_leading_zeros(text: &str) -> Cow<'_, str> {
+    if text.len() <= 1 {
+        return Cow::Borrowed(text);
+    }
+    let trimmed = text.trim_start_matches('0');
+    if trimmed.starts_with(|c: char| c.is_ascii_digit()) {
+        Cow::Borrowed(trimmed)
+    } else {
+        Cow::Owned(format!("0{trimmed}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_versions_by_precedence() {
+        let ascending = [
+            "0.0.0",
+            "0.0.1",
+            "1.0.0-0",
+            "1.0.0-9",
+            "1.0.0-10",
+            "1.0.0--",
+            "1.0.0-alpha",
+            "1.0.0-alpha.1",
+            "1.0.0-alpha.beta",
+            "1.0.0-beta",
+            "1.0.0-beta.2",
+            "1.0.0-beta.11",
+            "1.0.0-rc.1",
+            "1.0.0",
+            "1.0.1",
+            "1.10.0",
+            "2.0.0",
+            "18446744073709551615.0.0",
+        ];
+        let versions = ascending.map(|text| Semver::parse(text).unwrap());
+        for (i, a) in versions.iter().enumerate() {
+            for (j, b) in versions.iter().enumerate() {
+                assert_eq!(a.cmp(b), i.cmp(&j), "{} {}", ascending[i], ascending[j]);
+                assert_eq!(a == b, i == j);
+            }
+        }
+        assert_eq!(Semver::parse("1.2.3+a.b"), Semver::parse("1.2.3+c"));
+    }
+
+    #[test]
+    fn refuses_what_is_not_a_version_in_kubernetes_words() {
+        for (text, want) in [
+            ("", "Version string empty"),
+            ("x", "No Major.Minor.Patch elements found"),
+            ("1.2", "No Major.Minor.Patch elements found"),
+            (".0.0", r#"strconv.ParseUint: parsing "": invalid syntax"#),
+            (
+                "v1.0.0",
+                r#"Invalid character(s) found in major number "v1""#,
+            ),
+            ("1.+.0", r#"Invalid character(s) found in minor number "+""#),
+            (
+                "1.2.3.4",
+                r#"Invalid character(s) found in patch number "3.4""#,
+            ),
+            (
+                "01.2.3",
+                r#"Major number must not contain leading zeroes "01""#,
+            ),
+            (
+                "1.02.3",
+                r#"Minor number must not contain leading zeroes "02""#,
+            ),
+            (
+                "1.2.03",
+                r#"Patch number must not contain leading zeroes "03""#,
+            ),
+            (
+                "1.2.18446744073709551616",
+                r#"strconv.ParseUint: parsing "18446744073709551616": value out of range"#,
+            ),
+            ("1.2.3-", "Prerelease is empty"),
+            ("1.2.3-a..b", "Prerelease is empty"),
+            (
+                "1.2.3-01",
+                r#"Numeric PreRelease version must not contain leading zeroes "01""#,
+            ),
+            (
+                "1.2.3-99999999999999999999",
+                r#"strconv.ParseUint: parsing "99999999999999999999": value out of range"#,
+            ),
+            (
+                "1.2.3-\u{e9}",
+                "Invalid character(s) found in prerelease \"\u{e9}\"",
+            ),
+            (
+                "1.2.3-_+",
+                r#"Invalid character(s) found in prerelease "_""#,
+            ),
+            ("1.2.3+", "Build meta data is empty"),
+            (
+                "1.2.3+a+b",
+                r#"Invalid character(s) found in build meta data "a+b""#,
+            ),
+        ] {
+            assert_eq!(Semver::parse(text).unwrap_err(), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn normalises_what_is_nearly_a_version() {
+        for (text, want) in [
+            ("v1.2.3", "1.2.3"),
+            ("1", "1.0.0"),
+            ("v1.2", "1.2.0"),
+            ("01.002.0003", "1.2.3"),
+            ("00.0.000-1+b", "0.0.0-1"),
+            ("1.2.3-01a", "1.2.3-01a"),
+        ] {
+            assert_eq!(Semver::parse_tolerant(text), Semver::parse(want), "{text}");
+        }
+        for (text, want) in [
+            ("", r#"strconv.ParseUint: parsing "": invalid syntax"#),
+            ("v", r#"strconv.ParseUint: parsing "": invalid syntax"#),
+            ("vv1", r#"Invalid character(s) found in major number "0v1""#),
+            (
+                "1.2-a",
+                "short version cannot contain PreRelease/Build meta data",
+            ),
+            (
+                "1+a",
+                "short version cannot contain PreRelease/Build meta data",
+            ),
+            (
+                "v00.0a.03-1",
+                r#"Invalid character(s) found in minor number "0a""#,
+            ),
+            (
+                "00\u{e9}.1",
+                "Invalid character(s) found in major number \"0\u{e9}\"",
+            ),
+        ] {
+            assert_eq!(Semver::parse_tolerant(text).unwrap_err(), want, "{text}");
+        }
+    }
+}

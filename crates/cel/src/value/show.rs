@@ -1,0 +1,36 @@
+//! How values appear in messages.
+
+use std::fmt;
+
+use super::Value;
+use crate::library::printed;
+
+/// The text that messages show; long values are cut off.
+impl fmt::Display for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&printed(self))
+    }
+}
+
+impl Value<'_> {
+    /// What the peer calls the type of the value inside its own program; some of its messages
+    /// show that.
+    pub(crate) fn go_type_name(&self) -> &'static str {
+        match self {
+            Self::Null => "types.Null",
+            Self::Bool(_) => "types.Bool",
+            Self::Int(_) => "types.Int",
+            Self::Uint(_) => "types.Uint",
+            Self::Double(_) => "types.Double",
+            Self::String(_) => "types.String",
+            Self::Bytes(_) => "types.Bytes",
+            Self::Duration(_) => "types.Duration",
+            Self::Timestamp(_) => "types.Timestamp",
+            Self::Type(_) => "*types.Type",
+            Self::Optional(_) => "*types.Optional",
+            Self::List(_) => "*types.valueList",
+            Self::Map(_) => "*types.baseMap",
+            Self::Opaque(opaque) => opaque.type_name(),
+        }
+    }
+}

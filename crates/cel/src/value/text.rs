@@ -1,0 +1,55 @@
+//! Text and octets, borrowed or owned.
+
+use std::sync::Arc;
+
+/// Text of an expression's value.
+#[derive(Debug, Clone)]
+pub enum Str<'a> {
+    /// Lent by the host or by the program.
+    Borrowed(&'a str),
+    /// Made during the evaluation.
+    Owned(Arc<str>),
+}
+
+impl Str<'_> {
+    /// The text.
+    #[inline]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Borrowed(text) => text,
+            Self::Owned(text) => text,
+        }
+    }
+
+    /// The number of code points.
+    #[inline]
+    pub fn char_count(&self) -> u64 {
+        let text = self.as_str();
+        // Names, groups and verbs are short and nearly always ASCII; the counting loop of the
+        // standard library only pays off for long texts.
+        if text.len() <= 32 && text.is_ascii() {
+            text.len() as u64
+        } else {
+            text.chars().count() as u64
+        }
+    }
+}
+
+/// Octets of an expression's value.
+#[derive(Debug, Clone)]
+pub enum Bytes<'a> {
+    /// Lent by the host or by the program.
+    Borrowed(&'a [u8]),
+    /// Made during the evaluation.
+    Owned(Arc<[u8]>),
+}
+
+impl Bytes<'_> {
+    /// The octets.
+    pub fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Borrowed(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}

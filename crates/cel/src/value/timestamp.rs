@@ -1,0 +1,220 @@
+//! Points in time.
+
+mod rfc3339;
+
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+
+use crate::function::Failure;
+pub use rfc3339::TimestampError;
+
+/// A point in time, to the nanosecond.
+///
+/// It remembers the offset that it was written with, which only shows when it is written again:
+/// two timestamps are equal when they name the same moment. Text, numbers and sums must lie within
+/// the years 1 to 9999 of UTC; a message literal may name any moment.
+///
+/// INVARIANT: the nanoseconds are fewer than a second.
+#[derive(Debug, Clone, Copy)]
+pub struct Timestamp {
+    /// Seconds since 1970-01-01T00:00:00Z.
+    seconds: i64,
+    nanos: u32,
+    /// Seconds east of UTC.
+    offset: i32,
+}
+
+/// A point in time as a calendar and a clock on the wall show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WallTime {
+    /// The year; 0 is the one before the year 1.
+    pub(crate) year: i64,
+    /// From 1.
+    pub(crate) month: i64,
+    /// From 1.
+    pub(crate) day: i64,
+    /// From 0.
+    pub(crate) day_of_year: i64,
+    /// From 0, which is Sunday.
+    pub(crate) day_of_week: i64,
+    pub(crate) hour: i64,
+    pub(crate) minute: i64,
+    pub(crate) second: i64,
+}
+
+const NANOS_PER_SECOND: i64 = 1_000_000_000;
+const SECONDS_PER_DAY: i64 = 86_400;
+
+impl Timestamp {
+    /// 0001-01-01T00:00:00Z
+    const SECONDS_MIN: i64 = -62_135_596_800;
+    /// 9999-12-31T23:59:59Z
+    const SECONDS_MAX: i64 = 253_402_300_799;
+
+    /// The moment that many seconds after the start of 1970 in UTC, if it is in range.
+    pub fn from_unix(seconds: i64) -> Option<Self> {
+        Self {
+            seconds,
+            nanos: 0,
+            offset: 0,
+        }
+        .in_range()
+    }
+
+    /// The moment that many seconds and nanoseconds after the start of 1970 in UTC, in range or
+    /// not; `None` when the seconds can not be counted.
+    pub fn from_parts(seconds: i64, nanos: i32) -> Option<Self> {
+        let nanos = i64::from(nanos);
+        let seconds = seconds.checked_add(nanos.div_euclid(NANOS_PER_SECOND))?;
+        let nanos = u32::try_from(nanos.rem_euclid(NANOS_PER_SECOND)).ok()?;
+        Some(Self {
+            seconds,
+            nanos,
+            offset: 0,
+        })
+    }
+
+    fn in_range(self) -> Option<Self> {
+        (Self::SECONDS_MIN..=Self::SECONDS_MAX)
+            .contains(&self.seconds)
+            .then_some(self)
+    }
+
+    /// Whole seconds since the start of 1970, rounded towards the past.
+    pub fn unix_seconds(&self) -> i64 {
+        self.seconds
+    }
+
+    /// Nanoseconds within the second.
+    pub fn nanos(&self) -> u32 {
+        self.nanos
+    }
+
+    /// The same moment, to be written in UTC.
+    #[must_use]
+    pub fn in_utc(self) -> Self {
+        Self { offset: 0, ..self }
+    }
+
+    /// The moment that many nanoseconds later, or earlier if negative.
+    pub(crate) fn checked_add(self, nanos: i64) -> Result<Self, Failure> {
+        let nanos = i128::from(self.nanos) + i128::from(nanos);
+        let seconds = i128::from(self.seconds) + nanos.div_euclid(NANOS_PER_SECOND.into());
+        let nanos = nanos.rem_euclid(NANOS_PER_SECOND.into());
+        let (Ok(seconds), Ok(nanos)) = (i64::try_from(seconds), u32::try_from(nanos)) else {
+            return Err(Failure::new("integer overflow"));
+        };
+        let sum = Self {
+            seconds,
+            nanos,
+            offset: self.offset,
+        };
+        sum.in_range()
+            .ok_or_else(|| Failure::new("timestamp overflow"))
+    }
+
+    /// The nanoseconds from `earlier` to this moment, if they can be counted.
+    ///
+    /// As in cel-go the whole seconds must be countable by themselves, so a span within a second
+    /// of the limit may fail though its sum would fit.
+    pub(crate) fn since(&self, earlier: &Self) -> Option<i64> {
+        self.seconds
+            .checked_sub(earlier.seconds)?
+            .checked_mul(NANOS_PER_SECOND)?
+            .checked_add(i64::from(self.nanos) - i64::from(earlier.nanos))
+    }
+
+    /// Calendar and clock at a place that is `offset` seconds east of UTC.
+    pub(crate) fn wall_time(&self, offset: i64) -> WallTime {
+        WallTime::from_seconds(self.seconds.saturating_add(offset))
+    }
+}
+
+/// Moments are compared, not the offsets with which they are written.
+impl PartialEq for Timestamp {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Timestamp {}
+
+impl PartialOrd for Timestamp {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Timestamp {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.seconds, self.nanos).cmp(&(other.seconds, other.nanos))
+    }
+}
+
+impl Hash for Timestamp {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.seconds, self.nanos).hash(state);
+    }
+}
+
+/// Days in 400 years, after which the calendar repeats.
+const DAYS_PER_CYCLE: i64 = 146_097;
+/// Days from 0000-03-01 to 1970-01-01. Counting years from March puts the leap day last.
+const DAYS_FROM_MARCH_0: i64 = 719_468;
+
+impl WallTime {
+    /// From seconds since 1970-01-01T00:00:00 on the wall.
+    fn from_seconds(seconds: i64) -> Self {
+        let days = seconds.div_euclid(SECONDS_PER_DAY);
+        let within_day = seconds.rem_euclid(SECONDS_PER_DAY);
+
+        let from_march_0 = days + DAYS_FROM_MARCH_0;
+        let cycle = from_march_0.div_euclid(DAYS_PER_CYCLE);
+        let day_of_cycle = from_march_0.rem_euclid(DAYS_PER_CYCLE);
+        // Takes out the leap days of the cycle, so that what remains has 365 days a year.
+        let year_of_cycle = (day_of_cycle - day_of_cycle / 1_460 + day_of_cycle / 36_524
+            - day_of_cycle / 146_096)
+            / 365;
+        let day_from_march =
+            day_of_cycle - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
+        // From March on, every five months have 153 days.
+        let month_from_march = (5 * day_from_march + 2) / 153;
+        let month = if month_from_march < 10 {
+            month_from_march + 3
+        } else {
+            month_from_march - 9
+        };
+        let year = cycle * 400 + year_of_cycle + i64::from(month <= 2);
+
+        Self {
+            year,
+            month,
+            day: day_from_march - (153 * month_from_march + 2) / 5 + 1,
+            day_of_year: days - days_from_1970(year, 1, 1),
+            // 1970 began on a Thursday.
+            day_of_week: (days + 4).rem_euclid(7),
+            hour: within_day / 3_600,
+            minute: within_day / 60 % 60,
+            second: within_day % 60,
+        }
+    }
+}
+
+/// Days from 1970-01-01 to a date of the calendar.
+fn days_from_1970(year: i64, month: i64, day: i64) -> i64 {
+    let (year, month_from_march) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
+    let cycle = year.div_euclid(400);
+    let year_of_cycle = year.rem_euclid(400);
+    let day_of_cycle = 365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100
+        + (153 * month_from_march + 2) / 5
+        + day
+        - 1;
+    cycle * DAYS_PER_CYCLE + day_of_cycle - DAYS_FROM_MARCH_0
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! Timestamps as text: RFC 3339, read with the leniencies of Go.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{SECONDS_PER_DAY, Timestamp, WallTime, days_from_1970};
+
+/// Why a text is not a timestamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimestampError {
+    /// It is not of the form `2006-01-02T15:04:05Z`.
+    Malformed,
+    /// It is outside of the years 1 to 9999.
+    OutOfRange,
+}
+
+impl fmt::Display for TimestampError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Malformed => "malformed timestamp",
+            Self::OutOfRange => "timestamp overflow",
+        })
+    }
+}
+
+impl std::error::Error for TimestampError {}
+
+/// Reads `2006-01-02T15:04:05Z` or `2006-01-02T15:04:05.999999999+07:00`.
+///
+/// More than the RFC allows, as in Go: an hour of one digit, a comma before the fraction, a
+/// fraction of any length (digits after the ninth are dropped), and offsets up to 24 hours and 60
+/// minutes. Less than it allows: `T` and `Z` must be upper case, and there are no leap seconds.
+impl FromStr for Timestamp {
+    type Err = TimestampError;
+
+    fn from_str(text: &str) -> Result<Self, TimestampError> {
+        let mut rest = Cursor(text.as_bytes());
+        let (seconds, nanos, offset) = rest.timestamp().ok_or(TimestampError::Malformed)?;
+        Self {
+            seconds,
+            nanos,
+            offset,
+        }
+        .in_range()
+        .ok_or(TimestampError::OutOfRange)
+    }
+}
+
+/// What is left to read. Each method takes its part off the front, or returns `None`.
+struct Cursor<'t>(&'t [u8]);
+
+impl Cursor<'_> {
+    /// The whole text: seconds since 1970, nanoseconds, and the offset in seconds.
+    fn timestamp(&mut self) -> Option<(i64, u32, i32)> {
+        let year = self.two_digits()? * 100 + self.two_digits()?;
+        self.literal(b'-')?;
+        let month = self.two_digits().filter(|month| (1..=12).contains(month))?;
+        self.literal(b'-')?;
+        let day = self
+            .two_digits()
+            .filter(|day| (1..=days_in(month, year)).contains(day))?;
+        self.literal(b'T')?;
+        let hour = self.hour().filter(|hour| *hour < 24)?;
+        self.literal(b':')?;
+        let minute = self.two_digits().filter(|minute| *minute < 60)?;
+        self.literal(b':')?;
+        let second = self.two_digits().filter(|second| *second < 60)?;
+        let nanos = self.fraction();
+        let offset = self.offset()?;
+        if !self.0.is_empty() {
+            return None;
+        }
+        let seconds = days_from_1970(year, month, day) * SECONDS_PER_DAY
+            + hour * 3_600
+            + minute * 60
+            + second
+            - i64::from(offset);
+        Some((seconds, nanos, offset))
+    }
+
+    fn literal(&mut self, expected: u8) -> Option<()> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        (*first == expected).then_some(())
+    }
+
+    fn digit(&mut self) -> Option<i64> {
+        let (first, rest) = self.0.split_first()?;
+        if !first.is_ascii_digit() {
+            return None;
+        }
+        self.0 = rest;
+        Some(i64::from(first - b'0'))
+    }
+
+    fn two_digits(&mut self) -> Option<i64> {
+        Some(self.digit()? * 10 + self.digit()?)
+    }
+
+    /// One digit or two.
+    fn hour(&mut self) -> Option<i64> {
+        let first = self.digit()?;
+        Some(self.digit().map_or(first, |second| first * 10 + second))
+    }
+
+    /// The fraction of a second in nanoseconds, 0 if there is none.
+    fn fraction(&mut self) -> u32 {
+        if !matches!(self.0, [b'.' | b',', digit, ..] if digit.is_ascii_digit()) {
+            return 0;
+        }
+        let mut nanos = 0;
+        let mut unit = 100_000_000;
+        self.0 = &self.0[1..];
+        while let [digit @ b'0'..=b'9', rest @ ..] = self.0 {
+            nanos += u32::from(digit - b'0') * unit;
+            unit /= 10;
+            self.0 = rest;
+        }
+        nanos
+    }
+
+    /// `Z`, or hours and minutes east or west of UTC.
+    fn offset(&mut self) -> Option<i32> {
+        let (sign, rest) = self.0.split_first()?;
+        self.0 = rest;
+        let sign = match sign {
+            b'Z' => return Some(0),
+            b'+' => 1,
+            b'-' => -1,
+            _ => return None,
+        };
+        // Some people do write offsets of 24 hours or 60 minutes.
+        let hours = self.two_digits().filter(|hours| *hours <= 24)?;
+        self.literal(b':')?;
+        let minutes = self.two_digits().filter(|minutes| *minutes <= 60)?;
+        i32::try_from(sign * (hours * 60 + minutes) * 60).ok()
+    }
+}
+
+fn days_in(month: i64, year: i64) -> i64 {
+    match month {
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Writes the form that [`Timestamp::from_str`] reads, with the offset that was read and as many
+/// digits of the fraction as needed.
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let WallTime {
+            year,
+            month,
+            day,
+            hour,
+            minute,
+            second,
+            ..
+        } = self.wall_time(i64::from(self.offset));
+        if year < 0 {
+            f.write_str("-")?;
+        }
+        let year = year.unsigned_abs();
+        write!(
+            f,
+            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
+        )?;
+        if self.nanos != 0 {
+            let digits = format!("{:09}", self.nanos);
+            write!(f, ".{}", digits.trim_end_matches('0'))?;
+        }
+        if self.offset == 0 {
+            return f.write_str("Z");
+        }
+        let sign = if self.offset < 0 { '-' } else { '+' };
+        let minutes = self.offset.unsigned_abs() / 60;
+        write!(f, "{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+    }
+}

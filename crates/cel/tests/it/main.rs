@@ -1,0 +1,3 @@
+//! Runs tests that others wrote against the public interface of this crate.
+
+mod spec;
