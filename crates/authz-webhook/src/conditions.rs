@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use cel::{COST_LIMIT, Environment, Map, Program, Type, Value};
+use cel::{COST_LIMIT, Environment, Failure, Map, Program, Type, Value};
 
 use crate::hints;
 use crate::review::{ReviewSpec, Selectors, request_type};
@@ -99,27 +99,22 @@ impl MatchCondition {
     /// Evaluates the condition alone; returns the outcome and its cost.
     pub fn evaluate(&self, request: &ReviewSpec<'_>) -> (Result<bool, String>, u64) {
         let variables = [Value::Map(Map::Record(request))];
-        self.run(&variables)
+        let (outcome, cost) = self.program.evaluate_bool(&variables, COST_LIMIT);
+        (outcome.map_err(|cause| self.error(&cause)), cost)
     }
 
-    fn run<'a>(&'a self, variables: &'a [Value<'a>]) -> (Result<bool, String>, u64) {
-        let (outcome, cost) = self.program.evaluate_bool(variables, COST_LIMIT);
-        let outcome = outcome.map_err(|cause| {
-            format!(
-                "cel evaluation error: expression '{}' resulted in error: {cause}",
-                self.expression
-            )
-        });
-        (outcome, cost)
+    #[cold]
+    fn error(&self, cause: &Failure) -> String {
+        let expression = &self.expression;
+        format!("cel evaluation error: expression '{expression}' resulted in error: {cause}")
     }
 }
 
 impl MatchConditions {
     /// The selectors that some condition looks at: the others need not be built.
     pub fn selectors(&self) -> Selectors {
-        let selects = |field: &str| {
-            self.as_slice().iter().any(|condition| condition.program.selects(field))
-        };
+        let selects =
+            |field: &str| self.as_slice().iter().any(|condition| condition.program.selects(field));
         Selectors { field: selects("fieldSelector"), label: selects("labelSelector") }
     }
 
@@ -130,12 +125,16 @@ impl MatchConditions {
         let variables = [Value::Map(Map::Record(request))];
         let mut errors = Vec::new();
         for condition in self.as_slice() {
-            match condition.run(&variables).0 {
+            match condition.program.evaluate_bool(&variables, COST_LIMIT).0 {
                 Ok(true) => {}
                 Ok(false) => return Matching::Excluded { errors: !errors.is_empty() },
-                Err(error) => errors.push(error),
+                Err(cause) => errors.push(condition.error(&cause)),
             }
         }
-        if errors.is_empty() { Matching::Matched } else { Matching::Failed(field::aggregate(&errors)) }
+        if errors.is_empty() {
+            Matching::Matched
+        } else {
+            Matching::Failed(field::aggregate(&errors))
+        }
     }
 }

@@ -104,7 +104,8 @@ fn field_of_scalar(expression: &str, issue: &Issue, ty: &str) -> Option<String> 
     let line = expression.split('\n').nth(issue.line?.checked_sub(1)? as usize)?;
     let dot = line.char_indices().nth(issue.column.checked_sub(1)? as usize)?.0;
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let selected: String = line[dot..].trim_start_matches(['.', '?']).chars().take_while(|c| is_name(*c)).collect();
+    let selected: String =
+        line[dot..].trim_start_matches(['.', '?']).chars().take_while(|c| is_name(*c)).collect();
     let owner = line[..dot].rsplit(|c: char| !is_name(c)).next()?;
     if owner.is_empty() || selected.is_empty() {
         return None;

@@ -86,8 +86,8 @@ impl<'a> ReviewSpec<'a> {
     pub fn new(attributes: &Attributes<'a>, selectors: Selectors) -> Self {
         let (resource, non_resource) = match &attributes.target {
             Target::Resource(target) => {
-                let field = selectors.field.then(|| target.field_requirements()).unwrap_or(&[]);
-                let label = selectors.label.then(|| target.label_requirements()).unwrap_or(&[]);
+                let field = if selectors.field { target.field_requirements() } else { &[] };
+                let label = if selectors.label { target.label_requirements() } else { &[] };
                 let resource = ResourceAttributes {
                     namespace: target.namespace,
                     verb: attributes.verb,
@@ -199,10 +199,32 @@ impl Record for ReviewSpec<'_> {
         match index {
             0 => self.resource.as_ref().map(record),
             1 => self.non_resource.as_ref().map(record),
-            2 => Some(Value::string(self.user)),
             3 => Some(Value::List(List::Strings(self.groups))),
             4 => Some(Value::Map(Map::Source(&self.extra))),
-            5 => Some(Value::string(self.uid)),
+            _ => self.text(index).map(Value::string),
+        }
+    }
+
+    // These three are what conditions ask for most, so they make no value.
+    #[inline]
+    fn text(&self, index: usize) -> Option<&str> {
+        match index {
+            2 => Some(self.user),
+            5 => Some(self.uid),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn texts(&self, index: usize) -> Option<&[String]> {
+        (index == 3).then_some(self.groups)
+    }
+
+    #[inline]
+    fn record(&self, index: usize) -> Option<&dyn Record> {
+        match index {
+            0 => self.resource.as_ref().map(|resource| resource as &dyn Record),
+            1 => self.non_resource.as_ref().map(|path| path as &dyn Record),
             _ => None,
         }
     }
@@ -225,7 +247,16 @@ impl Record for ResourceAttributes<'_> {
 
     #[inline]
     fn field(&self, index: usize) -> Option<Value<'_>> {
-        let text = match index {
+        match index {
+            7 => self.field_selector.as_ref().map(record),
+            8 => self.label_selector.as_ref().map(record),
+            _ => self.text(index).map(Value::string),
+        }
+    }
+
+    #[inline]
+    fn text(&self, index: usize) -> Option<&str> {
+        Some(match index {
             0 => self.namespace,
             1 => self.verb,
             2 => self.group,
@@ -233,11 +264,8 @@ impl Record for ResourceAttributes<'_> {
             4 => self.resource,
             5 => self.subresource,
             6 => self.name,
-            7 => return self.field_selector.as_ref().map(record),
-            8 => return self.label_selector.as_ref().map(record),
             _ => return None,
-        };
-        Some(Value::string(text))
+        })
     }
 }
 
@@ -277,9 +305,14 @@ impl Record for NonResourceAttributes<'_> {
 
     #[inline]
     fn field(&self, index: usize) -> Option<Value<'_>> {
+        self.text(index).map(Value::string)
+    }
+
+    #[inline]
+    fn text(&self, index: usize) -> Option<&str> {
         match index {
-            0 => Some(Value::string(self.path)),
-            1 => Some(Value::string(self.verb)),
+            0 => Some(self.path),
+            1 => Some(self.verb),
             _ => None,
         }
     }
@@ -357,6 +390,54 @@ mod tests {
         ];
         for (path, record) in cases {
             assert_eq!(names(&request, path), record.field_names(), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn shortcuts_agree_with_fields() {
+        let groups = ["g".to_owned()];
+        let spec = ReviewSpec {
+            resource: Some(ResourceAttributes {
+                namespace: "ns",
+                verb: "get",
+                group: "apps",
+                version: "v1",
+                resource: "pods",
+                subresource: "log",
+                name: "p",
+                ..ResourceAttributes::default()
+            }),
+            non_resource: Some(NonResourceAttributes { path: "/x", verb: "post" }),
+            user: "u",
+            groups: &groups,
+            extra: Extra(None),
+            uid: "1",
+        };
+        let (Some(resource), Some(path)) = (&spec.resource, &spec.non_resource) else {
+            panic!("both are given above");
+        };
+        let records: [&dyn Record; 3] = [&spec, resource, path];
+        for record in records {
+            for (index, name) in record.field_names().iter().enumerate() {
+                let field = record.field(index);
+                assert_eq!(record.has(index), field.is_some(), "{name}");
+                match field {
+                    Some(Value::String(text)) => {
+                        assert_eq!(record.text(index), Some(text.as_str()), "{name}");
+                    }
+                    Some(Value::List(List::Strings(texts))) => {
+                        assert_eq!(record.texts(index), Some(texts), "{name}");
+                    }
+                    Some(Value::Map(Map::Record(_))) => {
+                        assert!(record.record(index).is_some(), "{name}");
+                    }
+                    _ => {
+                        assert_eq!(record.text(index), None, "{name}");
+                        assert_eq!(record.texts(index), None, "{name}");
+                        assert!(record.record(index).is_none(), "{name}");
+                    }
+                }
+            }
         }
     }
 }

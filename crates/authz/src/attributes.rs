@@ -78,14 +78,12 @@ impl<'a> Attributes<'a> {
 impl<'a> Resource<'a> {
     /// The requirements of the field selector, which all must hold; none if it does not narrow.
     pub fn field_requirements(&self) -> &'a [FieldRequirement] {
-        self.field_selector
-            .map_or(&[], |selector| &selector.requirements)
+        self.field_selector.map_or(&[], |selector| &selector.requirements)
     }
 
     /// The requirements of the label selector, which all must hold; none if it does not narrow.
     pub fn label_requirements(&self) -> &'a [LabelRequirement] {
-        self.label_selector
-            .map_or(&[], |selector| &selector.requirements)
+        self.label_selector.map_or(&[], |selector| &selector.requirements)
     }
 }
 
@@ -105,35 +103,17 @@ mod tests {
             ("proxy", false),
             ("create", false),
         ] {
-            let attributes = Attributes {
-                user: None,
-                verb,
-                target: Target::Path("/healthz"),
-            };
+            let attributes = Attributes { user: None, verb, target: Target::Path("/healthz") };
             assert_eq!(attributes.is_read_only(), want, "{verb}");
         }
     }
 
     #[test]
     fn a_related_question_is_a_copy() {
-        let resource = Resource {
-            path: "/p",
-            resource: "pods",
-            ..Resource::default()
-        };
-        let get = Attributes {
-            user: None,
-            verb: "get",
-            target: Target::Resource(resource),
-        };
-        let create = Attributes {
-            verb: "create",
-            ..get
-        };
-        assert_eq!(
-            create.resource().map(|resource| resource.resource),
-            Some("pods")
-        );
+        let resource = Resource { path: "/p", resource: "pods", ..Resource::default() };
+        let get = Attributes { user: None, verb: "get", target: Target::Resource(resource) };
+        let create = Attributes { verb: "create", ..get };
+        assert_eq!(create.resource().map(|resource| resource.resource), Some("pods"));
         assert_eq!((create.path(), get.verb), ("/p", "get"));
     }
 }

@@ -49,37 +49,22 @@ pub struct Decision {
 impl Decision {
     /// The request is allowed.
     pub fn allow(reason: impl Into<Reason>) -> Self {
-        Self {
-            verdict: Verdict::Allow,
-            reason: reason.into(),
-            error: None,
-        }
+        Self { verdict: Verdict::Allow, reason: reason.into(), error: None }
     }
 
     /// The request is refused.
     pub fn deny(reason: impl Into<Reason>) -> Self {
-        Self {
-            verdict: Verdict::Deny,
-            reason: reason.into(),
-            error: None,
-        }
+        Self { verdict: Verdict::Deny, reason: reason.into(), error: None }
     }
 
     /// The next authorizer decides.
     pub fn no_opinion(reason: impl Into<Reason>) -> Self {
-        Self {
-            verdict: Verdict::NoOpinion,
-            reason: reason.into(),
-            error: None,
-        }
+        Self { verdict: Verdict::NoOpinion, reason: reason.into(), error: None }
     }
 
     /// The same decision, with an error beside it.
     pub fn with_error(self, error: impl Into<Failure>) -> Self {
-        Self {
-            error: Some(error.into()),
-            ..self
-        }
+        Self { error: Some(error.into()), ..self }
     }
 }
 
@@ -97,9 +82,7 @@ impl Failure {
     /// A failure of which only a message is known.
     pub fn message(text: impl Into<String>) -> Self {
         let cause: Box<dyn Error + Send + Sync> = text.into().into();
-        Self {
-            causes: vec![cause.into()],
-        }
+        Self { causes: vec![cause.into()] }
     }
 
     /// The causes in order.
@@ -115,9 +98,7 @@ impl Failure {
 
 impl<E: Error + Send + Sync + 'static> From<E> for Failure {
     fn from(cause: E) -> Self {
-        Self {
-            causes: vec![Arc::new(cause)],
-        }
+        Self { causes: vec![Arc::new(cause)] }
     }
 }
 
@@ -143,10 +124,7 @@ mod tests {
 
     #[test]
     fn static_reasons_are_borrowed() {
-        assert!(matches!(
-            Decision::allow("because").reason,
-            Cow::Borrowed("because")
-        ));
+        assert!(matches!(Decision::allow("because").reason, Cow::Borrowed("because")));
     }
 
     #[test]

@@ -118,12 +118,8 @@ impl RequestInfo {
         let url = parse_request_line(method, target)?;
         let path =
             String::from_utf8(url.path().to_owned()).map_err(|_| MalformedRequest::PathNotUtf8)?;
-        let info = classify::classify(method, path, url.raw_query()).map_err(|info| {
-            Box::new(UnclassifiedRequest {
-                url: url.to_string(),
-                info: *info,
-            })
-        })?;
+        let info = classify::classify(method, path, url.raw_query())
+            .map_err(|info| Box::new(UnclassifiedRequest { url: url.to_string(), info: *info }))?;
         Ok(info)
     }
 
@@ -143,11 +139,7 @@ impl RequestInfo {
                 label_selector: resource.label_selector.as_ref(),
             }),
         };
-        Attributes {
-            user,
-            verb: &self.verb,
-            target,
-        }
+        Attributes { user, verb: &self.verb, target }
     }
 }
 

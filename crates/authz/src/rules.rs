@@ -18,11 +18,7 @@ pub struct Rules {
 impl Rules {
     /// The answer of an authorizer that can not list rules.
     pub fn unknown(message: &str) -> Self {
-        Self {
-            is_incomplete: true,
-            error: Some(Failure::message(message)),
-            ..Self::default()
-        }
+        Self { is_incomplete: true, error: Some(Failure::message(message)), ..Self::default() }
     }
 }
 

@@ -23,9 +23,7 @@ pub struct SelectorError {
 impl SelectorError {
     /// An error with this text.
     pub fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-        }
+        Self { message: message.into() }
     }
 
     fn too_many_terms() -> Self {
@@ -50,14 +48,8 @@ impl<R> Selector<R> {
     pub fn from_parsed(parsed: Result<Vec<R>, SelectorError>) -> Option<Self> {
         match parsed {
             Ok(requirements) if requirements.is_empty() => None,
-            Ok(requirements) => Some(Self {
-                requirements,
-                error: None,
-            }),
-            Err(error) => Some(Self {
-                requirements: Vec::new(),
-                error: Some(error),
-            }),
+            Ok(requirements) => Some(Self { requirements, error: None }),
+            Err(error) => Some(Self { requirements: Vec::new(), error: Some(error) }),
         }
     }
 }

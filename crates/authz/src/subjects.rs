@@ -16,9 +16,6 @@ pub struct Subjects {
 impl Subjects {
     /// The answer of an authorizer that can not list subjects.
     pub fn unknown(note: &str) -> Self {
-        Self {
-            notes: vec![note.to_owned()],
-            ..Self::default()
-        }
+        Self { notes: vec![note.to_owned()], ..Self::default() }
     }
 }

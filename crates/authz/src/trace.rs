@@ -68,10 +68,7 @@ impl Trace {
 
     fn push(&mut self, depth: usize, event: impl FnOnce() -> Event) {
         if self.entries.len() < TRACE_ENTRIES_MAX {
-            self.entries.push(Entry {
-                depth,
-                event: event(),
-            });
+            self.entries.push(Entry { depth, event: event() });
         } else {
             self.n_dropped += 1;
         }
@@ -81,10 +78,7 @@ impl Trace {
 impl Event {
     /// An event without particulars.
     pub fn new(kind: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            kind: kind.into(),
-            fields: Vec::new(),
-        }
+        Self { kind: kind.into(), fields: Vec::new() }
     }
 
     /// The event with one more particular.
@@ -169,18 +163,12 @@ pub struct Recorder<'a> {
 impl<'a> Recorder<'a> {
     /// A recorder that ignores everything.
     pub const fn off() -> Self {
-        Self {
-            trace: None,
-            depth: 0,
-        }
+        Self { trace: None, depth: 0 }
     }
 
     /// A recorder that writes to `trace`.
     pub const fn on(trace: &'a mut Trace) -> Self {
-        Self {
-            trace: Some(trace),
-            depth: 0,
-        }
+        Self { trace: Some(trace), depth: 0 }
     }
 
     /// Reports whether events are kept. Needed only where preparing an event takes more than its
@@ -201,18 +189,12 @@ impl<'a> Recorder<'a> {
     #[inline]
     pub fn enter(&mut self, event: impl FnOnce() -> Event) -> Recorder<'_> {
         self.note(event);
-        Recorder {
-            depth: self.depth + 1,
-            trace: self.trace.as_deref_mut(),
-        }
+        Recorder { depth: self.depth + 1, trace: self.trace.as_deref_mut() }
     }
 
     /// A recorder for the same place, to hand to a callee that takes one by value.
     pub fn reborrow(&mut self) -> Recorder<'_> {
-        Recorder {
-            depth: self.depth,
-            trace: self.trace.as_deref_mut(),
-        }
+        Recorder { depth: self.depth, trace: self.trace.as_deref_mut() }
     }
 }
 
@@ -241,15 +223,9 @@ mod tests {
             inner.enter(|| Event::new("d")).note(|| Event::new("e"));
         }
         recorder.note(|| Event::new("f"));
-        let shape: Vec<_> = trace
-            .entries()
-            .iter()
-            .map(|entry| (entry.depth, entry.event.kind.as_ref()))
-            .collect();
-        assert_eq!(
-            shape,
-            [(0, "a"), (0, "b"), (1, "c"), (1, "d"), (2, "e"), (0, "f")]
-        );
+        let shape: Vec<_> =
+            trace.entries().iter().map(|entry| (entry.depth, entry.event.kind.as_ref())).collect();
+        assert_eq!(shape, [(0, "a"), (0, "b"), (1, "c"), (1, "d"), (2, "e"), (0, "f")]);
     }
 
     #[test]
@@ -260,10 +236,7 @@ mod tests {
             recorder.note(|| Event::new("kept"));
         }
         recorder.note(|| panic!("ran"));
-        assert_eq!(
-            (trace.entries().len(), trace.n_dropped()),
-            (TRACE_ENTRIES_MAX, 1)
-        );
+        assert_eq!((trace.entries().len(), trace.n_dropped()), (TRACE_ENTRIES_MAX, 1));
     }
 
     #[test]

@@ -18,10 +18,38 @@ const PER_PATTERN_CODE_POINT: f64 = 0.25;
 /// Functions whose cost Kubernetes defines by name: it holds even where the checker could not
 /// choose an overload.
 const COSTED_BY_NAME: &[&str] = &[
-    "cidr", "containsCIDR", "containsIP", "find", "findAll", "includes", "indexOf", "ip",
-    "ip.isCanonical", "isCIDR", "isIP", "isQuantity", "isSemver", "isSorted", "join",
-    "lastIndexOf", "lowerAscii", "max", "min", "quantity", "replace", "semver", "split",
-    "substring", "sum", "trim", "upperAscii", "url", "validate",
+    "check",
+    "cidr",
+    "containsCIDR",
+    "containsIP",
+    "fieldSelector",
+    "find",
+    "findAll",
+    "includes",
+    "indexOf",
+    "ip",
+    "ip.isCanonical",
+    "isCIDR",
+    "isIP",
+    "isQuantity",
+    "isSemver",
+    "isSorted",
+    "join",
+    "labelSelector",
+    "lastIndexOf",
+    "lowerAscii",
+    "max",
+    "min",
+    "quantity",
+    "replace",
+    "semver",
+    "split",
+    "substring",
+    "sum",
+    "trim",
+    "upperAscii",
+    "url",
+    "validate",
 ];
 
 /// Whether a call costs the same when its overload is chosen at run time.
@@ -35,18 +63,25 @@ pub(crate) fn traversal(code_points: u64) -> u64 {
     match code_points {
         0 => 0,
         1..=10 => 1,
-        n => (n as f64 * PER_CODE_POINT).ceil() as u64,
+        n => round_up(n as f64 * PER_CODE_POINT),
     }
 }
 
+/// The least integer that is not below a positive number; the library's function is a call.
+#[inline]
+fn round_up(number: f64) -> u64 {
+    let whole = number as u64;
+    whole + u64::from((whole as f64) < number)
+}
+
 fn twice(code_points: u64) -> u64 {
-    (code_points as f64 * 2.0 * PER_CODE_POINT).ceil() as u64
+    round_up(code_points as f64 * 2.0 * PER_CODE_POINT)
 }
 
 /// A search for a pattern.
 pub(crate) fn regex(text: u64, pattern: u64) -> u64 {
-    let text = ((1.0 + text as f64) * PER_CODE_POINT).ceil() as u64;
-    let pattern = (pattern as f64 * PER_PATTERN_CODE_POINT).ceil() as u64;
+    let text = round_up((1.0 + text as f64) * PER_CODE_POINT);
+    let pattern = round_up(pattern as f64 * PER_PATTERN_CODE_POINT);
     text.saturating_mul(pattern)
 }
 
@@ -82,8 +117,15 @@ pub(crate) fn strings(a: &str, b: &str) -> u64 {
     traversal(code_points(a).min(code_points(b)))
 }
 
+/// The cost of traversing a text once.
+#[inline]
+pub(crate) fn text(text: &str) -> u64 {
+    if text.len() <= 10 { u64::from(!text.is_empty()) } else { traversal(code_points(text)) }
+}
+
+#[inline]
 fn code_points(text: &str) -> u64 {
-    text.chars().count() as u64
+    if text.is_ascii() { text.len() as u64 } else { text.chars().count() as u64 }
 }
 
 impl Cost {

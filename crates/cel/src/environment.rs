@@ -26,7 +26,7 @@ impl Environment {
         for (_, ty) in &variables {
             collect_objects(ty, &mut objects);
         }
-        let types = NAMED_TYPES.iter().map(|(name, ty)| ((*name).to_owned(), ty())).collect();
+        let types = named_types();
         let variables = variables.into_iter().map(|(name, ty)| (name.to_owned(), ty)).collect();
         Self { variables, types, objects, functions: library::kubernetes() }
     }
@@ -65,33 +65,35 @@ impl Environment {
 }
 
 /// Types that an expression can name, such as in `type(x) == int`.
-const NAMED_TYPES: &[(&str, fn() -> Type)] = &[
-    ("bool", || Type::Bool),
-    ("bytes", || Type::Bytes),
-    ("double", || Type::Double),
-    ("google.protobuf.Duration", || Type::Duration),
-    ("google.protobuf.Timestamp", || Type::Timestamp),
-    ("int", || Type::Int),
-    ("list", || Type::list(Type::Dyn)),
-    ("map", || Type::map(Type::Dyn, Type::Dyn)),
-    ("net.CIDR", || Type::Opaque("net.CIDR")),
-    ("net.IP", || Type::Opaque("net.IP")),
-    ("null_type", || Type::Null),
-    ("optional_type", || Type::optional(Type::Dyn)),
-    ("string", || Type::String),
-    ("type", || Type::Type(None)),
-    ("uint", || Type::Uint),
-];
+fn named_types() -> HashMap<String, Type> {
+    let types = [
+        ("bool", Type::Bool),
+        ("bytes", Type::Bytes),
+        ("double", Type::Double),
+        ("google.protobuf.Duration", Type::Duration),
+        ("google.protobuf.Timestamp", Type::Timestamp),
+        ("int", Type::Int),
+        ("list", Type::list(Type::Dyn)),
+        ("map", Type::map(Type::Dyn, Type::Dyn)),
+        ("net.CIDR", Type::Opaque("net.CIDR")),
+        ("net.IP", Type::Opaque("net.IP")),
+        ("null_type", Type::Null),
+        ("optional_type", Type::optional(Type::Dyn)),
+        ("string", Type::String),
+        ("type", Type::Type(None)),
+        ("uint", Type::Uint),
+    ];
+    types.into_iter().map(|(name, ty)| (name.to_owned(), ty)).collect()
+}
 
 /// Finds all object types inside a type. Object types can not be recursive: they are made from
 /// the leaves up.
 fn collect_objects(ty: &Type, found: &mut HashMap<String, Arc<ObjectType>>) {
     match ty {
         Type::Object(object) => {
-            if found.insert(object.name().to_owned(), Arc::clone(object)).is_none() {
-                for (_, field) in object.fields() {
-                    collect_objects(field, found);
-                }
+            found.insert(object.name().to_owned(), Arc::clone(object));
+            for (_, field) in object.fields() {
+                collect_objects(field, found);
             }
         }
         Type::List(inner) | Type::Optional(inner) | Type::Type(Some(inner)) => {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::function::{Cost, Implementation};
 use crate::library::regex::Pattern;
 use crate::message::Message;
+use crate::quick::Quick;
 use crate::ty::Type;
 use crate::value::Value;
 
@@ -32,6 +33,8 @@ pub(crate) enum Expr {
         item: Box<Expr>,
         set: ConstantSet,
     },
+    /// A test on plain text.
+    Quick(Box<Quick>),
     Call(Box<Call>),
     /// `text.matches('constant')`, `find` and `findAll` with a constant pattern.
     Regex(Box<RegexCall>),
@@ -198,7 +201,7 @@ pub(crate) struct Quantifier {
 }
 
 /// A constant list of scalars, for membership tests.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum ConstantSet {
     /// Short lists of text: comparing is faster than hashing.
     FewStrings(Box<[Box<str>]>),

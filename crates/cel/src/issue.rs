@@ -43,9 +43,7 @@ impl Issues {
     /// the order in which they were reported, and repetitions are kept: macros that copy a part of
     /// the expression make the checker say things twice.
     pub(crate) fn new(source: &str, found: Vec<(u32, String)>) -> Self {
-        let found = found
-            .into_iter()
-            .map(|(offset, message)| (Place::Offset(offset), message));
+        let found = found.into_iter().map(|(offset, message)| (Place::Offset(offset), message));
         Self::at_places(source, found.collect())
     }
 
@@ -63,18 +61,10 @@ impl Issues {
                 Place::Offset(_) if source.is_empty() => (Some(1), 0),
                 Place::Offset(offset) => lines.place(offset),
             };
-            issues.push(Issue {
-                line,
-                column,
-                message,
-            });
+            issues.push(Issue { line, column, message });
         }
         issues.sort_by_key(|issue| (issue.line, issue.column));
-        Self {
-            source: source.to_owned(),
-            issues,
-            n_truncated,
-        }
+        Self { source: source.to_owned(), issues, n_truncated }
     }
 
     /// The single complaints.
@@ -101,11 +91,7 @@ impl fmt::Display for Issues {
 
 impl Issues {
     fn fmt_issue(&self, issue: &Issue, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Issue {
-            line,
-            column,
-            message,
-        } = issue;
+        let Issue { line, column, message } = issue;
         let Some(line) = *line else {
             return write!(f, "ERROR: <input>:-1:0: {message}");
         };
@@ -124,11 +110,7 @@ impl Issues {
             f.write_str(if c.is_ascii() { "." } else { "．" })?;
         }
         let under = before.next();
-        f.write_str(if under.is_none_or(|c| c.is_ascii()) {
-            "^"
-        } else {
-            "＾"
-        })
+        f.write_str(if under.is_none_or(|c| c.is_ascii()) { "^" } else { "＾" })
     }
 }
 

@@ -21,6 +21,7 @@ mod ty;
 
 mod ir;
 mod plan;
+mod quick;
 
 mod cost;
 mod eval;

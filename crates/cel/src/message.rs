@@ -80,9 +80,10 @@ impl Message {
             (Self::Value, "bool_value") => Some(Type::Bool),
             (Self::Value, "struct_value") => Some(Type::map(Type::String, Type::Dyn)),
             (Self::Value, "list_value") => Some(Type::list(Type::Dyn)),
-            (Self::Duration | Self::Timestamp | Self::Struct | Self::ListValue | Self::Value, _) => {
-                None
-            }
+            (
+                Self::Duration | Self::Timestamp | Self::Struct | Self::ListValue | Self::Value,
+                _,
+            ) => None,
             (wrapper, "value") => match wrapper.ty() {
                 Type::Wrapper(inner) => Some((*inner).clone()),
                 _ => None,

@@ -20,7 +20,7 @@ use crate::value::Value;
 pub const COST_LIMIT: u64 = 1_000_000;
 
 /// Local variables up to this number need no allocation.
-const INLINE_SLOTS: usize = 8;
+const INLINE_SLOTS: usize = 4;
 
 /// A compiled expression: immutable, and shared freely between threads.
 #[derive(Debug)]
@@ -95,10 +95,7 @@ impl Environment {
 
     /// Parses, checks and compiles an expression.
     pub fn compile(&self, source: &str) -> Result<Program, CompileError> {
-        self.check(source)
-            .map_err(CompileError::Issues)?
-            .program()
-            .map_err(CompileError::Program)
+        self.check(source).map_err(CompileError::Issues)?.program().map_err(CompileError::Program)
     }
 }
 
@@ -115,49 +112,44 @@ impl Program {
 
     /// Evaluates with values for the environment's variables, in its order, up to a cost.
     pub fn evaluate<'a>(&'a self, variables: &'a [Value<'a>], cost_limit: u64) -> Evaluation<'a> {
-        let (result, cost) =
-            self.with_slots(variables, cost_limit, |evaluator, expr| evaluator.value(expr));
-        Evaluation { result, cost }
+        let evaluate = |slots: &mut [Slot<'a>]| {
+            let mut evaluator = Evaluator::new(variables, slots, cost_limit);
+            let result = evaluator.value(&self.expr);
+            Evaluation { result, cost: evaluator.cost() }
+        };
+        self.with_slots(evaluate)
     }
 
     /// Evaluates an expression that must yield a bool; returns it with the cost.
+    #[inline]
     pub fn evaluate_bool<'a>(
         &'a self,
         variables: &'a [Value<'a>],
         cost_limit: u64,
     ) -> (Result<bool, Failure>, u64) {
-        self.with_slots(variables, cost_limit, |evaluator, expr| evaluator.bool(expr))
+        let evaluate = |slots: &mut [Slot<'a>]| {
+            let mut evaluator = Evaluator::new(variables, slots, cost_limit);
+            let result = evaluator.bool(&self.expr);
+            (result, evaluator.cost())
+        };
+        // Most conditions have no loops, and most loops need no room for their variable.
+        if let Expr::Quick(quick) = &self.expr
+            && let Some((outcome, cost)) = quick.answer(variables, &[])
+            && cost <= cost_limit
+        {
+            return (Ok(outcome), cost);
+        }
+        if self.slots == 0 { evaluate(&mut []) } else { self.with_slots(evaluate) }
     }
 
-    fn with_slots<'a, T>(
-        &'a self,
-        variables: &'a [Value<'a>],
-        cost_limit: u64,
-        evaluate: impl FnOnce(&mut Evaluator<'_, 'a>, &'a Expr) -> T,
-    ) -> (T, u64) {
-        if self.slots == 0 {
-            return finish(Evaluator::new(variables, &mut [], cost_limit), &self.expr, evaluate);
-        }
+    /// Runs with room for the local variables, on the stack if they are few.
+    fn with_slots<'a, T>(&self, run: impl FnOnce(&mut [Slot<'a>]) -> T) -> T {
         if self.slots <= INLINE_SLOTS {
-            let mut slots = [const { Slot::EMPTY }; INLINE_SLOTS];
-            return finish(
-                Evaluator::new(variables, &mut slots, cost_limit),
-                &self.expr,
-                evaluate,
-            );
+            run(&mut [const { Slot::EMPTY }; INLINE_SLOTS])
+        } else {
+            run(&mut vec![Slot::EMPTY; self.slots])
         }
-        let mut slots = vec![Slot::EMPTY; self.slots];
-        finish(Evaluator::new(variables, &mut slots, cost_limit), &self.expr, evaluate)
     }
-}
-
-fn finish<'a, T>(
-    mut evaluator: Evaluator<'_, 'a>,
-    expr: &'a Expr,
-    evaluate: impl FnOnce(&mut Evaluator<'_, 'a>, &'a Expr) -> T,
-) -> (T, u64) {
-    let result = evaluate(&mut evaluator, expr);
-    (result, evaluator.cost())
 }
 
 fn selected_fields(ast: &Ast) -> BTreeSet<Arc<str>> {

@@ -11,11 +11,8 @@ use std::collections::HashSet;
 /// ```
 pub fn aggregate<S: AsRef<str>>(messages: &[S]) -> String {
     let mut seen = HashSet::new();
-    let distinct: Vec<&str> = messages
-        .iter()
-        .map(AsRef::as_ref)
-        .filter(|message| seen.insert(*message))
-        .collect();
+    let distinct: Vec<&str> =
+        messages.iter().map(AsRef::as_ref).filter(|message| seen.insert(*message)).collect();
     match distinct.as_slice() {
         [] => String::new(),
         [only] => (*only).to_owned(),
@@ -34,9 +31,6 @@ mod tests {
         assert_eq!(aggregate(&["a", "a", "a"]), "a");
         assert_eq!(aggregate(&["b", "a"]), "[b, a]");
         assert_eq!(aggregate(&["b", "a", "b", "c"]), "[b, a, c]");
-        assert_eq!(
-            aggregate(&[String::from("[a, b]"), String::from("c")]),
-            "[[a, b], c]"
-        );
+        assert_eq!(aggregate(&[String::from("[a, b]"), String::from("c")]), "[[a, b], c]");
     }
 }

@@ -201,11 +201,7 @@ impl FieldErrors {
     /// # Errors
     /// Returns itself if there is a fault.
     pub fn into_result<T>(self, value: T) -> Result<T, Self> {
-        if self.is_empty() {
-            Ok(value)
-        } else {
-            Err(self)
-        }
+        if self.is_empty() { Ok(value) } else { Err(self) }
     }
 }
 
@@ -220,9 +216,7 @@ impl std::error::Error for FieldErrors {}
 
 impl From<FieldError> for FieldErrors {
     fn from(error: FieldError) -> Self {
-        Self {
-            errors: vec![error],
-        }
+        Self { errors: vec![error] }
     }
 }
 
@@ -234,9 +228,7 @@ impl Extend<FieldError> for FieldErrors {
 
 impl FromIterator<FieldError> for FieldErrors {
     fn from_iter<I: IntoIterator<Item = FieldError>>(errors: I) -> Self {
-        Self {
-            errors: errors.into_iter().collect(),
-        }
+        Self { errors: errors.into_iter().collect() }
     }
 }
 
@@ -268,21 +260,9 @@ mod tests {
         let at = FieldPath::root("f");
         for (error, name, want) in [
             (at.required(""), "Required", "f: Required value"),
-            (
-                at.required("set it"),
-                "Required",
-                "f: Required value: set it",
-            ),
-            (
-                at.invalid("a\"b", "no"),
-                "Invalid",
-                r#"f: Invalid value: "a\"b": no"#,
-            ),
-            (
-                at.invalid("", "no"),
-                "Invalid",
-                r#"f: Invalid value: "": no"#,
-            ),
+            (at.required("set it"), "Required", "f: Required value: set it"),
+            (at.invalid("a\"b", "no"), "Invalid", r#"f: Invalid value: "a\"b": no"#),
+            (at.invalid("", "no"), "Invalid", r#"f: Invalid value: "": no"#),
             (at.invalid(-1, "no"), "Invalid", "f: Invalid value: -1: no"),
             (at.invalid(true, ""), "Invalid", "f: Invalid value: true"),
             (
@@ -295,39 +275,15 @@ mod tests {
                 "NotSupported",
                 r#"f: Unsupported value: "x": supported values: "v1", "v\"2""#,
             ),
-            (
-                at.not_supported("x", &[]),
-                "NotSupported",
-                r#"f: Unsupported value: "x""#,
-            ),
+            (at.not_supported("x", &[]), "NotSupported", r#"f: Unsupported value: "x""#),
             (at.duplicate("x"), "Duplicate", r#"f: Duplicate value: "x""#),
             (at.not_found("x"), "NotFound", r#"f: Not found: "x""#),
             (at.forbidden("no"), "Forbidden", "f: Forbidden: no"),
-            (
-                at.too_long(63),
-                "TooLong",
-                "f: Too long: may not be more than 63 bytes",
-            ),
-            (
-                at.too_long(1),
-                "TooLong",
-                "f: Too long: may not be more than 1 byte",
-            ),
-            (
-                at.too_many(65, 64),
-                "TooMany",
-                "f: Too many: 65: must have at most 64 items",
-            ),
-            (
-                at.too_many(2, 1),
-                "TooMany",
-                "f: Too many: 2: must have at most 1 item",
-            ),
-            (
-                at.internal("it broke"),
-                "InternalError",
-                "f: Internal error: it broke",
-            ),
+            (at.too_long(63), "TooLong", "f: Too long: may not be more than 63 bytes"),
+            (at.too_long(1), "TooLong", "f: Too long: may not be more than 1 byte"),
+            (at.too_many(65, 64), "TooMany", "f: Too many: 65: must have at most 64 items"),
+            (at.too_many(2, 1), "TooMany", "f: Too many: 2: must have at most 1 item"),
+            (at.internal("it broke"), "InternalError", "f: Internal error: it broke"),
         ] {
             assert_eq!(error.to_string(), want);
             assert_eq!(error.kind.name(), name);
@@ -343,10 +299,7 @@ mod tests {
         errors.push(at.required(""));
         assert_eq!(errors.to_string(), "f: Required value");
         errors.extend([at.required(""), at.duplicate("x")]);
-        assert_eq!(
-            errors.to_string(),
-            r#"[f: Required value, f: Duplicate value: "x"]"#
-        );
+        assert_eq!(errors.to_string(), r#"[f: Required value, f: Duplicate value: "x"]"#);
         assert_eq!(errors.len(), 3);
         assert_eq!(errors.clone().into_result(1), Err(errors));
     }

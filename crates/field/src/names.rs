@@ -34,17 +34,11 @@ const DNS1123_SUBDOMAIN_SYNTAX: &str = "a lowercase RFC 1123 subdomain must cons
 pub fn dns1123_label_faults(name: &str) -> Vec<String> {
     let mut faults = Vec::new();
     if name.len() > DNS1123_LABEL_BYTES_MAX {
-        faults.push(format!(
-            "must be no more than {DNS1123_LABEL_BYTES_MAX} characters"
-        ));
+        faults.push(format!("must be no more than {DNS1123_LABEL_BYTES_MAX} characters"));
     }
     if !is_dns1123_label(name) {
         let is_subdomain = is_dns1123_subdomain(name);
-        let fault = if is_subdomain {
-            "must not contain dots"
-        } else {
-            DNS1123_LABEL_SYNTAX
-        };
+        let fault = if is_subdomain { "must not contain dots" } else { DNS1123_LABEL_SYNTAX };
         faults.push(fault.to_owned());
     }
     faults
@@ -74,20 +68,14 @@ pub fn label_key_faults(key: &str) -> Vec<String> {
         }
         Some((prefix, name)) => {
             let prefix_faults = subdomain_faults(prefix, "bytes");
-            faults.extend(
-                prefix_faults
-                    .into_iter()
-                    .map(|fault| format!("prefix part {fault}")),
-            );
+            faults.extend(prefix_faults.into_iter().map(|fault| format!("prefix part {fault}")));
             name
         }
     };
     if name.is_empty() {
         faults.push("name part must be non-empty".to_owned());
     } else if name.len() > LABEL_NAME_BYTES_MAX {
-        faults.push(format!(
-            "name part must be no more than {LABEL_NAME_BYTES_MAX} bytes"
-        ));
+        faults.push(format!("name part must be no more than {LABEL_NAME_BYTES_MAX} bytes"));
     }
     if !is_label_name(name) {
         faults.push(format!("name part {LABEL_KEY_SYNTAX}"));
@@ -99,9 +87,7 @@ pub fn label_key_faults(key: &str) -> Vec<String> {
 pub fn label_value_faults(value: &str) -> Vec<String> {
     let mut faults = Vec::new();
     if value.len() > LABEL_VALUE_BYTES_MAX {
-        faults.push(format!(
-            "must be no more than {LABEL_VALUE_BYTES_MAX} bytes"
-        ));
+        faults.push(format!("must be no more than {LABEL_VALUE_BYTES_MAX} bytes"));
     }
     if !value.is_empty() && !is_label_name(value) {
         faults.push(LABEL_VALUE_SYNTAX.to_owned());
@@ -126,9 +112,7 @@ pub fn path_segment_faults(name: &str) -> Vec<String> {
 fn subdomain_faults(name: &str, unit: &str) -> Vec<String> {
     let mut faults = Vec::new();
     if name.len() > DNS1123_SUBDOMAIN_BYTES_MAX {
-        faults.push(format!(
-            "must be no more than {DNS1123_SUBDOMAIN_BYTES_MAX} {unit}"
-        ));
+        faults.push(format!("must be no more than {DNS1123_SUBDOMAIN_BYTES_MAX} {unit}"));
     }
     if !is_dns1123_subdomain(name) {
         faults.push(DNS1123_SUBDOMAIN_SYNTAX.to_owned());
@@ -143,16 +127,12 @@ fn is_dns1123_subdomain(name: &str) -> bool {
 fn is_dns1123_label(name: &str) -> bool {
     let is_alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     begins_and_ends_with(name, is_alphanumeric)
-        && name
-            .bytes()
-            .all(|byte| is_alphanumeric(byte) || byte == b'-')
+        && name.bytes().all(|byte| is_alphanumeric(byte) || byte == b'-')
 }
 
 fn is_label_name(name: &str) -> bool {
     begins_and_ends_with(name, |byte| byte.is_ascii_alphanumeric())
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
 /// False for the empty name.
@@ -178,10 +158,7 @@ mod tests {
             assert!(dns1123_label_faults(name).is_empty(), "{name}");
         }
         assert_eq!(dns1123_label_faults("a.b"), ["must not contain dots"]);
-        assert_eq!(
-            dns1123_label_faults(&long(64)),
-            ["must be no more than 63 characters"]
-        );
+        assert_eq!(dns1123_label_faults(&long(64)), ["must be no more than 63 characters"]);
         for name in ["", "-a", "a-", "A", "a_b", "a.", "é", "a\n"] {
             assert_eq!(dns1123_label_faults(name), [DNS1123_LABEL_SYNTAX], "{name}");
         }
@@ -192,23 +169,13 @@ mod tests {
         for name in ["a", "a.b", "my-name.example.com", &long(253)] {
             assert!(dns1123_subdomain_faults(name).is_empty(), "{name}");
         }
-        assert_eq!(
-            dns1123_subdomain_faults(&long(254)),
-            ["must be no more than 253 characters"]
-        );
+        assert_eq!(dns1123_subdomain_faults(&long(254)), ["must be no more than 253 characters"]);
         for name in ["", ".", "a.", ".a", "a..b", "A", "a.-b", "a_b"] {
-            assert_eq!(
-                dns1123_subdomain_faults(name),
-                [DNS1123_SUBDOMAIN_SYNTAX],
-                "{name}"
-            );
+            assert_eq!(dns1123_subdomain_faults(name), [DNS1123_SUBDOMAIN_SYNTAX], "{name}");
         }
         assert_eq!(
             dns1123_subdomain_faults(&"A".repeat(254)),
-            [
-                "must be no more than 253 characters",
-                DNS1123_SUBDOMAIN_SYNTAX
-            ],
+            ["must be no more than 253 characters", DNS1123_SUBDOMAIN_SYNTAX],
         );
     }
 
@@ -219,30 +186,12 @@ mod tests {
         }
         let name_syntax = format!("name part {LABEL_KEY_SYNTAX}");
         for (key, want) in [
-            (
-                "",
-                vec![
-                    "name part must be non-empty".to_owned(),
-                    name_syntax.clone(),
-                ],
-            ),
+            ("", vec!["name part must be non-empty".to_owned(), name_syntax.clone()]),
             ("-a", vec![name_syntax.clone()]),
             ("/a", vec!["prefix part must be non-empty".to_owned()]),
-            (
-                "a/",
-                vec![
-                    "name part must be non-empty".to_owned(),
-                    name_syntax.clone(),
-                ],
-            ),
-            (
-                "A/a",
-                vec![format!("prefix part {DNS1123_SUBDOMAIN_SYNTAX}")],
-            ),
-            (
-                &long(64),
-                vec!["name part must be no more than 63 bytes".to_owned()],
-            ),
+            ("a/", vec!["name part must be non-empty".to_owned(), name_syntax.clone()]),
+            ("A/a", vec![format!("prefix part {DNS1123_SUBDOMAIN_SYNTAX}")]),
+            (&long(64), vec!["name part must be no more than 63 bytes".to_owned()]),
             (
                 &format!("{}/a", long(254)),
                 vec!["prefix part must be no more than 253 bytes".to_owned()],
@@ -267,10 +216,7 @@ mod tests {
         for value in ["", "a", "12345", "my_Value.x-y", &long(63)] {
             assert!(label_value_faults(value).is_empty(), "{value}");
         }
-        assert_eq!(
-            label_value_faults(&long(64)),
-            ["must be no more than 63 bytes"]
-        );
+        assert_eq!(label_value_faults(&long(64)), ["must be no more than 63 bytes"]);
         for value in ["-", "a-", "a b", "日本", "a/b"] {
             assert_eq!(label_value_faults(value), [LABEL_VALUE_SYNTAX], "{value}");
         }
@@ -283,9 +229,6 @@ mod tests {
         }
         assert_eq!(path_segment_faults("."), ["may not be '.'"]);
         assert_eq!(path_segment_faults(".."), ["may not be '..'"]);
-        assert_eq!(
-            path_segment_faults("a%/"),
-            ["may not contain '/'", "may not contain '%'"]
-        );
+        assert_eq!(path_segment_faults("a%/"), ["may not contain '/'", "may not contain '%'"]);
     }
 }

@@ -35,41 +35,26 @@ enum Step<'a> {
 impl<'a> FieldPath<'a> {
     /// The place of a fault in a value that belongs to no document. Displays as `<nil>`, as
     /// Kubernetes shows it, for example for a label selector in a query.
-    pub const NOWHERE: FieldPath<'static> = FieldPath {
-        parent: None,
-        step: Step::Nowhere,
-    };
+    pub const NOWHERE: FieldPath<'static> = FieldPath { parent: None, step: Step::Nowhere };
 
     /// A path of one field.
     pub const fn root(name: &'a str) -> Self {
-        Self {
-            parent: None,
-            step: Step::Child(name),
-        }
+        Self { parent: None, step: Step::Child(name) }
     }
 
     /// The field `name` of the object at this path.
     pub const fn child(&'a self, name: &'a str) -> Self {
-        Self {
-            parent: self.as_parent(),
-            step: Step::Child(name),
-        }
+        Self { parent: self.as_parent(), step: Step::Child(name) }
     }
 
     /// The entry `idx` of the list at this path.
     pub const fn index(&'a self, idx: usize) -> Self {
-        Self {
-            parent: self.as_parent(),
-            step: Step::Index(idx),
-        }
+        Self { parent: self.as_parent(), step: Step::Index(idx) }
     }
 
     /// The entry `key` of the map at this path.
     pub const fn key(&'a self, key: &'a str) -> Self {
-        Self {
-            parent: self.as_parent(),
-            step: Step::Key(key),
-        }
+        Self { parent: self.as_parent(), step: Step::Key(key) }
     }
 
     const fn as_parent(&'a self) -> Option<&'a Self> {
@@ -165,12 +150,7 @@ impl FieldPath<'_> {
     }
 
     fn fault(&self, kind: Kind, value: BadValue, detail: &str) -> FieldError {
-        FieldError {
-            path: self.to_string(),
-            kind,
-            value,
-            detail: detail.to_owned(),
-        }
+        FieldError { path: self.to_string(), kind, value, detail: detail.to_owned() }
     }
 }
 
@@ -194,10 +174,7 @@ mod tests {
             (FieldPath::root(""), "[]"),
             (root.child(""), "spec[]"),
             (FieldPath::NOWHERE, "<nil>"),
-            (
-                FieldPath::NOWHERE.child("values").index(0).key("app"),
-                "values[0][app]",
-            ),
+            (FieldPath::NOWHERE.child("values").index(0).key("app"), "values[0][app]"),
         ] {
             assert_eq!(path.to_string(), want);
         }

@@ -25,11 +25,7 @@ impl fmt::Display for DurationError {
             Fault::Invalid => write!(f, "time: invalid duration {text}"),
             Fault::MissingUnit => write!(f, "time: missing unit in duration {text}"),
             Fault::UnknownUnit(unit) => {
-                write!(
-                    f,
-                    "time: unknown unit {} in duration {text}",
-                    quote_for_time(unit)
-                )
+                write!(f, "time: unknown unit {} in duration {text}", quote_for_time(unit))
             }
         }
     }
@@ -54,10 +50,7 @@ const NANOS_LIMIT: u64 = 1 << 63;
 /// assert_eq!(missing.to_string(), r#"time: missing unit in duration "30""#);
 /// ```
 pub fn parse_duration(text: &str) -> Result<i64, DurationError> {
-    parse(text).map_err(|fault| DurationError {
-        text: text.to_owned(),
-        fault,
-    })
+    parse(text).map_err(|fault| DurationError { text: text.to_owned(), fault })
 }
 
 fn parse(text: &str) -> Result<i64, Fault> {
@@ -75,10 +68,7 @@ fn parse(text: &str) -> Result<i64, Fault> {
     let mut total: u64 = 0;
     while !rest.is_empty() {
         let (nanos, after) = parse_group(rest)?;
-        total = total
-            .checked_add(nanos)
-            .filter(|&sum| sum <= NANOS_LIMIT)
-            .ok_or(Fault::Invalid)?;
+        total = total.checked_add(nanos).filter(|&sum| sum <= NANOS_LIMIT).ok_or(Fault::Invalid)?;
         rest = after;
     }
     if negative {
@@ -100,9 +90,7 @@ fn parse_group(text: &str) -> Result<(u64, &str), Fault> {
         return Err(Fault::Invalid);
     }
     let whole = parse_whole(whole)?;
-    let unit_end = rest
-        .find(|c: char| c == '.' || c.is_ascii_digit())
-        .unwrap_or(rest.len());
+    let unit_end = rest.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(rest.len());
     let (unit, rest) = rest.split_at(unit_end);
     if unit.is_empty() {
         return Err(Fault::MissingUnit);

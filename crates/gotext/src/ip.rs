@@ -54,19 +54,14 @@ type Fault<'a> = (&'static str, &'a [u8]);
 /// ```
 pub fn parse_ip(text: &[u8]) -> Result<Ip<'_>, IpError> {
     let parsed = match text.iter().find(|byte| matches!(byte, b'.' | b':' | b'%')) {
-        Some(b'.') => parse_ipv4(text).map(|octets| Ip {
-            address: Ipv4Addr::from(octets).into(),
-            zone: b"",
-        }),
+        Some(b'.') => {
+            parse_ipv4(text).map(|octets| Ip { address: Ipv4Addr::from(octets).into(), zone: b"" })
+        }
         Some(b':') => parse_scoped_ipv6(text),
         Some(_) => Err(("missing IPv6 address", &b""[..])),
         None => Err(("unable to parse IP", &b""[..])),
     };
-    parsed.map_err(|(fault, at)| IpError {
-        text: text.to_owned(),
-        fault,
-        at: at.to_owned(),
-    })
+    parsed.map_err(|(fault, at)| IpError { text: text.to_owned(), fault, at: at.to_owned() })
 }
 
 fn parse_ipv4(text: &[u8]) -> Result<[u8; 4], Fault<'_>> {
@@ -114,10 +109,7 @@ fn parse_scoped_ipv6(text: &[u8]) -> Result<Ip<'_>, Fault<'_>> {
         Some(at) => (&text[..at], &text[at + 1..]),
         None => (text, &b""[..]),
     };
-    Ok(Ip {
-        address: parse_ipv6(text)?.into(),
-        zone,
-    })
+    Ok(Ip { address: parse_ipv6(text)?.into(), zone })
 }
 
 fn parse_ipv6(text: &[u8]) -> Result<Ipv6Addr, Fault<'_>> {
@@ -176,24 +168,12 @@ fn parse_ipv6(text: &[u8]) -> Result<Ipv6Addr, Fault<'_>> {
 
 /// Reads up to four hexadecimal digits: their value and count.
 fn parse_group(text: &[u8]) -> Result<(u16, usize), Fault<'_>> {
-    let n_digits = text
-        .iter()
-        .take_while(|byte| byte.is_ascii_hexdigit())
-        .count();
+    let n_digits = text.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     match n_digits {
-        0 => Err((
-            "each colon-separated field must have at least one digit",
-            text,
-        )),
+        0 => Err(("each colon-separated field must have at least one digit", text)),
         1..=4 => {
-            let digits = text
-                .iter()
-                .take(n_digits)
-                .filter_map(|&byte| (byte as char).to_digit(16));
-            Ok((
-                digits.fold(0, |value, digit| value << 4 | digit as u16),
-                n_digits,
-            ))
+            let digits = text.iter().take(n_digits).filter_map(|&byte| (byte as char).to_digit(16));
+            Ok((digits.fold(0, |value, digit| value << 4 | digit as u16), n_digits))
         }
         _ => Err(("each group must have 4 or less digits", text)),
     }
@@ -228,11 +208,7 @@ mod tests {
             ("::", "::", ""),
             ("::1", "::1", ""),
             ("1::", "1::", ""),
-            (
-                "fe80::1cc0:3e8c:119f:c2e1%ens18",
-                "fe80::1cc0:3e8c:119f:c2e1",
-                "ens18",
-            ),
+            ("fe80::1cc0:3e8c:119f:c2e1%ens18", "fe80::1cc0:3e8c:119f:c2e1", "ens18"),
             ("::%a%b", "::", "a%b"),
             ("1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7:8", ""),
             ("1:2:3:4:5:6:7::", "1:2:3:4:5:6:7:0", ""),
@@ -253,38 +229,14 @@ mod tests {
             ("bad", r#"ParseAddr("bad"): unable to parse IP"#),
             ("%eth0", r#"ParseAddr("%eth0"): missing IPv6 address"#),
             ("1.2.3", r#"ParseAddr("1.2.3"): IPv4 address too short"#),
-            (
-                "1.2.3.4.5",
-                r#"ParseAddr("1.2.3.4.5"): IPv4 address too long"#,
-            ),
-            (
-                "1.2.3.256",
-                r#"ParseAddr("1.2.3.256"): IPv4 field has value >255"#,
-            ),
-            (
-                ".1",
-                r#"ParseAddr(".1"): IPv4 field must have at least one digit (at ".1")"#,
-            ),
-            (
-                "1..2",
-                r#"ParseAddr("1..2"): IPv4 field must have at least one digit (at ".2")"#,
-            ),
-            (
-                "1.2.3.",
-                r#"ParseAddr("1.2.3."): IPv4 field must have at least one digit (at ".")"#,
-            ),
-            (
-                "1.2.3.4%e",
-                r#"ParseAddr("1.2.3.4%e"): unexpected character (at "%e")"#,
-            ),
-            (
-                "::1%",
-                r#"ParseAddr("::1%"): zone must be a non-empty string"#,
-            ),
-            (
-                "1:2:3:4:5:6:7",
-                r#"ParseAddr("1:2:3:4:5:6:7"): address string too short"#,
-            ),
+            ("1.2.3.4.5", r#"ParseAddr("1.2.3.4.5"): IPv4 address too long"#),
+            ("1.2.3.256", r#"ParseAddr("1.2.3.256"): IPv4 field has value >255"#),
+            (".1", r#"ParseAddr(".1"): IPv4 field must have at least one digit (at ".1")"#),
+            ("1..2", r#"ParseAddr("1..2"): IPv4 field must have at least one digit (at ".2")"#),
+            ("1.2.3.", r#"ParseAddr("1.2.3."): IPv4 field must have at least one digit (at ".")"#),
+            ("1.2.3.4%e", r#"ParseAddr("1.2.3.4%e"): unexpected character (at "%e")"#),
+            ("::1%", r#"ParseAddr("::1%"): zone must be a non-empty string"#),
+            ("1:2:3:4:5:6:7", r#"ParseAddr("1:2:3:4:5:6:7"): address string too short"#),
             (
                 "1:2:3:4:5:6:7:8:9",
                 r#"ParseAddr("1:2:3:4:5:6:7:8:9"): trailing garbage after address (at "9")"#,
@@ -293,10 +245,7 @@ mod tests {
                 "1:2:3:4::5:6:7:8",
                 r#"ParseAddr("1:2:3:4::5:6:7:8"): the :: must expand to at least one field of zeros"#,
             ),
-            (
-                "1::2::3",
-                r#"ParseAddr("1::2::3"): multiple :: in address (at ":3")"#,
-            ),
+            ("1::2::3", r#"ParseAddr("1::2::3"): multiple :: in address (at ":3")"#),
             (
                 "12345::",
                 r#"ParseAddr("12345::"): each group must have 4 or less digits (at "12345::")"#,
@@ -305,18 +254,12 @@ mod tests {
                 ":1",
                 r#"ParseAddr(":1"): each colon-separated field must have at least one digit (at ":1")"#,
             ),
-            (
-                "1:",
-                r#"ParseAddr("1:"): colon must be followed by more characters (at ":")"#,
-            ),
+            ("1:", r#"ParseAddr("1:"): colon must be followed by more characters (at ":")"#),
             (
                 "1:g",
                 r#"ParseAddr("1:g"): each colon-separated field must have at least one digit (at "g")"#,
             ),
-            (
-                "1:2g",
-                r#"ParseAddr("1:2g"): unexpected character, want colon (at "g")"#,
-            ),
+            ("1:2g", r#"ParseAddr("1:2g"): unexpected character, want colon (at "g")"#),
             (
                 "1:1.2.3.4",
                 r#"ParseAddr("1:1.2.3.4"): embedded IPv4 address must replace the final 2 fields of the address (at "1.2.3.4")"#,
@@ -325,10 +268,7 @@ mod tests {
                 "::1:2:3:4:5:6:7:1.2.3.4",
                 r#"ParseAddr("::1:2:3:4:5:6:7:1.2.3.4"): too many hex fields to fit an embedded IPv4 at the end of the address (at "1.2.3.4")"#,
             ),
-            (
-                "::1.2.3.04",
-                r#"ParseAddr("::1.2.3.04"): IPv4 field has octet with leading zero"#,
-            ),
+            ("::1.2.3.04", r#"ParseAddr("::1.2.3.04"): IPv4 field has octet with leading zero"#),
         ] {
             assert_eq!(parse_ip(text.as_bytes()).unwrap_err().to_string(), want);
         }

@@ -181,10 +181,7 @@ mod tests {
     #[test]
     fn ranges_are_ascending_and_apart() {
         for pair in PRINTABLE.windows(2) {
-            assert!(
-                pair[0].0 <= pair[0].1 && pair[0].1 + 1 < pair[1].0,
-                "{pair:x?}"
-            );
+            assert!(pair[0].0 <= pair[0].1 && pair[0].1 + 1 < pair[1].0, "{pair:x?}");
         }
     }
 
@@ -193,9 +190,7 @@ mod tests {
         for c in [' ', 'a', '~', '¡', 'é', '日', '\u{fffd}', '😀', '\u{300}'] {
             assert!(is_print(c), "{c:?}");
         }
-        for c in [
-            '\0', '\n', '\x7f', '\u{80}', '\u{a0}', '\u{ad}', '\u{200b}', '\u{2028}',
-        ] {
+        for c in ['\0', '\n', '\x7f', '\u{80}', '\u{a0}', '\u{ad}', '\u{200b}', '\u{2028}'] {
             assert!(!is_print(c), "{c:?}");
         }
         // Private use, an unassigned plane, and a letter that Unicode 15.1 added.

@@ -71,14 +71,8 @@ mod tests {
             ("", r#""""#),
             ("plain text", r#""plain text""#),
             ("'single' \"double\" \\", r#""'single' \"double\" \\""#),
-            (
-                "\x07\x08\x0c\n\r\t\x0b\0\x1b\x7f",
-                r#""\a\b\f\n\r\t\v\x00\x1b\x7f""#,
-            ),
-            (
-                "\u{80}\u{a0}\u{ad}\u{2028}",
-                r#""\u0080\u00a0\u00ad\u2028""#,
-            ),
+            ("\x07\x08\x0c\n\r\t\x0b\0\x1b\x7f", r#""\a\b\f\n\r\t\v\x00\x1b\x7f""#),
+            ("\u{80}\u{a0}\u{ad}\u{2028}", r#""\u0080\u00a0\u00ad\u2028""#),
             ("日本 é 😀 \u{fffd}", "\"日本 é 😀 \u{fffd}\""),
             ("\u{e0001}\u{10ffff}", r#""\U000e0001\U0010ffff""#),
         ] {

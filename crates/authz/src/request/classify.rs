@@ -76,11 +76,7 @@ fn classify_segments(
         segments[2] = "namespaces";
         info.is_legacy_path = true;
     }
-    let (group, rest) = if is_core {
-        ("", &segments[1..])
-    } else {
-        (segments[1], &segments[2..])
-    };
+    let (group, rest) = if is_core { ("", &segments[1..]) } else { (segments[1], &segments[2..]) };
     let (version, rest) = (rest[0], &rest[1..]);
     let resource = info.resource.insert(ResourceInfo {
         api_group: group.to_owned(),
@@ -89,11 +85,7 @@ fn classify_segments(
     });
 
     let path_verb = ["proxy", "watch"].into_iter().find(|verb| rest[0] == *verb);
-    let rest = if path_verb.is_some() {
-        &rest[1..]
-    } else {
-        rest
-    };
+    let rest = if path_verb.is_some() { &rest[1..] } else { rest };
     if rest.is_empty() {
         return Err(BrokenOff);
     }
@@ -139,10 +131,7 @@ fn take_namespace<'a, 'b>(rest: &'a [&'b str], resource: &mut ResourceInfo) -> &
 }
 
 fn is_legacy_review(segment: &str) -> bool {
-    matches!(
-        segment,
-        "resourceAccessReviews" | "resourceAccessReview" | "resourceaccessreview"
-    )
+    matches!(segment, "resourceAccessReviews" | "resourceAccessReview" | "resourceaccessreview")
 }
 
 fn set_trail(resource: &mut ResourceInfo, trail: &[&str], is_proxy: bool) {

@@ -23,12 +23,8 @@ pub(super) struct ListOptions<'q> {
 
 impl<'q> ListOptions<'q> {
     pub(super) fn read(query: &'q [(Cow<'_, str>, Cow<'_, str>)]) -> Self {
-        let first = |key: &str| {
-            query
-                .iter()
-                .find(|(name, _)| name == key)
-                .map(|(_, value)| value.as_ref())
-        };
+        let first =
+            |key: &str| query.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_ref());
         let is_integer = |key: &str| first(key).is_none_or(|value| value.parse::<i64>().is_ok());
         let raw_field_selector = first("fieldSelector").unwrap_or_default();
         let raw_label_selector = first("labelSelector").unwrap_or_default();
@@ -49,8 +45,7 @@ impl<'q> ListOptions<'q> {
 
     /// Reports whether a watch is asked for: `watch` is there and says anything but `0` or `false`.
     pub(super) fn is_watch(&self) -> bool {
-        self.watch
-            .is_some_and(|value| value != "0" && !self.says_false(value))
+        self.watch.is_some_and(|value| value != "0" && !self.says_false(value))
     }
 
     /// Kubernetes folds case by Unicode, for which U+017F is an `s`, when it decodes the options,
@@ -63,11 +58,7 @@ impl<'q> ListOptions<'q> {
     /// The only name that the field selector lets through, if it is one that a path could have
     /// named.
     pub(super) fn exact_name(&self) -> Option<&str> {
-        let requirements = self
-            .field_selector
-            .as_ref()
-            .ok()
-            .filter(|_| self.is_valid())?;
+        let requirements = self.field_selector.as_ref().ok().filter(|_| self.is_valid())?;
         let exact = requirements.iter().find(|requirement| {
             requirement.field == "metadata.name" && requirement.operator == FieldOperator::Equals
         })?;

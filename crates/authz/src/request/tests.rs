@@ -7,10 +7,7 @@ const REQUESTS: &str = include_str!("../../testdata/requests.txt");
 #[test]
 fn requests_ask_what_the_specification_says() {
     let mut n_requests = 0;
-    for line in REQUESTS
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-    {
+    for line in REQUESTS.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let columns: Vec<&str> = line.splitn(3, " | ").map(str::trim).collect();
         let [id, request, want] = columns[..] else {
             panic!("not three columns: {line}");
@@ -34,11 +31,7 @@ fn describe(method: &str, target: &str) -> String {
         return format!("NR {} {}", attributes.verb, attributes.path());
     };
     let dash = |text: &str| {
-        if text.is_empty() {
-            "-".to_owned()
-        } else {
-            text.to_owned()
-        }
+        if text.is_empty() { "-".to_owned() } else { text.to_owned() }
     };
     let mut text = format!(
         "{}; {}/{}; {}; {}",
@@ -60,10 +53,8 @@ fn describe_selector<R: ToString>(what: &str, selector: Option<&Selector<R>>) ->
     let Some(selector) = selector else {
         return String::new();
     };
-    let requirements = selector
-        .requirements
-        .iter()
-        .map(|requirement| format!(" {}", requirement.to_string()));
+    let requirements =
+        selector.requirements.iter().map(|requirement| format!(" {}", requirement.to_string()));
     let error = selector.error.iter().map(|error| format!(" !{error}"));
     format!("; {what}{}", requirements.chain(error).collect::<String>())
 }
@@ -109,18 +100,9 @@ fn parts_begin_with_the_resource_and_keep_empty_segments() {
     for (path, want) in [
         ("/api/v1/pods", vec!["pods"]),
         ("/api/v1//pods", vec!["", "pods"]),
-        (
-            "/api/v1/namespaces/x/pods/p/log//y/z/",
-            vec!["pods", "p", "log", "", "y", "z"],
-        ),
-        (
-            "/api/v1/ns/x/status/y",
-            vec!["namespaces", "x", "status", "y"],
-        ),
-        (
-            "/apis/g/v/watch/namespaces/n/r/a/b/c/d",
-            vec!["r", "a", "b", "c", "d"],
-        ),
+        ("/api/v1/namespaces/x/pods/p/log//y/z/", vec!["pods", "p", "log", "", "y", "z"]),
+        ("/api/v1/ns/x/status/y", vec!["namespaces", "x", "status", "y"]),
+        ("/apis/g/v/watch/namespaces/n/r/a/b/c/d", vec!["r", "a", "b", "c", "d"]),
     ] {
         let resource = RequestInfo::new("GET", path).unwrap().resource.unwrap();
         assert_eq!(resource.parts().collect::<Vec<_>>(), want);

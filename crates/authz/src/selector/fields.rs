@@ -75,10 +75,7 @@ impl fmt::Display for FieldRequirement {
 /// assert_eq!(texts, ["a=1", "b!=2"]);
 /// ```
 pub fn parse_field_selector(selector: &str) -> Result<Vec<FieldRequirement>, SelectorError> {
-    let mut terms = Terms {
-        rest: Some(selector),
-    }
-    .filter(|term| !term.is_empty());
+    let mut terms = Terms { rest: Some(selector) }.filter(|term| !term.is_empty());
     let mut sorted: Vec<&str> = terms.by_ref().take(SELECTOR_TERMS_MAX).collect();
     if terms.next().is_some() {
         return Err(SelectorError::too_many_terms());
@@ -87,18 +84,12 @@ pub fn parse_field_selector(selector: &str) -> Result<Vec<FieldRequirement>, Sel
     let mut requirements = Vec::with_capacity(sorted.len());
     for term in sorted {
         let (field, operator, value) = split_term(term).ok_or_else(|| {
-            SelectorError::new(format!(
-                "invalid selector: '{selector}'; can't understand '{term}'"
-            ))
+            SelectorError::new(format!("invalid selector: '{selector}'; can't understand '{term}'"))
         })?;
         let value = unescape(value)?;
         if !(field.is_empty() && value.is_empty()) {
             let (field, value) = (field.to_owned(), value.into_owned());
-            requirements.push(FieldRequirement {
-                field,
-                operator,
-                value,
-            });
+            requirements.push(FieldRequirement { field, operator, value });
         }
     }
     Ok(requirements)
@@ -141,11 +132,7 @@ fn split_term(term: &str) -> Option<(&str, FieldOperator, &str)> {
     ];
     // The first equals sign ends the first operator, or begins it when another one follows.
     let equals = term.find('=')?;
-    let start = if term[..equals].ends_with('!') {
-        equals - 1
-    } else {
-        equals
-    };
+    let start = if term[..equals].ends_with('!') { equals - 1 } else { equals };
     OPERATORS.into_iter().find_map(|(symbol, operator)| {
         let value = term[start..].strip_prefix(symbol)?;
         Some((&term[..start], operator, value))

@@ -77,11 +77,7 @@ impl LabelOperator {
 
 impl fmt::Display for LabelRequirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            key,
-            operator,
-            values,
-        } = self;
+        let Self { key, operator, values } = self;
         let values = values.join(",");
         match operator {
             LabelOperator::Equals => write!(f, "{key}={values}"),
@@ -110,10 +106,7 @@ impl fmt::Display for LabelRequirement {
 /// assert_eq!(texts, ["app=web", "!legacy", "tier in (a,b)"]);
 /// ```
 pub fn parse_label_selector(selector: &str) -> Result<Vec<LabelRequirement>, SelectorError> {
-    let mut parser = Parser {
-        lexer: Lexer::new(selector),
-        n_terms: 0,
-    };
+    let mut parser = Parser { lexer: Lexer::new(selector), n_terms: 0 };
     let mut requirements = parser.parse()?;
     requirements.sort_by(|a, b| a.key.cmp(&b.key));
     Ok(requirements)
@@ -264,10 +257,7 @@ fn build(
 ) -> Result<LabelRequirement, SelectorError> {
     let mut errors = FieldErrors::new();
     let at = FieldPath::root("values");
-    if matches!(
-        operator,
-        LabelOperator::GreaterThan | LabelOperator::LessThan
-    ) {
+    if matches!(operator, LabelOperator::GreaterThan | LabelOperator::LessThan) {
         for (idx, value) in values.iter().enumerate() {
             if value.parse::<i64>().is_err() {
                 let detail = "for 'Gt', 'Lt' operators, the value must be an integer";
@@ -281,15 +271,9 @@ fn build(
             errors.push(at.index(idx).key(key).invalid(*value, &faults.join("; ")));
         }
     }
-    errors
-        .into_result(())
-        .map_err(|errors| SelectorError::new(errors.to_string()))?;
+    errors.into_result(()).map_err(|errors| SelectorError::new(errors.to_string()))?;
     let values = values.into_iter().map(str::to_owned).collect();
-    Ok(LabelRequirement {
-        key: key.to_owned(),
-        operator,
-        values,
-    })
+    Ok(LabelRequirement { key: key.to_owned(), operator, values })
 }
 
 fn expected(found: Token<'_>, what: &str) -> SelectorError {

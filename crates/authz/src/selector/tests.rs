@@ -42,39 +42,15 @@ fn field_selectors() {
         (r"a\,b=c", r"[a\,b|=|c]"),
         ("é=日", "[é|=|日]"),
         ("a!b=c", "[a!b|=|c]"),
-        (
-            "*bar",
-            "error invalid selector: '*bar'; can't understand '*bar'",
-        ),
-        (
-            "z,y,a=1",
-            "error invalid selector: 'z,y,a=1'; can't understand 'y'",
-        ),
+        ("*bar", "error invalid selector: '*bar'; can't understand '*bar'"),
+        ("z,y,a=1", "error invalid selector: 'z,y,a=1'; can't understand 'y'"),
         (r"a\=b", r"[a\|=|b]"),
-        (
-            "a=b=c",
-            "error invalid field selector: unescaped character in value: 61",
-        ),
-        (
-            "a===b",
-            "error invalid field selector: unescaped character in value: 61",
-        ),
-        (
-            "a!==b",
-            "error invalid field selector: unescaped character in value: 61",
-        ),
-        (
-            r"a=b\x",
-            r"error invalid field selector: invalid escape sequence: \x",
-        ),
-        (
-            r"a=b\é",
-            r"error invalid field selector: invalid escape sequence: \é",
-        ),
-        (
-            r"a=b\",
-            r"error invalid field selector: invalid escape sequence: \",
-        ),
+        ("a=b=c", "error invalid field selector: unescaped character in value: 61"),
+        ("a===b", "error invalid field selector: unescaped character in value: 61"),
+        ("a!==b", "error invalid field selector: unescaped character in value: 61"),
+        (r"a=b\x", r"error invalid field selector: invalid escape sequence: \x"),
+        (r"a=b\é", r"error invalid field selector: invalid escape sequence: \é"),
+        (r"a=b\", r"error invalid field selector: invalid escape sequence: \"),
         (r"a=\,", r"[a|=|,]"),
     ] {
         assert_eq!(fields(selector), want, "{selector}");
@@ -121,82 +97,31 @@ fn label_selectors() {
 fn label_selectors_that_do_not_parse() {
     let nowhere = |key: &str| format!("unable to parse requirement: <nil>: Invalid value: {key}: ");
     for (selector, want) in [
-        (
-            ",",
-            "found ',', expected: !, identifier, or 'end of string'",
-        ),
-        (
-            "=x",
-            "found '=', expected: !, identifier, or 'end of string'",
-        ),
-        (
-            "(a)",
-            "found '(', expected: !, identifier, or 'end of string'",
-        ),
+        (",", "found ',', expected: !, identifier, or 'end of string'"),
+        ("=x", "found '=', expected: !, identifier, or 'end of string'"),
+        ("(a)", "found '(', expected: !, identifier, or 'end of string'"),
         ("a,", "found '', expected: identifier after ','"),
         ("a,,b", "found ',', expected: identifier after ','"),
         ("a=b c", "found 'c', expected: ',' or 'end of string'"),
         ("!a=b", "found '=', expected: ',' or 'end of string'"),
-        (
-            "a)",
-            "unable to parse requirement: found ')', expected: in, notin, =, ==, !=, gt, lt",
-        ),
+        ("a)", "unable to parse requirement: found ')', expected: in, notin, =, ==, !=, gt, lt"),
         (
             "a gt 5",
             "unable to parse requirement: found 'gt', expected: in, notin, =, ==, !=, gt, lt",
         ),
-        (
-            "!",
-            "unable to parse requirement: found '', expected: identifier",
-        ),
-        (
-            "!!a",
-            "unable to parse requirement: found '!', expected: identifier",
-        ),
-        (
-            "a===b",
-            "unable to parse requirement: found '=', expected: identifier",
-        ),
-        (
-            "a in b",
-            "unable to parse requirement: found 'b' expected: '('",
-        ),
-        (
-            "a in",
-            "unable to parse requirement: found '' expected: '('",
-        ),
-        (
-            "a in (",
-            "unable to parse requirement: found '', expected: ',', ')' or identifier",
-        ),
-        (
-            "a in (=)",
-            "unable to parse requirement: found '=', expected: ',', ')' or identifier",
-        ),
-        (
-            "a in (b",
-            "unable to parse requirement: found '', expected: ',' or ')'",
-        ),
-        (
-            "a in (b c)",
-            "unable to parse requirement: found 'c', expected: ',' or ')'",
-        ),
-        (
-            "a in (b,=)",
-            "unable to parse requirement: found '=', expected: ',', or identifier",
-        ),
-        (
-            "a in (,",
-            "unable to parse requirement: found '', expected: ',', or identifier",
-        ),
-        (
-            "*bar",
-            &(nowhere("\"*bar\"") + &field::label_key_faults("*bar").join("; ")),
-        ),
-        (
-            "/=x",
-            &(nowhere("\"/\"") + &field::label_key_faults("/").join("; ")),
-        ),
+        ("!", "unable to parse requirement: found '', expected: identifier"),
+        ("!!a", "unable to parse requirement: found '!', expected: identifier"),
+        ("a===b", "unable to parse requirement: found '=', expected: identifier"),
+        ("a in b", "unable to parse requirement: found 'b' expected: '('"),
+        ("a in", "unable to parse requirement: found '' expected: '('"),
+        ("a in (", "unable to parse requirement: found '', expected: ',', ')' or identifier"),
+        ("a in (=)", "unable to parse requirement: found '=', expected: ',', ')' or identifier"),
+        ("a in (b", "unable to parse requirement: found '', expected: ',' or ')'"),
+        ("a in (b c)", "unable to parse requirement: found 'c', expected: ',' or ')'"),
+        ("a in (b,=)", "unable to parse requirement: found '=', expected: ',', or identifier"),
+        ("a in (,", "unable to parse requirement: found '', expected: ',', or identifier"),
+        ("*bar", &(nowhere("\"*bar\"") + &field::label_key_faults("*bar").join("; "))),
+        ("/=x", &(nowhere("\"/\"") + &field::label_key_faults("/").join("; "))),
         (
             "x>abc",
             "unable to parse requirement: values[0]: Invalid value: \"abc\": for 'Gt', 'Lt' \
@@ -224,11 +149,7 @@ fn every_bad_label_value_is_named() {
         |idx: usize, value: &str| format!("values[{idx}][a]: Invalid value: {value:?}: {syntax}");
     assert_eq!(
         labels("a in (b,-c,-d)"),
-        format!(
-            "error unable to parse requirement: [{}, {}]",
-            value(0, "-c"),
-            value(1, "-d")
-        ),
+        format!("error unable to parse requirement: [{}, {}]", value(0, "-c"), value(1, "-d")),
     );
     assert_eq!(
         labels("a<-x"),
@@ -254,17 +175,10 @@ fn operators_map_to_those_of_reviews() {
         ("a<1", None),
     ] {
         let operator = parse_label_selector(selector).unwrap()[0].operator;
-        assert_eq!(
-            operator.review_operator().map(ReviewOperator::name),
-            want,
-            "{selector}"
-        );
+        assert_eq!(operator.review_operator().map(ReviewOperator::name), want, "{selector}");
     }
     let operators = parse_field_selector("a=1,b!=1,c==1").unwrap();
-    let names: Vec<_> = operators
-        .iter()
-        .map(|r| r.operator.review_operator().name())
-        .collect();
+    let names: Vec<_> = operators.iter().map(|r| r.operator.review_operator().name()).collect();
     assert_eq!(names, ["In", "NotIn", "In"]);
 }
 
@@ -272,34 +186,15 @@ fn operators_map_to_those_of_reviews() {
 fn selectors_at_the_limit_parse_and_one_past_it_do_not() {
     let too_many = format!("selector has more than {SELECTOR_TERMS_MAX} terms");
     let terms = |n_terms: usize| vec!["a=b"; n_terms].join(",");
-    assert_eq!(
-        parse_field_selector(&terms(SELECTOR_TERMS_MAX))
-            .unwrap()
-            .len(),
-        SELECTOR_TERMS_MAX
-    );
-    assert_eq!(
-        fields(&terms(SELECTOR_TERMS_MAX + 1)),
-        format!("error {too_many}")
-    );
-    assert_eq!(
-        parse_label_selector(&terms(SELECTOR_TERMS_MAX))
-            .unwrap()
-            .len(),
-        SELECTOR_TERMS_MAX
-    );
+    assert_eq!(parse_field_selector(&terms(SELECTOR_TERMS_MAX)).unwrap().len(), SELECTOR_TERMS_MAX);
+    assert_eq!(fields(&terms(SELECTOR_TERMS_MAX + 1)), format!("error {too_many}"));
+    assert_eq!(parse_label_selector(&terms(SELECTOR_TERMS_MAX)).unwrap().len(), SELECTOR_TERMS_MAX);
     let prefix = "error unable to parse requirement: ";
-    assert_eq!(
-        labels(&terms(SELECTOR_TERMS_MAX + 1)),
-        format!("{prefix}{too_many}")
-    );
+    assert_eq!(labels(&terms(SELECTOR_TERMS_MAX + 1)), format!("{prefix}{too_many}"));
     // A requirement counts once, and each of its values once more.
     let set = |n_values: usize| format!("a in ({})", vec!["b"; n_values].join(","));
     assert!(parse_label_selector(&set(SELECTOR_TERMS_MAX - 1)).is_ok());
-    assert_eq!(
-        labels(&set(SELECTOR_TERMS_MAX)),
-        format!("{prefix}{too_many}")
-    );
+    assert_eq!(labels(&set(SELECTOR_TERMS_MAX)), format!("{prefix}{too_many}"));
     let blanks = format!("a in ({})", ",".repeat(SELECTOR_TERMS_MAX));
     assert_eq!(labels(&blanks), format!("{prefix}{too_many}"));
 }

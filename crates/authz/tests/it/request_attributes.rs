@@ -98,9 +98,7 @@ fn label(requirement: &LabelRequirement) -> Value {
 }
 
 fn error<R>(selector: Option<&Selector<R>>) -> Option<String> {
-    selector
-        .and_then(|selector| selector.error.as_ref())
-        .map(ToString::to_string)
+    selector.and_then(|selector| selector.error.as_ref()).map(ToString::to_string)
 }
 
 /// Drops what is empty at any depth of an object, since an absent field means the same. Elements

@@ -101,10 +101,18 @@ impl Validator<'_> {
         let (Some(target), 1) = (target, n_args) else { return };
         let Kind::Literal(Literal::String(format)) = checked.ast.kind(target) else { return };
         let Kind::List { elements, .. } = checked.ast.kind(list) else { return };
-        let types: Vec<&Type> = elements.iter().map(|&element| checked.ty(element)).collect();
-        if let Some(fault) = string_format::validate(format, &types) {
-            let at = fault.argument.and_then(|n| elements.get(n).copied()).unwrap_or(id);
-            self.complain(at, fault.message);
+        let look = string_format::Look {
+            ty: &|node| checked.ty(node),
+            parts: &|node| match checked.ast.kind(node) {
+                Kind::List { elements, .. } => elements.clone(),
+                Kind::Map { entries } => {
+                    entries.iter().flat_map(|entry| [entry.key, entry.value]).collect()
+                }
+                _ => Vec::new(),
+            },
+        };
+        if let Some(fault) = string_format::validate(format, elements, look) {
+            self.complain(fault.at.unwrap_or(id), fault.message);
         }
     }
 
@@ -132,10 +140,10 @@ impl Validator<'_> {
                 first = Some((key, value));
                 continue;
             };
-            let wrong_key = (*keys != key)
-                .then(|| format!("expected type '{keys}' but found '{key}'"));
-            let wrong_value = (*values != value)
-                .then(|| format!("expected type '{values}' but found '{value}'"));
+            let wrong_key =
+                (*keys != key).then(|| format!("expected type '{keys}' but found '{key}'"));
+            let wrong_value =
+                (*values != value).then(|| format!("expected type '{values}' but found '{value}'"));
             if let Some(message) = wrong_key {
                 self.complain(entry.key, message);
             }

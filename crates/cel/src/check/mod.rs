@@ -8,6 +8,7 @@
 //!    their results differ the type is `dyn`.
 //! 4. Type variables that are still free at the end are `dyn`.
 
+mod call;
 mod literals;
 mod unify;
 
@@ -15,7 +16,6 @@ use std::sync::Arc;
 
 use crate::ast::{Ast, Comprehension, Kind, Literal, MapEntry, NodeId, StructField};
 use crate::environment::Environment;
-use crate::function::Function;
 use crate::message::Message;
 use crate::ty::Type;
 use unify::{Substitution, most_general};
@@ -141,8 +141,7 @@ impl Checker<'_> {
     /// local variable, a qualified name is a selection of it.
     fn resolve_name(&self, first: &str, name: &str) -> Option<(Reference, Type)> {
         if let Some((local, ty)) = self.scopes.iter().rev().find(|(local, _)| **local == *first) {
-            return (first == name)
-                .then(|| (Reference::Local(Arc::clone(local)), ty.clone()));
+            return (first == name).then(|| (Reference::Local(Arc::clone(local)), ty.clone()));
         }
         let global = name.strip_prefix('.').unwrap_or(name);
         if let Some((index, ty)) = self.env.variable(global) {
@@ -157,12 +156,13 @@ impl Checker<'_> {
     }
 
     fn select(&mut self, id: NodeId, operand: NodeId, field: &str, test_only: bool) {
-        if !test_only && let Some((first, name)) = self.qualified_name(id) {
-            if let Some((reference, ty)) = self.resolve_name(&first, &name) {
-                self.references[id.index()] = Some(reference);
-                self.set(id, ty);
-                return;
-            }
+        if !test_only
+            && let Some((first, name)) = self.qualified_name(id)
+            && let Some((reference, ty)) = self.resolve_name(&first, &name)
+        {
+            self.references[id.index()] = Some(reference);
+            self.set(id, ty);
+            return;
         }
         let ty = self.select_field(id, operand, field, false);
         let ty = if test_only { Type::Bool } else { self.substitution.resolve(&ty, false) };
@@ -224,137 +224,6 @@ impl Checker<'_> {
         if is_optional || optional { Type::optional(result) } else { result }
     }
 
-    fn call(&mut self, id: NodeId, target: Option<NodeId>, function: &Arc<str>, args: &[NodeId]) {
-        if **function == *"_?._" {
-            return self.optional_select(id, args);
-        }
-        for &arg in args {
-            self.node(arg);
-        }
-        let env = self.env;
-        let Some(target) = target else {
-            let name = function.strip_prefix('.').unwrap_or(function);
-            return match env.functions().get(name) {
-                Some(found) => self.resolve_call(id, found, None, args, false),
-                None => self.undeclared(id, function),
-            };
-        };
-        if let Some((_, prefix)) = self.qualified_name(target) {
-            let name = format!("{prefix}.{function}");
-            if let Some(found) = env.functions().get(name.strip_prefix('.').unwrap_or(&name)) {
-                return self.resolve_call(id, found, None, args, true);
-            }
-        }
-        self.node(target);
-        match env.functions().get(function) {
-            Some(found) => self.resolve_call(id, found, Some(target), args, false),
-            None => self.undeclared(id, function),
-        }
-    }
-
-    /// `operand.?field`, which the parser writes as a call with the field as a literal.
-    fn optional_select(&mut self, id: NodeId, args: &[NodeId]) {
-        let [operand, field] = args else {
-            self.set(id, Type::Error);
-            let message = format!(
-                "unsupported optional field selection: incorrect signature. argument count: {}",
-                args.len()
-            );
-            return self.complain(id, message);
-        };
-        let Kind::Literal(Literal::String(name)) = self.ast.kind(*field) else {
-            self.set(id, Type::Error);
-            let message = "unsupported optional field selection".to_owned();
-            return self.complain(*field, message);
-        };
-        self.set(*field, Type::String);
-        let name = Arc::clone(name);
-        let ty = self.select_field(id, *operand, &name, true);
-        let ty = self.substitution.resolve(&ty, false);
-        self.set(id, ty);
-    }
-
-    fn resolve_call(
-        &mut self,
-        id: NodeId,
-        function: &Function,
-        target: Option<NodeId>,
-        args: &[NodeId],
-        namespaced: bool,
-    ) {
-        if matches!(function.name, "_&&_" | "_||_") {
-            return self.logic(id, function.name, args);
-        }
-        let argument_types: Vec<Type> =
-            target.iter().chain(args).map(|&arg| self.get(arg)).collect();
-        let mut result: Option<Type> = None;
-        let mut matched = Vec::new();
-        for (position, overload) in function.overloads.iter().enumerate() {
-            if overload.member != target.is_some() {
-                continue;
-            }
-            let mut instance = Instance::default();
-            let params: Vec<Type> = overload
-                .params
-                .iter()
-                .map(|param| instance.of(param, &mut self.substitution))
-                .collect();
-            let returns = instance.of(&overload.result, &mut self.substitution);
-            if !self.substitution.assign_all(&argument_types, &params) {
-                continue;
-            }
-            matched.push(position);
-            let returns = self.substitution.resolve(&returns, false);
-            result = Some(match result {
-                None => returns,
-                Some(Type::Dyn) => Type::Dyn,
-                Some(first) if first == returns => first,
-                Some(_) => Type::Dyn,
-            });
-        }
-        match result {
-            Some(ty) => {
-                self.references[id.index()] = Some(Reference::Function {
-                    name: function.name,
-                    overloads: matched,
-                    namespaced,
-                });
-                self.set(id, ty);
-            }
-            None => {
-                let shown: Vec<String> = argument_types
-                    .iter()
-                    .map(|ty| self.substitution.resolve(ty, true).to_string())
-                    .collect();
-                let signature = match (target, shown.split_first()) {
-                    (Some(_), Some((receiver, rest))) => format!("{receiver}.({})", rest.join(", ")),
-                    _ => format!("({})", shown.join(", ")),
-                };
-                let name = function.name;
-                self.complain(
-                    id,
-                    format!("found no matching overload for '{name}' applied to '{signature}'"),
-                );
-                self.set(id, Type::Error);
-            }
-        }
-    }
-
-    /// `&&` and `||` blame the operand that is not a bool rather than the operator.
-    fn logic(&mut self, id: NodeId, name: &'static str, args: &[NodeId]) {
-        let mut fits = true;
-        for &arg in args {
-            let ty = self.get(arg);
-            if !self.substitution.assign(&ty, &Type::Bool) {
-                self.complain(arg, format!("expected type 'bool' but found '{ty}'"));
-                fits = false;
-            }
-        }
-        self.set(id, if fits { Type::Bool } else { Type::Error });
-        self.references[id.index()] =
-            Some(Reference::Function { name, overloads: vec![0], namespaced: false });
-    }
-
     fn list(&mut self, id: NodeId, elements: &[NodeId], optional: &[usize]) {
         let mut joined: Option<Type> = None;
         for (index, &element) in elements.iter().enumerate() {
@@ -394,8 +263,7 @@ impl Checker<'_> {
             Type::Optional(inner) => (*inner).clone(),
             Type::Dyn => Type::Dyn,
             other => {
-                let message =
-                    format!("expected type 'optional_type({other})' but found '{other}'");
+                let message = format!("expected type 'optional_type({other})' but found '{other}'");
                 self.complain(element, message);
                 other
             }
@@ -492,34 +360,6 @@ impl Checker<'_> {
         let found = self.get(id);
         if !self.substitution.assign(expected, &found) {
             self.complain(id, format!("expected type '{expected}' but found '{found}'"));
-        }
-    }
-}
-
-/// The variables that stand for the type parameters of one overload in one call.
-#[derive(Default)]
-struct Instance {
-    params: Vec<(&'static str, Type)>,
-}
-
-impl Instance {
-    fn of(&mut self, ty: &Type, substitution: &mut Substitution) -> Type {
-        match ty {
-            Type::Param(name) => {
-                if let Some((_, var)) = self.params.iter().find(|(param, _)| param == name) {
-                    return var.clone();
-                }
-                let var = substitution.fresh();
-                self.params.push((name, var.clone()));
-                var
-            }
-            Type::List(element) => Type::list(self.of(element, substitution)),
-            Type::Map(key, value) => {
-                Type::map(self.of(key, substitution), self.of(value, substitution))
-            }
-            Type::Optional(inner) => Type::optional(self.of(inner, substitution)),
-            Type::Type(Some(inner)) => Type::Type(Some(self.of(inner, substitution).into())),
-            _ => ty.clone(),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Paths: variables, fields, keys and indices, and tests for presence.
 
+use std::sync::Arc;
+
 use super::Evaluator;
 use crate::function::{Failure, Outcome};
 use crate::ir::{Attr, Key, Qualifier, Root};
@@ -54,8 +56,23 @@ impl<'a> Evaluator<'_, 'a> {
     }
 
     fn walk(&mut self, root: Value<'a>, path: &'a [Qualifier]) -> Outcome<'a> {
+        Ok(match self.steps(root, path)? {
+            None => Value::Optional(None),
+            Some((value, true)) => Value::some(value),
+            Some((value, false)) => value,
+        })
+    }
+
+    /// The value at the end of a path, and whether the path is an optional one: from an optional
+    /// value at its root, or from its first optional step on. Optional values that a path meets
+    /// further on are not looked into. `None` when an optional path ends early.
+    fn steps(
+        &mut self,
+        root: Value<'a>,
+        path: &'a [Qualifier],
+    ) -> Result<Option<(Value<'a>, bool)>, Failure> {
         let (mut value, mut optional) = match root {
-            Value::Optional(None) => return Ok(Value::Optional(None)),
+            Value::Optional(None) => return Ok(None),
             Value::Optional(Some(inner)) => ((*inner).clone(), true),
             other => (other, false),
         };
@@ -67,85 +84,110 @@ impl<'a> Evaluator<'_, 'a> {
             }
             if optional {
                 match found? {
-                    Some(next) => {
+                    Found::Value(next) => {
                         self.charge(1)?;
                         value = next;
                     }
-                    None => return Ok(Value::Optional(None)),
+                    Found::Nothing(_) => return Ok(None),
                 }
             } else {
                 self.charge(1)?;
                 value = match found? {
-                    Some(next) => next,
-                    None => return Err(self.missing(&value, &step.key)),
+                    Found::Value(next) => next,
+                    Found::Nothing(computed) => return Err(missing(&value, &step.key, computed)),
                 };
             }
         }
-        Ok(if optional { Value::some(value) } else { value })
+        Ok(Some((value, optional)))
     }
 
     /// `has(path)`: only the steps cost.
     pub(super) fn has(&mut self, attr: &'a Attr) -> Result<bool, Failure> {
+        let present = self.is_present(attr);
+        // A path costs one unit that the test gives back; a conditional gives back what it never
+        // cost, as it does in cel-go.
+        if matches!(attr.root, Root::Conditional(_)) {
+            self.cost = self.cost.saturating_sub(1);
+        }
+        present
+    }
+
+    fn is_present(&mut self, attr: &'a Attr) -> Result<bool, Failure> {
         if let Root::Conditional(conditional) = &attr.root {
             return if self.bool(&conditional.condition)? {
-                self.has(&conditional.then)
+                self.is_present(&conditional.then)
             } else {
-                self.has(&conditional.otherwise)
+                self.is_present(&conditional.otherwise)
             };
         }
         let Some((last, before)) = attr.qualifiers.split_last() else { return Ok(true) };
         let root = self.root(attr)?;
-        let value = if before.is_empty() { root } else { self.walk(root, before)? };
-        match value {
-            Value::Optional(None) => Ok(false),
-            Value::Optional(Some(inner)) => {
-                let present = self.find(&inner, &last.key)?.is_some();
+        match self.steps(root, before)? {
+            None => Ok(false),
+            Some((value, true)) => {
+                let present = self.find(&value, &last.key)?.is_value();
                 if present {
                     self.charge(1)?;
                 }
                 Ok(present)
             }
-            value => {
+            Some((value, false)) => {
                 let found = self.find(&value, &last.key);
                 self.charge(1)?;
-                Ok(found?.is_some())
+                Ok(found?.is_value())
             }
         }
     }
 
     /// One step: the value there, or nothing.
     #[inline]
-    fn find(&mut self, value: &Value<'a>, key: &'a Key) -> Result<Option<Value<'a>>, Failure> {
-        match (key, value) {
-            (Key::Field { index, .. }, Value::Map(Map::Record(record))) => Ok(record.field(*index)),
-            (Key::Field { name, .. } | Key::Name(name), Value::Map(map)) => Ok(map.get_str(name)),
+    fn find(&mut self, value: &Value<'a>, key: &'a Key) -> Result<Found<'a>, Failure> {
+        let found = match (key, value) {
+            (Key::Field { index, .. }, Value::Map(Map::Record(record))) => record.field(*index),
+            (Key::Field { name, .. } | Key::Name(name), Value::Map(map)) => map.get_str(name),
             (Key::Field { name, .. } | Key::Name(name), value) => {
-                find_value(value, &Value::string(name))
+                find_value(value, &Value::string(name))?
             }
-            (Key::Const(constant), value) => find_value(value, constant),
+            (Key::Const(constant), value) => find_value(value, constant)?,
             (Key::Computed(attr), value) => {
                 let key = self.resolve(attr)?;
-                let found = find_value(value, &key)?;
-                if found.is_none() {
-                    self.computed_key = Some(key);
+                if !is_key(&key) {
+                    let kind = key.go_type_name();
+                    return Err(Failure::new(format!("invalid qualifier type: {kind}")));
                 }
-                Ok(found)
+                return Ok(match find_value(value, &key)? {
+                    Some(value) => Found::Value(value),
+                    None => Found::Nothing(Some(key)),
+                });
             }
-        }
-    }
-
-    fn missing(&mut self, value: &Value<'a>, key: &'a Key) -> Failure {
-        let key = match key {
-            Key::Field { name, .. } | Key::Name(name) => {
-                return Failure::NoSuchKey(std::sync::Arc::clone(name));
-            }
-            Key::Const(constant) => constant.clone(),
-            Key::Computed(_) => self.computed_key.take().unwrap_or(Value::Null),
         };
-        match value {
-            Value::List(_) => Failure::new(format!("index out of bounds: {key}")),
-            _ => Failure::new(format!("no such key: {key}")),
-        }
+        Ok(found.map_or(Found::Nothing(None), Found::Value))
+    }
+}
+
+/// What a step finds.
+enum Found<'a> {
+    Value(Value<'a>),
+    /// Nothing, and the key that was looked for if it had to be computed.
+    Nothing(Option<Value<'a>>),
+}
+
+impl Found<'_> {
+    fn is_value(&self) -> bool {
+        matches!(self, Self::Value(_))
+    }
+}
+
+/// The error about a step that found nothing.
+fn missing(value: &Value<'_>, key: &Key, computed: Option<Value<'_>>) -> Failure {
+    let key = match key {
+        Key::Field { name, .. } | Key::Name(name) => return Failure::NoSuchKey(Arc::clone(name)),
+        Key::Const(constant) => constant.to_string(),
+        Key::Computed(_) => computed.map(|key| key.to_string()).unwrap_or_default(),
+    };
+    match value {
+        Value::List(_) => Failure::new(format!("index out of bounds: {key}")),
+        _ => Failure::new(format!("no such key: {key}")),
     }
 }
 
@@ -153,9 +195,16 @@ fn find_value<'a>(value: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>
     match value {
         Value::Map(map) => Ok(map.get(key)),
         Value::List(list) => Ok(list_index(key)?.and_then(|index| list.get(index))),
-        Value::Optional(Some(inner)) => find_value(inner, key),
         _ => Ok(None),
     }
+}
+
+/// Whether a value can be an index or a key at all.
+fn is_key(value: &Value<'_>) -> bool {
+    matches!(
+        value,
+        Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_)
+    )
 }
 
 /// The position that an index names; `None` when it is out of every list's range.
@@ -163,11 +212,15 @@ fn list_index(key: &Value<'_>) -> Result<Option<usize>, Failure> {
     let unsupported = || Failure::new(format!("unsupported index value {key} in list"));
     match key {
         Value::Int(i) => Ok(usize::try_from(*i).ok()),
-        Value::Uint(u) => i64::try_from(*u).map(|i| usize::try_from(i).ok()).map_err(|_| unsupported()),
+        Value::Uint(u) => {
+            i64::try_from(*u).map(|i| usize::try_from(i).ok()).map_err(|_| unsupported())
+        }
         Value::Double(d) if d.fract() == 0.0 && d.abs() < 9_007_199_254_740_992.0 => {
             Ok(usize::try_from(*d as i64).ok())
         }
         Value::Double(_) => Err(unsupported()),
-        other => Err(Failure::new(format!("unsupported index type '{}' in list", other.type_name()))),
+        other => {
+            Err(Failure::new(format!("unsupported index type '{}' in list", other.type_name())))
+        }
     }
 }

@@ -129,10 +129,9 @@ impl Call {
             Dispatch::One { target, .. } => target.cost.of(args, result),
             // An overload that is chosen at run time has no cost of its own, unless the function
             // as a whole has one.
-            Dispatch::Many(targets) if cost::is_costed_by_name(self.name) => targets
-                .iter()
-                .find(|target| target.takes(args))
-                .map_or(1, |target| target.cost.of(args, result)),
+            Dispatch::Many(targets) if cost::is_costed_by_name(self.name) => {
+                targets.last().map_or(1, |target| target.cost.of(args, result))
+            }
             Dispatch::Many(_) => 1,
         }
     }
@@ -179,7 +178,10 @@ fn is_assignable(ty: &Type, value: &Value<'_>) -> bool {
 /// words its own refusal.
 fn is_singleton(name: &str) -> bool {
     name.starts_with(['_', '-', '!', '@'])
-        || matches!(name, "contains" | "endsWith" | "matches" | "size" | "startsWith")
+        || matches!(
+            name,
+            "contains" | "endsWith" | "flatten" | "matches" | "size" | "sort" | "startsWith"
+        )
 }
 
 /// The error for arguments that no overload takes.

@@ -24,10 +24,9 @@ impl<'a> Range<'a> {
                 "unsupported comprehension range type: {}",
                 other.go_type_name()
             ))),
-            other => Err(Failure::new(format!(
-                "got '{}', expected iterable type",
-                other.go_type_name()
-            ))),
+            other => {
+                Err(Failure::new(format!("got '{}', expected iterable type", other.go_type_name())))
+            }
         }
     }
 

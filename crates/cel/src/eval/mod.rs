@@ -18,8 +18,6 @@ pub(crate) struct Evaluator<'s, 'a> {
     variables: &'a [Value<'a>],
     /// The values of local variables.
     slots: &'s mut [Slot<'a>],
-    /// The computed index that was not found last, for the message about it.
-    computed_key: Option<Value<'a>>,
     cost: u64,
     limit: u64,
 }
@@ -39,12 +37,9 @@ impl Slot<'_> {
 }
 
 impl<'s, 'a> Evaluator<'s, 'a> {
-    pub(crate) fn new(
-        variables: &'a [Value<'a>],
-        slots: &'s mut [Slot<'a>],
-        limit: u64,
-    ) -> Self {
-        Self { variables, slots, computed_key: None, cost: 0, limit }
+    #[inline]
+    pub(crate) fn new(variables: &'a [Value<'a>], slots: &'s mut [Slot<'a>], limit: u64) -> Self {
+        Self { variables, slots, cost: 0, limit }
     }
 
     /// What has been charged so far.
@@ -93,7 +88,8 @@ impl<'s, 'a> Evaluator<'s, 'a> {
             Expr::Fold(fold) => self.fold(fold),
             Expr::Append { slot, element } => self.append(*slot, element),
             Expr::Insert { slot, args } => self.insert(*slot, args),
-            Expr::Has(_)
+            Expr::Quick(_)
+            | Expr::Has(_)
             | Expr::And(_)
             | Expr::Or(_)
             | Expr::Not(_)
@@ -106,6 +102,10 @@ impl<'s, 'a> Evaluator<'s, 'a> {
     /// The value of an expression where only a bool will do.
     pub(crate) fn bool(&mut self, expr: &'a Expr) -> Result<bool, Failure> {
         match expr {
+            Expr::Quick(quick) => match quick.answer(self.variables, self.slots) {
+                Some((outcome, cost)) => self.charge(cost).map(|()| outcome),
+                None => self.bool(&quick.general),
+            },
             Expr::Has(attr) => self.has(attr),
             Expr::And(terms) => self.all_of(terms),
             Expr::Or(terms) => self.any_of(terms),
@@ -119,6 +119,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
             Expr::Equal { sides, negated } => self.equal(&sides[0], &sides[1], *negated),
             Expr::Member { item, set } => Ok(set.contains(&self.value(item)?)),
             Expr::Quantifier(quantifier) => self.quantifier(quantifier),
+            // A call that has a quick form comes here when that form declines.
             other => match self.value(other)? {
                 Value::Bool(b) => Ok(b),
                 _ => Err(Failure::no_such_overload()),
@@ -154,23 +155,19 @@ impl<'s, 'a> Evaluator<'s, 'a> {
 
     /// `left == right`, or `left != right` when `negated`: both sides are evaluated even when the
     /// first one fails.
-    fn equal(
-        &mut self,
-        left: &'a Expr,
-        right: &'a Expr,
-        negated: bool,
-    ) -> Result<bool, Failure> {
+    fn equal(&mut self, left: &'a Expr, right: &'a Expr, negated: bool) -> Result<bool, Failure> {
         let left = self.argument(left)?;
         let right = self.argument(right)?;
         self.charge(cost::equality(left.as_ref().ok(), right.as_ref().ok(), negated))?;
         let (left, right) = (left?, right?);
         // The types of the Kubernetes libraries refuse to be compared with other types.
-        if let Value::Opaque(opaque) = &left
-            && !negated
-            && !matches!(right, Value::Null)
-            && right.type_name() != opaque.type_name()
-        {
-            return Err(Failure::no_such_overload());
+        if let (Value::Opaque(opaque), false) = (&left, negated) {
+            let equal = match &right {
+                Value::Opaque(other) => opaque.equals(other),
+                Value::Null => Some(false),
+                _ => None,
+            };
+            return equal.ok_or_else(Failure::no_such_overload);
         }
         Ok(left.equals(&right) != negated)
     }
@@ -291,16 +288,22 @@ pub(crate) fn borrowed<'a>(constant: &'a Value<'static>) -> Value<'a> {
 }
 
 impl ConstantSet {
-    #[inline]
     fn contains(&self, item: &Value<'_>) -> bool {
         match (self, item) {
-            (Self::FewStrings(texts), Value::String(item)) => {
-                let item = item.as_str();
-                texts.iter().any(|text| **text == *item)
-            }
-            (Self::ManyStrings(texts), Value::String(item)) => texts.contains(item.as_str()),
-            (Self::FewStrings(_) | Self::ManyStrings(_), _) => false,
             (Self::Values(values), item) => values.iter().any(|value| item.equals(value)),
+            (_, Value::String(item)) => self.contains_text(item.as_str()),
+            (Self::FewStrings(_) | Self::ManyStrings(_), _) => false,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn contains_text(&self, item: &str) -> bool {
+        match self {
+            Self::FewStrings(texts) => texts.iter().any(|text| **text == *item),
+            Self::ManyStrings(texts) => texts.contains(item),
+            Self::Values(values) => values
+                .iter()
+                .any(|value| matches!(value, Value::String(text) if text.as_str() == item)),
         }
     }
 }

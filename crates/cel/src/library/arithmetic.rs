@@ -50,9 +50,7 @@ pub(super) fn subtract<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
         [Value::Double(a), Value::Double(b)] => Ok(Value::Double(a - b)),
         [Value::Duration(a), Value::Duration(b)] => duration(a.checked_sub(*b)),
         [Value::Timestamp(time), Value::Duration(nanos)] => {
-            let back = nanos
-                .checked_neg()
-                .ok_or_else(|| Failure::new(INT_OVERFLOW))?;
+            let back = nanos.checked_neg().ok_or_else(|| Failure::new(INT_OVERFLOW))?;
             time.checked_add(back).map(Value::Timestamp)
         }
         [Value::Timestamp(a), Value::Timestamp(b)] => duration(a.since(b)),
@@ -91,9 +89,7 @@ pub(super) fn modulo<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
         }
         [Value::Int(a), Value::Int(b)] => int(a.checked_rem(*b)),
         [Value::Uint(a), Value::Uint(b)] => uint(a.checked_rem(*b)),
-        _ => Err(refuse("_%_", arguments, |first| {
-            matches!(first, Value::Int(_) | Value::Uint(_))
-        })),
+        _ => Err(refuse("_%_", arguments, |first| matches!(first, Value::Int(_) | Value::Uint(_)))),
     }
 }
 
@@ -103,9 +99,7 @@ pub(super) fn negate<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
         [Value::Int(a)] => int(a.checked_neg()),
         [Value::Double(a)] => Ok(Value::Double(-a)),
         [Value::Duration(a)] => duration(a.checked_neg()),
-        _ => Err(refuse("-_", arguments, |first| {
-            matches!(first, Value::Bool(_))
-        })),
+        _ => Err(refuse("-_", arguments, |first| matches!(first, Value::Bool(_)))),
     }
 }
 
@@ -142,22 +136,16 @@ fn is_ordered(value: &Value<'_>) -> bool {
 }
 
 fn int<'a>(result: Option<i64>) -> Outcome<'a> {
-    result
-        .map(Value::Int)
-        .ok_or_else(|| Failure::new(INT_OVERFLOW))
+    result.map(Value::Int).ok_or_else(|| Failure::new(INT_OVERFLOW))
 }
 
 fn uint<'a>(result: Option<u64>) -> Outcome<'a> {
-    result
-        .map(Value::Uint)
-        .ok_or_else(|| Failure::new(UINT_OVERFLOW))
+    result.map(Value::Uint).ok_or_else(|| Failure::new(UINT_OVERFLOW))
 }
 
 /// Durations are counted in an integer, and their overflow is called that of an integer.
 fn duration<'a>(result: Option<i64>) -> Outcome<'a> {
-    result
-        .map(Value::Duration)
-        .ok_or_else(|| Failure::new(INT_OVERFLOW))
+    result.map(Value::Duration).ok_or_else(|| Failure::new(INT_OVERFLOW))
 }
 
 fn joined_text<'a>(a: &Str<'a>, b: &Str<'a>) -> Str<'a> {

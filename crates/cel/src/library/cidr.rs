@@ -22,12 +22,7 @@ pub(crate) fn declare(functions: &mut Functions) {
         functions.add(name, vec![overload]);
     };
     part("ip", "cidr_ip", ip(), address);
-    part(
-        "prefixLength",
-        "cidr_prefix_length",
-        Type::Int,
-        prefix_length,
-    );
+    part("prefixLength", "cidr_prefix_length", Type::Int, prefix_length);
     part("masked", "cidr_masked", cidr(), masked);
     let contains = |id, other, implementation| {
         Overload::member(id, vec![cidr(), other], Type::Bool, implementation)
@@ -54,9 +49,7 @@ pub(crate) fn declare(functions: &mut Functions) {
 
 fn parse(text: &str) -> Result<Cidr, Failure> {
     Cidr::parse(text).map_err(|error| {
-        Failure::new(format!(
-            "network address parse error during conversion from string: {error}"
-        ))
+        Failure::new(format!("network address parse error during conversion from string: {error}"))
     })
 }
 
@@ -118,9 +111,7 @@ fn contains_cidr<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 }
 
 fn receiver<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Cidr, Failure> {
-    arguments
-        .first()
-        .map_or_else(|| Err(Failure::no_such_overload()), cidr_of)
+    arguments.first().map_or_else(|| Err(Failure::no_such_overload()), cidr_of)
 }
 
 fn cidr_of<'v>(value: &'v Value<'_>) -> Result<&'v Cidr, Failure> {
@@ -173,48 +164,29 @@ mod tests {
     fn cost_of(name: &str, id: &str, arguments: &[Value<'_>]) -> u64 {
         let functions = crate::library::kubernetes();
         let overloads = &functions.get(name).unwrap().overloads;
-        overloads
-            .iter()
-            .find(|overload| overload.id == id)
-            .unwrap()
-            .cost
-            .of(arguments, None)
+        overloads.iter().find(|overload| overload.id == id).unwrap().cost.of(arguments, None)
     }
 
     #[test]
     fn networks_contain_texts_and_values_alike() {
         for (name, other, want) in [
-            (
-                "containsIP",
-                Value::string("10.1.2.3"),
-                Ok(Value::Bool(true)),
-            ),
+            ("containsIP", Value::string("10.1.2.3"), Ok(Value::Bool(true))),
             ("containsIP", address("10.1.2.3"), Ok(Value::Bool(true))),
             ("containsIP", address("::1"), Ok(Value::Bool(false))),
             ("containsIP", Value::string("bad"), Err("no such overload")),
             ("containsIP", Value::Int(1), Err("no such overload")),
-            (
-                "containsCIDR",
-                Value::string("10.1.0.0/16"),
-                Ok(Value::Bool(true)),
-            ),
+            ("containsCIDR", Value::string("10.1.0.0/16"), Ok(Value::Bool(true))),
             ("containsCIDR", cidr("10.1.0.0/16"), Ok(Value::Bool(true))),
             ("containsCIDR", cidr("10.1.0.0/7"), Ok(Value::Bool(false))),
             (
                 "containsCIDR",
                 Value::string("bad"),
-                Err(
-                    "network address parse error during conversion from string: network address \
-                     parse error during conversion from string: netip.ParsePrefix(\"bad\"): no '/'",
-                ),
+                Err("network address parse error during conversion from string: network address \
+                     parse error during conversion from string: netip.ParsePrefix(\"bad\"): no '/'"),
             ),
         ] {
             let arguments = [cidr("10.0.0.0/8"), other];
-            assert_outcome(
-                &arguments,
-                &implementation(name, "cidr_")(&arguments),
-                &want,
-            );
+            assert_outcome(&arguments, &implementation(name, "cidr_")(&arguments), &want);
         }
     }
 
@@ -235,54 +207,14 @@ mod tests {
     fn containment_costs_by_the_prefix_and_the_text() {
         let text = Value::string("2001:db8:0:0:0:0:0:1");
         for (name, id, network, other, want) in [
-            (
-                "containsIP",
-                "cidr_contains_ip_string",
-                "::/128",
-                text.clone(),
-                4 + 2,
-            ),
-            (
-                "containsIP",
-                "cidr_contains_ip_ip",
-                "::/128",
-                address("::1"),
-                4,
-            ),
-            (
-                "containsIP",
-                "cidr_contains_ip_ip",
-                "10.0.0.0/8",
-                address("::1"),
-                1,
-            ),
-            (
-                "containsIP",
-                "cidr_contains_ip_ip",
-                "0.0.0.0/0",
-                address("::1"),
-                0,
-            ),
-            (
-                "containsCIDR",
-                "cidr_contains_cidr_string",
-                "::/128",
-                text,
-                4 + 2 + 1 + 2,
-            ),
-            (
-                "containsCIDR",
-                "cidr_contains_cidr",
-                "::/128",
-                cidr("::/0"),
-                4 + 2 + 1,
-            ),
+            ("containsIP", "cidr_contains_ip_string", "::/128", text.clone(), 4 + 2),
+            ("containsIP", "cidr_contains_ip_ip", "::/128", address("::1"), 4),
+            ("containsIP", "cidr_contains_ip_ip", "10.0.0.0/8", address("::1"), 1),
+            ("containsIP", "cidr_contains_ip_ip", "0.0.0.0/0", address("::1"), 0),
+            ("containsCIDR", "cidr_contains_cidr_string", "::/128", text, 4 + 2 + 1 + 2),
+            ("containsCIDR", "cidr_contains_cidr", "::/128", cidr("::/0"), 4 + 2 + 1),
         ] {
-            assert_eq!(
-                cost_of(name, id, &[cidr(network), other]),
-                want,
-                "{network} {id}"
-            );
+            assert_eq!(cost_of(name, id, &[cidr(network), other]), want, "{network} {id}");
         }
     }
 }

@@ -20,28 +20,19 @@ use crate::value::{Bytes, Str, Timestamp, Value};
 pub(crate) fn declare(functions: &mut Functions) {
     let mut add = |name, result: Type, convert: Implementation, from: Vec<(_, Type)>| {
         let overload = |(id, source)| Overload::global(id, vec![source], result.clone(), convert);
-        functions.add(
-            name,
-            from.into_iter().map(overload).map(with_cost).collect(),
-        );
+        functions.add(name, from.into_iter().map(overload).map(with_cost).collect());
     };
     add(
         "bool",
         Type::Bool,
         to_bool,
-        vec![
-            ("bool_to_bool", Type::Bool),
-            ("string_to_bool", Type::String),
-        ],
+        vec![("bool_to_bool", Type::Bool), ("string_to_bool", Type::String)],
     );
     add(
         "bytes",
         Type::Bytes,
         to_bytes,
-        vec![
-            ("bytes_to_bytes", Type::Bytes),
-            ("string_to_bytes", Type::String),
-        ],
+        vec![("bytes_to_bytes", Type::Bytes), ("string_to_bytes", Type::String)],
     );
     add(
         "double",
@@ -58,10 +49,7 @@ pub(crate) fn declare(functions: &mut Functions) {
         "duration",
         Type::Duration,
         to_duration,
-        vec![
-            ("duration_to_duration", Type::Duration),
-            ("string_to_duration", Type::String),
-        ],
+        vec![("duration_to_duration", Type::Duration), ("string_to_duration", Type::String)],
     );
     add(
         "int",
@@ -138,9 +126,9 @@ fn to_bytes<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     match arguments {
         [value @ Value::Bytes(_)] => Ok(value.clone()),
         [Value::String(Str::Borrowed(text))] => Ok(Value::Bytes(Bytes::Borrowed(text.as_bytes()))),
-        [Value::String(Str::Owned(text))] => Ok(Value::Bytes(Bytes::Owned(Arc::<[u8]>::from(
-            Arc::clone(text),
-        )))),
+        [Value::String(Str::Owned(text))] => {
+            Ok(Value::Bytes(Bytes::Owned(Arc::<[u8]>::from(Arc::clone(text)))))
+        }
         _ => Err(Failure::no_such_overload()),
     }
 }
@@ -173,13 +161,11 @@ fn to_int<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
         [value @ Value::Int(_)] => Ok(value.clone()),
         [Value::Double(number)] => double_to_int(*number).map(Value::Int).ok_or_else(overflow),
         [Value::Duration(nanos)] => Ok(Value::Int(*nanos)),
-        [Value::String(text)] => parse_int(text.as_str())
-            .map(Value::Int)
-            .map_err(|_| not_from_text("int")),
+        [Value::String(text)] => {
+            parse_int(text.as_str()).map(Value::Int).map_err(|_| not_from_text("int"))
+        }
         [Value::Timestamp(time)] => Ok(Value::Int(time.unix_seconds())),
-        [Value::Uint(number)] => i64::try_from(*number)
-            .map(Value::Int)
-            .map_err(|_| overflow()),
+        [Value::Uint(number)] => i64::try_from(*number).map(Value::Int).map_err(|_| overflow()),
         _ => Err(Failure::no_such_overload()),
     }
 }
@@ -215,15 +201,13 @@ fn to_uint<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     let overflow = || Failure::new("unsigned integer overflow");
     match arguments {
         [value @ Value::Uint(_)] => Ok(value.clone()),
-        [Value::Double(number)] => numbers::double_to_uint(*number)
-            .map(Value::Uint)
-            .ok_or_else(overflow),
-        [Value::Int(number)] => u64::try_from(*number)
-            .map(Value::Uint)
-            .map_err(|_| overflow()),
-        [Value::String(text)] => numbers::parse_uint(text.as_str())
-            .map(Value::Uint)
-            .map_err(|_| not_from_text("uint")),
+        [Value::Double(number)] => {
+            numbers::double_to_uint(*number).map(Value::Uint).ok_or_else(overflow)
+        }
+        [Value::Int(number)] => u64::try_from(*number).map(Value::Uint).map_err(|_| overflow()),
+        [Value::String(text)] => {
+            numbers::parse_uint(text.as_str()).map(Value::Uint).map_err(|_| not_from_text("uint"))
+        }
         _ => Err(Failure::no_such_overload()),
     }
 }
@@ -231,12 +215,8 @@ fn to_uint<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 fn text_of_bytes<'a>(bytes: &Bytes<'a>) -> Outcome<'a> {
     let invalid = |_| Failure::new("invalid UTF-8 in bytes, cannot convert to string");
     match bytes {
-        Bytes::Borrowed(bytes) => std::str::from_utf8(bytes)
-            .map(Value::string)
-            .map_err(invalid),
-        Bytes::Owned(bytes) => std::str::from_utf8(bytes)
-            .map(Value::owned_string)
-            .map_err(invalid),
+        Bytes::Borrowed(bytes) => std::str::from_utf8(bytes).map(Value::string).map_err(invalid),
+        Bytes::Owned(bytes) => std::str::from_utf8(bytes).map(Value::owned_string).map_err(invalid),
     }
 }
 

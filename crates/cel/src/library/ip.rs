@@ -25,16 +25,8 @@ pub(crate) fn declare(functions: &mut Functions) {
     let predicates: [(_, _, Implementation); 5] = [
         ("isUnspecified", "ip_is_unspecified", is_unspecified),
         ("isLoopback", "ip_is_loopback", is_loopback),
-        (
-            "isLinkLocalMulticast",
-            "ip_is_link_local_multicast",
-            is_link_local_multicast,
-        ),
-        (
-            "isLinkLocalUnicast",
-            "ip_is_link_local_unicast",
-            is_link_local_unicast,
-        ),
+        ("isLinkLocalMulticast", "ip_is_link_local_multicast", is_link_local_multicast),
+        ("isLinkLocalUnicast", "ip_is_link_local_unicast", is_link_local_unicast),
         ("isGlobalUnicast", "ip_is_global_unicast", is_global_unicast),
     ];
     for (name, id, implementation) in predicates {
@@ -53,25 +45,19 @@ pub(super) fn parse(text: &str) -> Result<IpAddr, Failure> {
     })?;
     if !ip.zone.is_empty() {
         let text = quote(text);
-        return Err(Failure::new(format!(
-            "IP address {text} with zone value is not allowed"
-        )));
+        return Err(Failure::new(format!("IP address {text} with zone value is not allowed")));
     }
     match ip.address {
         IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some() => {
             let text = quote(text);
-            Err(Failure::new(format!(
-                "IPv4-mapped IPv6 address {text} is not allowed"
-            )))
+            Err(Failure::new(format!("IPv4-mapped IPv6 address {text} is not allowed")))
         }
         address => Ok(address),
     }
 }
 
 fn from_text<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    on_text(arguments, |text| {
-        Ok(Value::opaque(Opaque::Ip(parse(text)?)))
-    })
+    on_text(arguments, |text| Ok(Value::opaque(Opaque::Ip(parse(text)?))))
 }
 
 fn is_ip<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
@@ -80,9 +66,7 @@ fn is_ip<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 
 /// Whether the text is the one that the address would be written as.
 fn is_canonical<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    on_text(arguments, |text| {
-        Ok(Value::Bool(parse(text)?.to_string() == text))
-    })
+    on_text(arguments, |text| Ok(Value::Bool(parse(text)?.to_string() == text)))
 }
 
 fn on_text<'a>(arguments: &[Value<'a>], answer: fn(&str) -> Outcome<'a>) -> Outcome<'a> {
@@ -219,25 +203,12 @@ mod tests {
                 "IP Address \"10.0.0.01\" parse error during conversion from string: \
                  ParseAddr(\"10.0.0.01\"): IPv4 field has octet with leading zero",
             ),
-            (
-                "fe80::1%eth0",
-                "IP address \"fe80::1%eth0\" with zone value is not allowed",
-            ),
-            (
-                "::ffff:1.2.3.4",
-                "IPv4-mapped IPv6 address \"::ffff:1.2.3.4\" is not allowed",
-            ),
+            ("fe80::1%eth0", "IP address \"fe80::1%eth0\" with zone value is not allowed"),
+            ("::ffff:1.2.3.4", "IPv4-mapped IPv6 address \"::ffff:1.2.3.4\" is not allowed"),
         ] {
             let arguments = [Value::string(text)];
-            for (name, id) in [
-                ("ip", "string_to_ip"),
-                ("ip.isCanonical", "ip_is_canonical"),
-            ] {
-                assert_outcome(
-                    &arguments,
-                    &implementation(name, id)(&arguments),
-                    &Err(want),
-                );
+            for (name, id) in [("ip", "string_to_ip"), ("ip.isCanonical", "ip_is_canonical")] {
+                assert_outcome(&arguments, &implementation(name, id)(&arguments), &Err(want));
             }
             let got = implementation("isIP", "is_ip")(&arguments);
             assert_outcome(&arguments, &got, &Ok(Value::Bool(false)));

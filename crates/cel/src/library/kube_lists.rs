@@ -191,9 +191,7 @@ fn position<'a>(found: Option<usize>) -> Value<'a> {
 /// Whether a list has the element; a value that is no list includes what it equals.
 fn includes<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     match arguments {
-        [Value::List(list), sought] => {
-            Ok(Value::Bool(list.iter().any(|item| item.equals(sought))))
-        }
+        [Value::List(list), sought] => Ok(Value::Bool(list.iter().any(|item| item.equals(sought)))),
         [value, sought] => Ok(Value::Bool(value.equals(sought))),
         _ => Err(Failure::no_such_overload()),
     }

@@ -162,11 +162,7 @@ fn flatten<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     Ok(Value::list(flat))
 }
 
-fn flatten_into<'a>(
-    list: &List<'a>,
-    depth: i64,
-    flat: &mut Vec<Value<'a>>,
-) -> Result<(), Failure> {
+fn flatten_into<'a>(list: &List<'a>, depth: i64, flat: &mut Vec<Value<'a>>) -> Result<(), Failure> {
     for item in list.iter() {
         match item {
             Value::List(inner) if depth > 0 => flatten_into(&inner, depth - 1, flat)?,

@@ -19,8 +19,8 @@ mod sets;
 mod standard;
 pub(crate) mod string_format;
 mod strings;
-mod url;
 pub(crate) mod time;
+mod url;
 
 pub(crate) use conversions::double_text;
 pub(crate) use printed::printed;

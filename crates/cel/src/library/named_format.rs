@@ -20,25 +20,13 @@ const FORMATS: [(&str, NamedFormat, Implementation); 13] = [
     ("format.date", Date, |_| named(Date)),
     ("format.datetime", Datetime, |_| named(Datetime)),
     ("format.dns1035Label", Dns1035Label, |_| named(Dns1035Label)),
-    ("format.dns1035LabelPrefix", Dns1035LabelPrefix, |_| {
-        named(Dns1035LabelPrefix)
-    }),
+    ("format.dns1035LabelPrefix", Dns1035LabelPrefix, |_| named(Dns1035LabelPrefix)),
     ("format.dns1123Label", Dns1123Label, |_| named(Dns1123Label)),
-    ("format.dns1123LabelPrefix", Dns1123LabelPrefix, |_| {
-        named(Dns1123LabelPrefix)
-    }),
-    ("format.dns1123Subdomain", Dns1123Subdomain, |_| {
-        named(Dns1123Subdomain)
-    }),
-    (
-        "format.dns1123SubdomainPrefix",
-        Dns1123SubdomainPrefix,
-        |_| named(Dns1123SubdomainPrefix),
-    ),
+    ("format.dns1123LabelPrefix", Dns1123LabelPrefix, |_| named(Dns1123LabelPrefix)),
+    ("format.dns1123Subdomain", Dns1123Subdomain, |_| named(Dns1123Subdomain)),
+    ("format.dns1123SubdomainPrefix", Dns1123SubdomainPrefix, |_| named(Dns1123SubdomainPrefix)),
     ("format.labelValue", LabelValue, |_| named(LabelValue)),
-    ("format.qualifiedName", QualifiedName, |_| {
-        named(QualifiedName)
-    }),
+    ("format.qualifiedName", QualifiedName, |_| named(QualifiedName)),
     ("format.uri", Uri, |_| named(Uri)),
     ("format.uuid", Uuid, |_| named(Uuid)),
 ];
@@ -47,32 +35,19 @@ const FORMATS: [(&str, NamedFormat, Implementation); 13] = [
 pub(crate) fn declare(functions: &mut Functions) {
     let format = || Type::Opaque(Opaque::FORMAT);
     for (name, _, implementation) in FORMATS {
-        functions.add(
-            name,
-            vec![Overload::global(name, vec![], format(), implementation)],
-        );
+        functions.add(name, vec![Overload::global(name, vec![], format(), implementation)]);
     }
     let found = Type::optional(format());
     functions.add(
         "format.named",
-        vec![Overload::global(
-            "format-named",
-            vec![Type::String],
-            found,
-            by_name,
-        )],
+        vec![Overload::global("format-named", vec![Type::String], found, by_name)],
     );
     let faults = Type::optional(Type::list(Type::String));
     functions.add(
         "validate",
         vec![
-            Overload::member(
-                "format-validate",
-                vec![format(), Type::String],
-                faults,
-                validate,
-            )
-            .cost(Cost::Custom(cost_of_validate)),
+            Overload::member("format-validate", vec![format(), Type::String], faults, validate)
+                .cost(Cost::Custom(cost_of_validate)),
         ],
     );
 }
@@ -86,9 +61,7 @@ fn by_name<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
         return Err(Failure::no_such_overload());
     };
     let is_named = |function: &str| {
-        function
-            .strip_prefix("format.")
-            .is_some_and(|known| known == name.as_str())
+        function.strip_prefix("format.").is_some_and(|known| known == name.as_str())
     };
     match FORMATS.iter().find(|(function, ..)| is_named(function)) {
         Some((_, format, _)) => Ok(Value::some(Value::opaque(Opaque::Format(*format)))),
@@ -101,16 +74,11 @@ fn validate<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     let [format, Value::String(text)] = arguments else {
         return Err(Failure::no_such_overload());
     };
-    let faults = faults_of(
-        format_of(format).ok_or_else(Failure::no_such_overload)?,
-        text.as_str(),
-    );
+    let faults = faults_of(format_of(format).ok_or_else(Failure::no_such_overload)?, text.as_str());
     if faults.is_empty() {
         return Ok(Value::none());
     }
-    Ok(Value::some(Value::list(
-        faults.into_iter().map(Value::owned_string).collect(),
-    )))
+    Ok(Value::some(Value::list(faults.into_iter().map(Value::owned_string).collect())))
 }
 
 fn format_of(value: &Value<'_>) -> Option<NamedFormat> {
@@ -125,11 +93,7 @@ fn format_of(value: &Value<'_>) -> Option<NamedFormat> {
 
 fn faults_of(format: NamedFormat, text: &str) -> Vec<String> {
     let check = |is_valid: bool, fault: &str| {
-        if is_valid {
-            Vec::new()
-        } else {
-            vec![fault.to_owned()]
-        }
+        if is_valid { Vec::new() } else { vec![fault.to_owned()] }
     };
     let bytes = text.as_bytes();
     match format {
@@ -199,10 +163,7 @@ mod tests {
     use super::*;
 
     fn faults(name: &str, text: &str) -> Vec<String> {
-        let (_, format, _) = FORMATS
-            .iter()
-            .find(|(function, ..)| *function == name)
-            .unwrap();
+        let (_, format, _) = FORMATS.iter().find(|(function, ..)| *function == name).unwrap();
         faults_of(*format, text)
     }
 
@@ -254,10 +215,7 @@ mod tests {
             ("format.date", "2021-02-30", "invalid date"),
             ("format.datetime", "2021-02-03", "invalid datetime"),
         ] {
-            let want: Vec<_> = [want]
-                .into_iter()
-                .filter(|fault| !fault.is_empty())
-                .collect();
+            let want: Vec<_> = [want].into_iter().filter(|fault| !fault.is_empty()).collect();
             assert_eq!(faults(name, text), want, "{name} {text}");
         }
     }
@@ -271,9 +229,8 @@ mod tests {
             ("", None),
         ] {
             let found = by_name(&[Value::string(name)]).unwrap();
-            let want = want.map_or(Value::none(), |format| {
-                Value::some(Value::opaque(Opaque::Format(format)))
-            });
+            let want = want
+                .map_or(Value::none(), |format| Value::some(Value::opaque(Opaque::Format(format))));
             assert!(found.equals(&want), "{name}: {found:?}");
         }
     }
@@ -283,12 +240,7 @@ mod tests {
         let long = "a".repeat(64);
         for (format, text, want, want_cost) in [
             (Dns1123Label, "a", None, 8),
-            (
-                Dns1123Label,
-                long.as_str(),
-                Some("must be no more than 63 characters"),
-                56,
-            ),
+            (Dns1123Label, long.as_str(), Some("must be no more than 63 characters"), 56),
             (Byte, "", Some("invalid base64"), 21),
             (Uri, "/", None, 276),
             (Uuid, "x", Some("does not match the UUID format"), 18),
@@ -299,11 +251,7 @@ mod tests {
                 Value::some(Value::list(vec![Value::string(fault)]))
             });
             assert!(got.equals(&want), "{format:?} {text}: {got:?}");
-            assert_eq!(
-                cost_of_validate(&arguments, None),
-                want_cost,
-                "{format:?} {text}"
-            );
+            assert_eq!(cost_of_validate(&arguments, None), want_cost, "{format:?} {text}");
         }
     }
 

@@ -42,33 +42,14 @@ fn declare_logic(functions: &mut Functions) {
     let a = || Type::param("A");
     functions.add(
         "_?_:_",
-        vec![Overload::global(
-            "conditional",
-            vec![Bool, a(), a()],
-            a(),
-            conditional,
-        )],
+        vec![Overload::global("conditional", vec![Bool, a(), a()], a(), conditional)],
     );
-    functions.add(
-        "_&&_",
-        vec![Overload::global("logical_and", vec![Bool, Bool], Bool, and)],
-    );
-    functions.add(
-        "_||_",
-        vec![Overload::global("logical_or", vec![Bool, Bool], Bool, or)],
-    );
-    functions.add(
-        "!_",
-        vec![Overload::global("logical_not", vec![Bool], Bool, not)],
-    );
+    functions.add("_&&_", vec![Overload::global("logical_and", vec![Bool, Bool], Bool, and)]);
+    functions.add("_||_", vec![Overload::global("logical_or", vec![Bool, Bool], Bool, or)]);
+    functions.add("!_", vec![Overload::global("logical_not", vec![Bool], Bool, not)]);
     functions.add(
         "@not_strictly_false",
-        vec![Overload::global(
-            "not_strictly_false",
-            vec![Bool],
-            Bool,
-            not_strictly_false,
-        )],
+        vec![Overload::global("not_strictly_false", vec![Bool], Bool, not_strictly_false)],
     );
 }
 
@@ -107,15 +88,8 @@ fn declare_arithmetic(functions: &mut Functions) {
             add("add_uint64", Uint, Uint, Uint),
         ],
     );
-    let divide = |id, number: Type| {
-        binary(
-            id,
-            number.clone(),
-            number.clone(),
-            number,
-            arithmetic::divide,
-        )
-    };
+    let divide =
+        |id, number: Type| binary(id, number.clone(), number.clone(), number, arithmetic::divide);
     functions.add(
         "_/_",
         vec![
@@ -124,28 +98,11 @@ fn declare_arithmetic(functions: &mut Functions) {
             divide("divide_uint64", Uint),
         ],
     );
-    let modulo = |id, number: Type| {
-        binary(
-            id,
-            number.clone(),
-            number.clone(),
-            number,
-            arithmetic::modulo,
-        )
-    };
-    functions.add(
-        "_%_",
-        vec![modulo("modulo_int64", Int), modulo("modulo_uint64", Uint)],
-    );
-    let multiply = |id, number: Type| {
-        binary(
-            id,
-            number.clone(),
-            number.clone(),
-            number,
-            arithmetic::multiply,
-        )
-    };
+    let modulo =
+        |id, number: Type| binary(id, number.clone(), number.clone(), number, arithmetic::modulo);
+    functions.add("_%_", vec![modulo("modulo_int64", Int), modulo("modulo_uint64", Uint)]);
+    let multiply =
+        |id, number: Type| binary(id, number.clone(), number.clone(), number, arithmetic::multiply);
     functions.add(
         "_*_",
         vec![
@@ -168,18 +125,8 @@ fn declare_arithmetic(functions: &mut Functions) {
             subtract("subtract_double", Double, Double, Double),
             subtract("subtract_duration_duration", Duration, Duration, Duration),
             subtract("subtract_int64", Int, Int, Int),
-            subtract(
-                "subtract_timestamp_duration",
-                Timestamp,
-                Duration,
-                Timestamp,
-            ),
-            subtract(
-                "subtract_timestamp_timestamp",
-                Timestamp,
-                Timestamp,
-                Duration,
-            ),
+            subtract("subtract_timestamp_duration", Timestamp, Duration, Timestamp),
+            subtract("subtract_timestamp_timestamp", Timestamp, Timestamp, Duration),
             subtract("subtract_uint64", Uint, Uint, Uint),
         ],
     );
@@ -299,36 +246,16 @@ fn declare_collections(functions: &mut Functions) {
     functions.add(
         "_[_]",
         vec![
-            Overload::global(
-                "index_list",
-                vec![Type::list(a()), Int],
-                a(),
-                standard::index,
-            ),
-            Overload::global(
-                "index_map",
-                vec![Type::map(a(), b()), a()],
-                b(),
-                standard::index,
-            ),
+            Overload::global("index_list", vec![Type::list(a()), Int], a(), standard::index),
+            Overload::global("index_map", vec![Type::map(a(), b()), a()], b(), standard::index),
         ],
     );
     functions.add(
         "@in",
         vec![
-            Overload::global(
-                "in_list",
-                vec![a(), Type::list(a())],
-                Bool,
-                standard::contained,
-            )
-            .cost(Cost::SizeOfSecond),
-            Overload::global(
-                "in_map",
-                vec![a(), Type::map(a(), b())],
-                Bool,
-                standard::contained,
-            ),
+            Overload::global("in_list", vec![a(), Type::list(a())], Bool, standard::contained)
+                .cost(Cost::SizeOfSecond),
+            Overload::global("in_map", vec![a(), Type::map(a(), b())], Bool, standard::contained),
         ],
     );
 }

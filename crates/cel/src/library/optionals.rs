@@ -12,10 +12,8 @@ pub(crate) fn declare(functions: &mut Functions) {
     let value = || Type::param("V");
     let optional = || Type::optional(value());
     let list = || Type::list(value());
-    functions.add(
-        "optional.of",
-        vec![Overload::global("optional_of", vec![value()], optional(), of)],
-    );
+    functions
+        .add("optional.of", vec![Overload::global("optional_of", vec![value()], optional(), of)]);
     functions.add(
         "optional.ofNonZeroValue",
         vec![Overload::global(
@@ -98,12 +96,7 @@ fn declare_access(functions: &mut Functions) {
                 optional(),
                 access,
             ),
-            Overload::global(
-                "map_optindex_optional_value",
-                vec![map(), key()],
-                optional(),
-                access,
-            ),
+            Overload::global("map_optindex_optional_value", vec![map(), key()], optional(), access),
             Overload::global(
                 "optional_map_optindex_optional_value",
                 vec![Type::optional(map()), key()],
@@ -191,9 +184,7 @@ fn has_value<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 
 fn or<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     match arguments {
-        [value @ Value::Optional(Some(_)), _] | [Value::Optional(None), value] => {
-            Ok(value.clone())
-        }
+        [value @ Value::Optional(Some(_)), _] | [Value::Optional(None), value] => Ok(value.clone()),
         _ => Err(Failure::no_such_overload()),
     }
 }

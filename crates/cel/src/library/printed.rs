@@ -1,6 +1,5 @@
 //! Values as Go's `%v` prints them, which a few error texts show.
 
-
 use super::double_text;
 use crate::value::{Opaque, TypeName, Value};
 
@@ -93,5 +92,44 @@ fn separated<T>(
             text.push_str(separator);
         }
         print(text, item);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::{Bytes, Map, OwnedMap};
+
+    #[test]
+    fn values_look_as_go_prints_them() {
+        let mut map = OwnedMap::new();
+        assert!(map.insert(Value::string("a"), Value::Double(1e8)));
+        for (value, expected) in [
+            (Value::Null, "0"),
+            (Value::Double(1.5), "1.5"),
+            (Value::string("a b"), "a b"),
+            (Value::Bytes(Bytes::Borrowed(b"ab")), "[97 98]"),
+            (Value::Duration(3_600_000_000_000), "1h0m0s"),
+            (Value::Type(TypeName("int")), "int"),
+            (Value::Type(TypeName("list")), "list(dyn)"),
+            (Value::list(vec![Value::Int(1), Value::none()]), "[1, optional.none()]"),
+            (Value::some(Value::Bool(true)), "optional(true)"),
+            (Value::Map(Map::owned(map)), "{a: 1e+08}"),
+            (
+                Value::Timestamp("2020-01-01T00:00:00Z".parse().unwrap()),
+                "2020-01-01 00:00:00 +0000 UTC",
+            ),
+        ] {
+            assert_eq!(printed(&value), expected);
+        }
+    }
+
+    #[test]
+    fn long_values_are_cut_off() {
+        let mut level = Value::string("é");
+        for _ in 0..40 {
+            level = Value::list(vec![level.clone(), level]);
+        }
+        assert_eq!(printed(&level).len(), PRINTED_BYTES_MAX);
     }
 }

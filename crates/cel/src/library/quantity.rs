@@ -16,12 +16,7 @@ pub(crate) fn declare(functions: &mut Functions) {
     let sign = Overload::global("quantity_sign", vec![quantity()], Type::Int, sign);
     functions.add("sign", vec![sign]);
     let one: [(_, _, _, Implementation); 3] = [
-        (
-            "asApproximateFloat",
-            "quantity_get_float",
-            Type::Double,
-            as_approximate_float,
-        ),
+        ("asApproximateFloat", "quantity_get_float", Type::Double, as_approximate_float),
         ("asInteger", "quantity_get_int", Type::Int, as_integer),
         ("isInteger", "quantity_is_integer", Type::Bool, is_integer),
     ];
@@ -30,27 +25,9 @@ pub(crate) fn declare(functions: &mut Functions) {
         functions.add(name, vec![overload]);
     }
     let two: [(_, _, _, _, Implementation); 7] = [
-        (
-            "isGreaterThan",
-            "quantity_is_greater_than",
-            quantity(),
-            Type::Bool,
-            is_greater_than,
-        ),
-        (
-            "isLessThan",
-            "quantity_is_less_than",
-            quantity(),
-            Type::Bool,
-            is_less_than,
-        ),
-        (
-            "compareTo",
-            "quantity_compare_to",
-            quantity(),
-            Type::Int,
-            compare_to,
-        ),
+        ("isGreaterThan", "quantity_is_greater_than", quantity(), Type::Bool, is_greater_than),
+        ("isLessThan", "quantity_is_less_than", quantity(), Type::Bool, is_less_than),
+        ("compareTo", "quantity_compare_to", quantity(), Type::Int, compare_to),
         ("add", "quantity_add", quantity(), quantity(), add),
         ("add", "quantity_add_int", Type::Int, quantity(), add),
         ("sub", "quantity_sub", quantity(), quantity(), sub),
@@ -81,9 +58,7 @@ fn sign<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 }
 
 fn as_approximate_float<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    on_one(arguments, |quantity| {
-        Ok(Value::Double(quantity.approximate()))
-    })
+    on_one(arguments, |quantity| Ok(Value::Double(quantity.approximate())))
 }
 
 fn as_integer<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
@@ -94,9 +69,7 @@ fn as_integer<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 }
 
 fn is_integer<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    on_one(arguments, |quantity| {
-        Ok(Value::Bool(quantity.as_int().is_some()))
-    })
+    on_one(arguments, |quantity| Ok(Value::Bool(quantity.as_int().is_some())))
 }
 
 fn is_greater_than<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
@@ -183,11 +156,7 @@ mod tests {
             ("asApproximateFloat", "50500m", Ok(Value::Double(50.5))),
         ] {
             let arguments = [quantity(text)];
-            assert_outcome(
-                &arguments,
-                &implementation(name, "quantity_")(&arguments),
-                &want,
-            );
+            assert_outcome(&arguments, &implementation(name, "quantity_")(&arguments), &want);
         }
     }
 
@@ -203,11 +172,7 @@ mod tests {
             ("compareTo", "2", quantity("1"), Value::Int(1)),
         ] {
             let arguments = [quantity(text), other];
-            assert_outcome(
-                &arguments,
-                &implementation(name, "quantity_")(&arguments),
-                &Ok(want),
-            );
+            assert_outcome(&arguments, &implementation(name, "quantity_")(&arguments), &Ok(want));
         }
         for (name, text, other, want) in [
             ("add", "1", quantity("500m"), "1.5"),
@@ -223,23 +188,14 @@ mod tests {
 
     #[test]
     fn texts_are_quantities_or_refused() {
-        for (text, want) in [
-            ("1.5Gi", Ok(Value::Bool(true))),
-            ("1K", Err("unable to parse quantity's suffix")),
-        ] {
+        for (text, want) in
+            [("1.5Gi", Ok(Value::Bool(true))), ("1K", Err("unable to parse quantity's suffix"))]
+        {
             let arguments = [Value::string(text)];
             let is_quantity = Ok(Value::Bool(want.is_ok()));
-            assert_outcome(
-                &arguments,
-                &implementation("isQuantity", "")(&arguments),
-                &is_quantity,
-            );
+            assert_outcome(&arguments, &implementation("isQuantity", "")(&arguments), &is_quantity);
             if want.is_err() {
-                assert_outcome(
-                    &arguments,
-                    &implementation("quantity", "")(&arguments),
-                    &want,
-                );
+                assert_outcome(&arguments, &implementation("quantity", "")(&arguments), &want);
             }
         }
     }

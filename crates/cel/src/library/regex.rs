@@ -5,6 +5,9 @@
 //! text.
 
 mod class;
+mod escape;
+mod piece;
+mod repeat;
 mod syntax;
 mod unicode_class;
 
@@ -124,3 +127,6 @@ fn compile(pattern: &Str<'_>) -> Result<Pattern, Failure> {
     Pattern::compile(pattern.as_str())
         .map_err(|error| Failure::new(format!("Illegal regex: {error}")))
 }
+
+#[cfg(test)]
+mod tests;

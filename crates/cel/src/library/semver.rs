@@ -12,47 +12,20 @@ pub(crate) fn declare(functions: &mut Functions) {
     let read = |id, params| Overload::global(id, params, semver(), from_text).cost(Cost::Scan(0));
     functions.add(
         "semver",
-        vec![
-            read("string_to_semver", text()),
-            read("string_bool_to_semver", text_and_bool()),
-        ],
+        vec![read("string_to_semver", text()), read("string_bool_to_semver", text_and_bool())],
     );
     let test = |id, params| Overload::global(id, params, Type::Bool, is_semver).cost(Cost::Scan(0));
     functions.add(
         "isSemver",
-        vec![
-            test("is_semver_string", text()),
-            test("is_semver_string_bool", text_and_bool()),
-        ],
+        vec![test("is_semver_string", text()), test("is_semver_string_bool", text_and_bool())],
     );
     let mut member = |name, id, params, result, implementation| {
-        functions.add(
-            name,
-            vec![Overload::member(id, params, result, implementation)],
-        );
+        functions.add(name, vec![Overload::member(id, params, result, implementation)]);
     };
     let two = || vec![semver(), semver()];
-    member(
-        "isGreaterThan",
-        "semver_is_greater_than",
-        two(),
-        Type::Bool,
-        is_greater_than,
-    );
-    member(
-        "isLessThan",
-        "semver_is_less_than",
-        two(),
-        Type::Bool,
-        is_less_than,
-    );
-    member(
-        "compareTo",
-        "semver_compare_to",
-        two(),
-        Type::Int,
-        compare_to,
-    );
+    member("isGreaterThan", "semver_is_greater_than", two(), Type::Bool, is_greater_than);
+    member("isLessThan", "semver_is_less_than", two(), Type::Bool, is_less_than);
+    member("compareTo", "semver_compare_to", two(), Type::Int, compare_to);
     let one = || vec![semver()];
     member("major", "semver_major", one(), Type::Int, major);
     member("minor", "semver_minor", one(), Type::Int, minor);
@@ -144,22 +117,11 @@ mod tests {
             (vec![Value::string("1.2.3")], Ok(semver("1.2.3"))),
             (vec![Value::string("v1.2")], Err(short)),
             (vec![Value::string("v1.2"), Value::Bool(false)], Err(short)),
-            (
-                vec![Value::string("v1.2"), Value::Bool(true)],
-                Ok(semver("1.2.0")),
-            ),
+            (vec![Value::string("v1.2"), Value::Bool(true)], Ok(semver("1.2.0"))),
         ] {
             let is_semver = Ok(Value::Bool(want.is_ok()));
-            assert_outcome(
-                &arguments,
-                &implementation("semver", "string_")(&arguments),
-                &want,
-            );
-            assert_outcome(
-                &arguments,
-                &implementation("isSemver", "is_")(&arguments),
-                &is_semver,
-            );
+            assert_outcome(&arguments, &implementation("semver", "string_")(&arguments), &want);
+            assert_outcome(&arguments, &implementation("isSemver", "is_")(&arguments), &is_semver);
         }
     }
 
@@ -170,22 +132,16 @@ mod tests {
             let got = implementation(name, "semver_")(&arguments);
             assert_outcome(&arguments, &got, &Ok(Value::Int(want)));
         }
-        for (a, b, want) in [
-            ("1.0.0-a", "1.0.0", -1),
-            ("1.0.0+a", "1.0.0", 0),
-            ("2.0.0", "1.9.9", 1),
-        ] {
+        for (a, b, want) in
+            [("1.0.0-a", "1.0.0", -1), ("1.0.0+a", "1.0.0", 0), ("2.0.0", "1.9.9", 1)]
+        {
             let arguments = [semver(a), semver(b)];
             for (name, want) in [
                 ("isGreaterThan", Value::Bool(want > 0)),
                 ("isLessThan", Value::Bool(want < 0)),
                 ("compareTo", Value::Int(want)),
             ] {
-                assert_outcome(
-                    &arguments,
-                    &implementation(name, "semver_")(&arguments),
-                    &Ok(want),
-                );
+                assert_outcome(&arguments, &implementation(name, "semver_")(&arguments), &Ok(want));
             }
         }
     }

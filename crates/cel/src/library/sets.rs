@@ -71,10 +71,7 @@ fn cost_of_two_comparisons<'a>(arguments: &[Value<'a>], _: Option<&Value<'a>>) -
 
 /// Each element with each; what is no list counts as one.
 fn pairs(arguments: &[Value<'_>]) -> u64 {
-    arguments
-        .iter()
-        .map(|argument| argument.size().unwrap_or(1))
-        .fold(1, u64::saturating_mul)
+    arguments.iter().map(|argument| argument.size().unwrap_or(1)).fold(1, u64::saturating_mul)
 }
 
 #[cfg(test)]

@@ -55,17 +55,9 @@ fn declare_types(functions: &mut Functions) {
     let a = || Type::param("A");
     functions.add(
         "type",
-        vec![Overload::global(
-            "type",
-            vec![a()],
-            Type::Type(Some(a().into())),
-            type_of,
-        )],
+        vec![Overload::global("type", vec![a()], Type::Type(Some(a().into())), type_of)],
     );
-    functions.add(
-        "dyn",
-        vec![Overload::global("to_dyn", vec![a()], Type::Dyn, same)],
-    );
+    functions.add("dyn", vec![Overload::global("to_dyn", vec![a()], Type::Dyn, same)]);
 }
 
 /// The number of code points, octets, elements or entries.
@@ -144,9 +136,7 @@ fn list_position(index: &Value<'_>) -> Result<i64, Failure> {
         }
         other => {
             let name = other.type_name();
-            return Err(Failure::new(format!(
-                "unsupported index type '{name}' in list"
-            )));
+            return Err(Failure::new(format!("unsupported index type '{name}' in list")));
         }
     };
     whole.ok_or_else(|| Failure::new(format!("unsupported index value {index} in list")))

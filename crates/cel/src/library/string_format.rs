@@ -16,7 +16,7 @@ use crate::function::{Cost, Failure, Functions, Outcome, Overload};
 use crate::ty::Type;
 use crate::value::{List, Map, Value};
 
-pub(crate) use self::validate::validate;
+pub(crate) use self::validate::{Look, validate};
 
 /// Why octets were not written as text.
 const NOT_TEXT: &str = "could not convert argument \
@@ -96,11 +96,17 @@ fn write(clause: Clause, value: &Value<'_>) -> Result<String, Refusal> {
             numbers::scientific(double(value).ok_or_else(refused)?, width)
         }
         (Clause::Binary, Value::Bool(bit)) => u8::from(*bit).to_string(),
-        (Clause::Binary, Value::Int(number)) => signed(*number, format!("{:b}", number.unsigned_abs())),
+        (Clause::Binary, Value::Int(number)) => {
+            signed(*number, format!("{:b}", number.unsigned_abs()))
+        }
         (Clause::Binary, Value::Uint(number)) => format!("{number:b}"),
-        (Clause::Octal, Value::Int(number)) => signed(*number, format!("{:o}", number.unsigned_abs())),
+        (Clause::Octal, Value::Int(number)) => {
+            signed(*number, format!("{:o}", number.unsigned_abs()))
+        }
         (Clause::Octal, Value::Uint(number)) => format!("{number:o}"),
-        (Clause::Hex, Value::Int(number)) => signed(*number, format!("{:x}", number.unsigned_abs())),
+        (Clause::Hex, Value::Int(number)) => {
+            signed(*number, format!("{:x}", number.unsigned_abs()))
+        }
         (Clause::UpperHex, Value::Int(number)) => {
             signed(*number, format!("{:X}", number.unsigned_abs()))
         }
@@ -178,7 +184,9 @@ fn write_literal(value: &Value<'_>, text: &mut String) -> Result<(), Refusal> {
         Value::Double(f64::INFINITY) => text.push_str("\"+Inf\""),
         Value::Double(f64::NEG_INFINITY) => text.push_str("\"-Inf\""),
         Value::Double(number) => text.push_str(&format!("{number:.6}")),
-        Value::Duration(_) => text.push_str(&format!("duration({})", gotext::quote(&plain(value)?))),
+        Value::Duration(_) => {
+            text.push_str(&format!("duration({})", gotext::quote(&plain(value)?)))
+        }
         Value::Timestamp(_) => {
             text.push_str(&format!("timestamp({})", gotext::quote(&plain(value)?)));
         }

@@ -250,7 +250,8 @@ fn substring<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
         let message = format!("invalid substring range. start: {start}, end: {end}");
         return Err(Failure::new(message));
     }
-    let offset = |position| byte_offset(text.as_str(), position).ok_or_else(|| out_of_range(position));
+    let offset =
+        |position| byte_offset(text.as_str(), position).ok_or_else(|| out_of_range(position));
     let first = offset(start)?;
     let last = match end {
         Some(end) => offset(end)?,
@@ -328,7 +329,7 @@ fn change_case<'a>(
     change: fn(&str) -> String,
 ) -> Outcome<'a> {
     let [Value::String(text)] = arguments else { return Err(Failure::no_such_overload()) };
-    if text.as_str().as_bytes().iter().any(|byte| changes(byte)) {
+    if text.as_str().as_bytes().iter().any(changes) {
         Ok(Value::owned_string(change(text.as_str())))
     } else {
         Ok(Value::String(text.clone()))

@@ -70,18 +70,14 @@ pub(crate) fn declare(functions: &mut Functions) {
         "timestamp_to_hours",
         "timestamp_to_hours_with_tz",
         |arguments| wall_part(arguments, |wall| wall.hour),
-        of_duration("duration_to_hours", |arguments| {
-            duration_part(arguments, hours)
-        }),
+        of_duration("duration_to_hours", |arguments| duration_part(arguments, hours)),
     );
     add(
         "getMinutes",
         "timestamp_to_minutes",
         "timestamp_to_minutes_with_tz",
         |arguments| wall_part(arguments, |wall| wall.minute),
-        of_duration("duration_to_minutes", |arguments| {
-            duration_part(arguments, minutes)
-        }),
+        of_duration("duration_to_minutes", |arguments| duration_part(arguments, minutes)),
     );
     add(
         "getSeconds",
@@ -89,9 +85,7 @@ pub(crate) fn declare(functions: &mut Functions) {
         // The one id without `with`.
         "timestamp_to_seconds_tz",
         |arguments| wall_part(arguments, |wall| wall.second),
-        of_duration("duration_to_seconds", |arguments| {
-            duration_part(arguments, seconds)
-        }),
+        of_duration("duration_to_seconds", |arguments| duration_part(arguments, seconds)),
     );
     add(
         "getMilliseconds",
@@ -182,11 +176,7 @@ fn fixed_offset(hours: &str, minutes: &str) -> Result<i64, Failure> {
     let west = hours.starts_with('-');
     let hours = offset_part(hours)?.wrapping_mul(60);
     let minutes = offset_part(minutes)?;
-    let offset = if west {
-        hours.wrapping_sub(minutes)
-    } else {
-        hours.wrapping_add(minutes)
-    };
+    let offset = if west { hours.wrapping_sub(minutes) } else { hours.wrapping_add(minutes) };
     Ok(seconds(offset.wrapping_mul(NANOS_PER_MINUTE)))
 }
 
@@ -213,20 +203,13 @@ fn named_offset(time: &Timestamp, zone: &str) -> Result<i64, Failure> {
         return Err(Failure::new("time: invalid location name"));
     }
     // The database ignores case, and the peer does not.
-    let found = ZONES
-        .get(zone)
-        .ok()
-        .filter(|found| found.iana_name() == Some(zone));
+    let found = ZONES.get(zone).ok().filter(|found| found.iana_name() == Some(zone));
     let Some(found) = found else {
         return Err(Failure::new(format!("unknown time zone {zone}")));
     };
     // The database ends shortly before the range of timestamps does, and after the last change of
     // any offset.
-    let end = if time.unix_seconds() < 0 {
-        jiff::Timestamp::MIN
-    } else {
-        jiff::Timestamp::MAX
-    };
+    let end = if time.unix_seconds() < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
     let moment = jiff::Timestamp::from_second(time.unix_seconds()).unwrap_or(end);
     Ok(i64::from(found.to_offset(moment).seconds()))
 }

@@ -38,9 +38,9 @@ fn parse<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     let url = Url::parse_request_uri(text.as_str()).and_then(|_| Url::parse(text.as_str()));
     match url {
         Ok(url) => Ok(Value::opaque(Opaque::Url(url))),
-        Err(error) => Err(Failure::new(format!(
-            "URL parse error during conversion from string: {error}"
-        ))),
+        Err(error) => {
+            Err(Failure::new(format!("URL parse error during conversion from string: {error}")))
+        }
     }
 }
 
@@ -151,15 +151,9 @@ mod tests {
         };
         let arguments = [url("/?b=1&a=x+y&b=%32&c&b=%zz").unwrap()];
         let got = implementation("getQuery", "url_")(&arguments).unwrap();
-        let Value::Map(map) = got else {
-            unreachable!("{got:?}")
-        };
+        let Value::Map(map) = got else { unreachable!("{got:?}") };
         let entries: Vec<_> = map.iter().collect();
-        let want = [
-            ("b", strings(&["1", "2"])),
-            ("a", strings(&["x y"])),
-            ("c", strings(&[""])),
-        ];
+        let want = [("b", strings(&["1", "2"])), ("a", strings(&["x y"])), ("c", strings(&[""]))];
         assert_eq!(entries.len(), want.len());
         for ((key, values), (want_key, want_values)) in entries.iter().zip(&want) {
             assert!(key.equals(&Value::string(want_key)), "{key:?}");
@@ -171,19 +165,10 @@ mod tests {
     fn urls_are_absolute_or_refused() {
         for (text, want) in [
             ("", Some(r#"parse "": empty url"#)),
-            (
-                "../relative-path",
-                Some(r#"parse "../relative-path": invalid URI for request"#),
-            ),
-            (
-                "https://a:b:c/",
-                Some(r#"parse "https://a:b:c/": invalid port ":b:c" after host"#),
-            ),
+            ("../relative-path", Some(r#"parse "../relative-path": invalid URI for request"#)),
+            ("https://a:b:c/", Some(r#"parse "https://a:b:c/": invalid port ":b:c" after host"#)),
             // Only the second reading looks at the fragment.
-            (
-                "/?#%zz",
-                Some(r#"parse "/?#%zz": invalid URL escape "%zz""#),
-            ),
+            ("/?#%zz", Some(r#"parse "/?#%zz": invalid URL escape "%zz""#)),
             ("/absolute-path", None),
             ("mailto:a@b.c", None),
         ] {
@@ -192,11 +177,7 @@ mod tests {
                 Err(error) => Some(error.to_string()),
             };
             let prefix = "URL parse error during conversion from string: ";
-            assert_eq!(
-                message,
-                want.map(|want| format!("{prefix}{want}")),
-                "{text}"
-            );
+            assert_eq!(message, want.map(|want| format!("{prefix}{want}")), "{text}");
         }
         for (text, want) in [("/a", true), ("a", false), ("", false), ("/?#%zz", true)] {
             let arguments = [Value::string(text)];

@@ -21,14 +21,8 @@ pub(super) fn build(
     root: SyntaxId,
     reports: &mut Reports,
 ) -> Result<Ast, Abort> {
-    let mut builder = Builder {
-        source,
-        syntax,
-        reports,
-        nodes: Nodes::default(),
-        depth: 0,
-        recursion: 0,
-    };
+    let mut builder =
+        Builder { source, syntax, reports, nodes: Nodes::default(), depth: 0, recursion: 0 };
     let root = builder.visit(root)?;
     Ok(builder.nodes.into_ast(root))
 }
@@ -77,91 +71,54 @@ impl<'s> Builder<'s> {
         let syntax = self.syntax;
         let node = match syntax.node(id) {
             Syntax::Missing => self.nothing(),
-            Syntax::MissingOperand(offset) => self.push(
-                *offset,
-                Kind::Literal(Literal::String(Arc::from("<<error>>"))),
-            ),
-            Syntax::Conditional {
-                question,
-                condition,
-                then,
-                otherwise,
-            } => self.visit_counted(|builder| {
-                let args = builder.visit_all(&[*condition, *then, *otherwise])?;
-                builder.call(*question, "_?_:_", args)
-            }),
-            Syntax::Logical {
-                function,
-                operands,
-                operators,
-            } => {
+            Syntax::MissingOperand(offset) => {
+                self.push(*offset, Kind::Literal(Literal::String(Arc::from("<<error>>"))))
+            }
+            Syntax::Conditional { question, condition, then, otherwise } => {
+                self.visit_counted(|builder| {
+                    let args = builder.visit_all(&[*condition, *then, *otherwise])?;
+                    builder.call(*question, "_?_:_", args)
+                })
+            }
+            Syntax::Logical { function, operands, operators } => {
                 let operands = self.visit_all(operands)?;
                 self.balance(function, &operands, operators)
             }
-            Syntax::Binary {
-                function,
-                operator,
-                left,
-                right,
-            } => self.visit_counted(|builder| {
+            Syntax::Binary { function, operator, left, right } => self.visit_counted(|builder| {
                 let args = builder.visit_all(&[*left, *right])?;
                 builder.call(*operator, function, args)
             }),
             // An even number of them cancels out.
-            Syntax::Prefix {
-                n_operators,
-                operand,
-                ..
-            } if n_operators % 2 == 0 => self.visit(*operand),
-            Syntax::Prefix {
-                function,
-                first,
-                operand,
-                ..
-            } => {
+            Syntax::Prefix { n_operators, operand, .. } if n_operators % 2 == 0 => {
+                self.visit(*operand)
+            }
+            Syntax::Prefix { function, first, operand, .. } => {
                 let operand = self.visit(*operand)?;
                 self.call(*first, function, vec![operand])
             }
-            Syntax::Select {
-                operand,
-                dot,
-                optional,
-                field,
-            } => self.visit_counted(|builder| builder.select(*operand, *dot, *optional, *field)),
-            Syntax::MemberCall {
-                operand,
-                name,
-                open,
-                arguments,
-            } => self.visit_counted(|builder| {
-                let target = builder.visit(*operand)?;
-                let args = builder.visit_all(arguments)?;
-                builder.call_or_macro(*open, Some(target), name.text(builder.source), args)
-            }),
-            Syntax::Index {
-                operand,
-                open,
-                optional,
-                index,
-            } => self.visit_counted(|builder| {
+            Syntax::Select { operand, dot, optional, field } => {
+                self.visit_counted(|builder| builder.select(*operand, *dot, *optional, *field))
+            }
+            Syntax::MemberCall { operand, name, open, arguments } => {
+                self.visit_counted(|builder| {
+                    let target = builder.visit(*operand)?;
+                    let args = builder.visit_all(arguments)?;
+                    builder.call_or_macro(*open, Some(target), name.text(builder.source), args)
+                })
+            }
+            Syntax::Index { operand, open, optional, index } => self.visit_counted(|builder| {
                 let args = builder.visit_all(&[*operand, *index])?;
                 builder.call(*open, if *optional { "_[?_]" } else { "_[_]" }, args)
             }),
             Syntax::Ident { leading_dot, name } => self.ident(*leading_dot, *name),
-            Syntax::Call {
-                leading_dot,
-                name,
-                open,
-                arguments,
-            } => self.global_call(*leading_dot, *name, *open, arguments),
+            Syntax::Call { leading_dot, name, open, arguments } => {
+                self.global_call(*leading_dot, *name, *open, arguments)
+            }
             Syntax::List { open, elements } => self.list(*open, elements),
             Syntax::Map { open, entries } => self.map(*open, entries),
-            Syntax::Message {
-                leading_dot,
-                names,
-                open,
-                fields,
-            } => self.message(*leading_dot, names, *open, fields),
+            Syntax::Message { leading_dot, names, open, fields } => {
+                self.message(*leading_dot, names, *open, fields)
+            }
             Syntax::Literal { sign, token } => self.literal(*sign, *token),
         }?;
         self.depth -= 1;
@@ -179,9 +136,7 @@ impl<'s> Builder<'s> {
     ) -> Result<NodeId, Abort> {
         self.recursion += 1;
         if self.recursion > RECURSION_MAX {
-            return Err(self
-                .reports
-                .limit("max recursion depth exceeded".to_owned()));
+            return Err(self.reports.limit("max recursion depth exceeded".to_owned()));
         }
         let node = visit(self)?;
         self.recursion -= 1;
@@ -224,14 +179,7 @@ impl<'s> Builder<'s> {
             let name = self.push(field.offset, Kind::Literal(Literal::String(name)))?;
             self.call(dot, "_?._", vec![operand, name])
         } else {
-            self.push(
-                dot,
-                Kind::Select {
-                    operand,
-                    field: name,
-                    test_only: false,
-                },
-            )
+            self.push(dot, Kind::Select { operand, field: name, test_only: false })
         }
     }
 
@@ -274,8 +222,7 @@ impl<'s> Builder<'s> {
         let text = name.text(self.source);
         if RESERVED.contains(&text) {
             let place = Place::Offset(leading_dot.unwrap_or(name.offset));
-            self.reports
-                .misuse(place, format!("reserved identifier: {text}"));
+            self.reports.misuse(place, format!("reserved identifier: {text}"));
             return None;
         }
         match leading_dot {
@@ -293,14 +240,9 @@ impl<'s> Builder<'s> {
     ) -> Result<NodeId, Abort> {
         match macros::expand(self, open, target, function, &args)? {
             macros::Expansion::Expanded(node) => Ok(node),
-            macros::Expansion::NoMacro => self.push(
-                open,
-                Kind::Call {
-                    target,
-                    function: Arc::from(function),
-                    args,
-                },
-            ),
+            macros::Expansion::NoMacro => {
+                self.push(open, Kind::Call { target, function: Arc::from(function), args })
+            }
             macros::Expansion::Misused { node, message } => {
                 let place = self.place(node);
                 self.reports.misuse(place, message);
@@ -310,22 +252,11 @@ impl<'s> Builder<'s> {
     }
 
     fn list(&mut self, open: u32, elements: &[Element]) -> Result<NodeId, Abort> {
-        let optional = elements
-            .iter()
-            .enumerate()
-            .filter(|(_, element)| element.optional);
+        let optional = elements.iter().enumerate().filter(|(_, element)| element.optional);
         let optional = optional.map(|(index, _)| index).collect();
-        let elements: Result<_, _> = elements
-            .iter()
-            .map(|element| self.visit(element.value))
-            .collect();
-        self.push(
-            open,
-            Kind::List {
-                elements: elements?,
-                optional,
-            },
-        )
+        let elements: Result<_, _> =
+            elements.iter().map(|element| self.visit(element.value)).collect();
+        self.push(open, Kind::List { elements: elements?, optional })
     }
 
     fn map(&mut self, open: u32, entries: &[Entry<Element>]) -> Result<NodeId, Abort> {
@@ -334,12 +265,7 @@ impl<'s> Builder<'s> {
             let optional = key.optional;
             let key = self.visit(key.value)?;
             let value = self.visit(*value)?;
-            built.push(MapEntry {
-                key,
-                value,
-                optional,
-                offset: *colon,
-            });
+            built.push(MapEntry { key, value, optional, offset: *colon });
         }
         self.push(open, Kind::Map { entries: built })
     }
@@ -360,34 +286,19 @@ impl<'s> Builder<'s> {
         }
         let mut built = Vec::with_capacity(fields.len());
         for Entry { key, colon, value } in fields {
-            let missing = FieldName {
-                offset: key.fields_start,
-                name: None,
-            };
+            let missing = FieldName { offset: key.fields_start, name: None };
             match self.field_name(key.name.unwrap_or(missing)) {
                 Ok(name) => {
                     let value = self.visit(*value)?;
                     let optional = key.optional;
-                    built.push(StructField {
-                        name,
-                        value,
-                        optional,
-                        offset: *colon,
-                    });
+                    built.push(StructField { name, value, optional, offset: *colon });
                 }
                 Err(message) => {
-                    self.reports
-                        .misuse(Place::Offset(key.fields_start), message);
+                    self.reports.misuse(Place::Offset(key.fields_start), message);
                 }
             }
         }
-        self.push(
-            open,
-            Kind::Struct {
-                name: Arc::from(name),
-                fields: built,
-            },
-        )
+        self.push(open, Kind::Struct { name: Arc::from(name), fields: built })
     }
 
     fn literal(&mut self, sign: Option<Token>, token: Token) -> Result<NodeId, Abort> {
@@ -395,8 +306,7 @@ impl<'s> Builder<'s> {
         match literal::value(token.kind, sign.is_some(), token.text(self.source)) {
             Ok(value) => self.push(offset, Kind::Literal(value)),
             Err(message) => {
-                self.reports
-                    .misuse(Place::Offset(offset), message.to_owned());
+                self.reports.misuse(Place::Offset(offset), message.to_owned());
                 self.nothing_at(Place::Offset(offset))
             }
         }
@@ -417,10 +327,7 @@ impl<'s> Builder<'s> {
 
     fn place(&self, node: NodeId) -> Place {
         match self.node(node) {
-            Some(Node {
-                offset: NO_OFFSET, ..
-            })
-            | None => Place::Nothing,
+            Some(Node { offset: NO_OFFSET, .. }) | None => Place::Nothing,
             Some(Node { offset, .. }) => Place::Offset(*offset),
         }
     }
@@ -435,14 +342,7 @@ impl<'s> Builder<'s> {
         function: &str,
         args: Vec<NodeId>,
     ) -> Result<NodeId, Abort> {
-        self.push(
-            offset,
-            Kind::Call {
-                target: None,
-                function: Arc::from(function),
-                args,
-            },
-        )
+        self.push(offset, Kind::Call { target: None, function: Arc::from(function), args })
     }
 
     /// Adds a node whose children are there already.

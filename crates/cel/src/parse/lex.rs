@@ -35,14 +35,7 @@ enum Lexeme {
 
 impl<'s> Tokens<'s> {
     pub(super) fn new(source: &'s str) -> Self {
-        Self {
-            source,
-            position: 0,
-            offset: 0,
-            read: Vec::new(),
-            current: 0,
-            skipped: Vec::new(),
-        }
+        Self { source, position: 0, offset: 0, read: Vec::new(), current: 0, skipped: Vec::new() }
     }
 
     /// The token `ahead` places after the current one, which is the one at 0.
@@ -64,11 +57,7 @@ impl<'s> Tokens<'s> {
 
     /// Makes the next token the current one. The last one is never left.
     pub(super) fn advance(&mut self) {
-        if self
-            .read
-            .get(self.current)
-            .is_some_and(|token| token.kind != TokenKind::Eof)
-        {
+        if self.read.get(self.current).is_some_and(|token| token.kind != TokenKind::Eof) {
             self.current += 1;
         }
     }
@@ -83,11 +72,7 @@ impl<'s> Tokens<'s> {
         let mut text = String::new();
         let (first, to) = (first.start as usize, last.end as usize);
         let mut from = first;
-        for &(start, end) in self
-            .skipped
-            .iter()
-            .filter(|range| (first..to).contains(&range.0))
-        {
+        for &(start, end) in self.skipped.iter().filter(|range| (first..to).contains(&range.0)) {
             text.push_str(self.source.get(from..start).unwrap_or_default());
             from = end;
         }
@@ -98,12 +83,7 @@ impl<'s> Tokens<'s> {
     fn read_token(&mut self, reports: &mut Reports) -> Result<Token, Abort> {
         loop {
             let (start, offset) = (self.position, self.offset);
-            let token = |kind, end| Token {
-                kind,
-                offset,
-                start: start as u32,
-                end: end as u32,
-            };
+            let token = |kind, end| Token { kind, offset, start: start as u32, end: end as u32 };
             if start == self.source.len() {
                 return Ok(token(TokenKind::Eof, start));
             }
@@ -142,10 +122,7 @@ fn byte_at(source: &str, at: usize) -> Option<u8> {
 /// The first place from `at` on whose byte is not of a class.
 fn skip_while(source: &str, at: usize, class: fn(u8) -> bool) -> usize {
     let rest = source.as_bytes().get(at..).unwrap_or_default();
-    at + rest
-        .iter()
-        .position(|byte| !class(*byte))
-        .unwrap_or(rest.len())
+    at + rest.iter().position(|byte| !class(*byte)).unwrap_or(rest.len())
 }
 
 fn is_word(byte: u8) -> bool {
@@ -236,10 +213,7 @@ fn scan_number(source: &str, start: usize) -> Lexeme {
         Some(b'u' | b'U') => Lexeme::Token(TokenKind::Uint, end + 1),
         _ => Lexeme::Token(TokenKind::Int, end),
     };
-    if source
-        .get(start..)
-        .is_some_and(|rest| rest.starts_with("0x"))
-    {
+    if source.get(start..).is_some_and(|rest| rest.starts_with("0x")) {
         let digits = start + 2;
         let end = skip_while(source, digits, |byte| byte.is_ascii_hexdigit());
         if end > digits {

@@ -45,11 +45,7 @@ fn double(negative: bool, text: &str) -> Option<Literal> {
     if magnitude.is_infinite() {
         return None;
     }
-    Some(Literal::Double(if negative {
-        -magnitude
-    } else {
-        magnitude
-    }))
+    Some(Literal::Double(if negative { -magnitude } else { magnitude }))
 }
 
 /// What an escape sequence or a character stands for.
@@ -106,9 +102,7 @@ fn unquote(text: &str) -> (&str, bool) {
     let quoted = text.trim_start_matches(['r', 'R']);
     let raw = quoted.len() < text.len();
     for quote in ["\"\"\"", "'''", "\"", "'"] {
-        let inside = quoted
-            .strip_prefix(quote)
-            .and_then(|rest| rest.strip_suffix(quote));
+        let inside = quoted.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
         if let Some(inside) = inside {
             return (inside, raw);
         }
@@ -150,7 +144,5 @@ fn number(rest: &mut std::str::Chars<'_>, n_digits: usize, radix: u32, first: u3
 }
 
 fn code_point(value: u32) -> Result<Piece, &'static str> {
-    char::from_u32(value)
-        .map(Piece::Char)
-        .ok_or("invalid unicode code point")
+    char::from_u32(value).map(Piece::Char).ok_or("invalid unicode code point")
 }

@@ -39,10 +39,7 @@ impl Nodes {
     }
 
     pub(super) fn into_ast(self, root: NodeId) -> Ast {
-        Ast {
-            nodes: self.nodes,
-            root,
-        }
+        Ast { nodes: self.nodes, root }
     }
 }
 
@@ -63,13 +60,8 @@ fn for_each_child(kind: &Kind, mut visit: impl FnMut(NodeId)) {
         }),
         Kind::Struct { fields, .. } => fields.iter().for_each(|field| visit(field.value)),
         Kind::Comprehension(fold) => {
-            let parts = [
-                fold.iter_range,
-                fold.accu_init,
-                fold.loop_condition,
-                fold.loop_step,
-                fold.result,
-            ];
+            let parts =
+                [fold.iter_range, fold.accu_init, fold.loop_condition, fold.loop_step, fold.result];
             parts.into_iter().for_each(visit);
         }
     }

@@ -131,11 +131,7 @@ impl<'s> Input<'s> {
 
     /// Takes the current token if it is of a kind.
     pub(super) fn take_if(&mut self, kind: TokenKind) -> Result<Option<Token>, Abort> {
-        if self.kind()? == kind {
-            self.take().map(Some)
-        } else {
-            Ok(None)
-        }
+        if self.kind()? == kind { self.take().map(Some) } else { Ok(None) }
     }
 
     /// Takes a token of a kind. If the current one is of another kind, drops it or pretends that
@@ -277,10 +273,7 @@ impl<'s> Input<'s> {
         }
         let token = self.token()?;
         let found = self.quoted(token);
-        self.begin_recovery(
-            token,
-            &format!("extraneous input {found} expecting {expected}"),
-        )
+        self.begin_recovery(token, &format!("extraneous input {found} expecting {expected}"))
     }
 
     fn begin_recovery(&mut self, token: Token, message: &str) -> Result<(), Abort> {
@@ -307,9 +300,7 @@ impl<'s> Input<'s> {
 
     /// Everything that may follow any of the rules being parsed.
     fn recovery_set(&self) -> TokenSet {
-        self.follow
-            .iter()
-            .fold(TokenSet::EMPTY, |all, follow| all.union(*follow))
+        self.follow.iter().fold(TokenSet::EMPTY, |all, follow| all.union(*follow))
     }
 
     fn no_viable_alternative(&self, first: Token, last: Token) -> String {
@@ -333,10 +324,5 @@ impl<'s> Input<'s> {
 }
 
 fn quoted(text: &str) -> String {
-    format!(
-        "'{}'",
-        text.replace('\t', "\\t")
-            .replace('\n', "\\n")
-            .replace('\r', "\\r")
-    )
+    format!("'{}'", text.replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r"))
 }

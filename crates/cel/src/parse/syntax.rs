@@ -22,9 +22,7 @@ pub(super) struct SyntaxTree {
 
 impl SyntaxTree {
     pub(super) fn new() -> Self {
-        Self {
-            nodes: vec![Syntax::Missing],
-        }
+        Self { nodes: vec![Syntax::Missing] }
     }
 
     pub(super) fn push(&mut self, node: Syntax) -> SyntaxId {
@@ -47,79 +45,29 @@ pub(super) enum Syntax {
     /// An operand was expected at this offset.
     MissingOperand(u32),
     /// `condition ? then : otherwise`.
-    Conditional {
-        question: u32,
-        condition: SyntaxId,
-        then: SyntaxId,
-        otherwise: SyntaxId,
-    },
+    Conditional { question: u32, condition: SyntaxId, then: SyntaxId, otherwise: SyntaxId },
     /// A chain of `&&` or `||`: one more operand than operators.
-    Logical {
-        function: &'static str,
-        operands: Vec<SyntaxId>,
-        operators: Vec<u32>,
-    },
+    Logical { function: &'static str, operands: Vec<SyntaxId>, operators: Vec<u32> },
     /// A comparison or arithmetic.
-    Binary {
-        function: &'static str,
-        operator: u32,
-        left: SyntaxId,
-        right: SyntaxId,
-    },
+    Binary { function: &'static str, operator: u32, left: SyntaxId, right: SyntaxId },
     /// A run of the same prefix operator, from the offset of the first one on.
-    Prefix {
-        function: &'static str,
-        n_operators: usize,
-        first: u32,
-        operand: SyntaxId,
-    },
+    Prefix { function: &'static str, n_operators: usize, first: u32, operand: SyntaxId },
     /// `operand.name` or `operand.?name`.
-    Select {
-        operand: SyntaxId,
-        dot: u32,
-        optional: bool,
-        field: FieldName,
-    },
+    Select { operand: SyntaxId, dot: u32, optional: bool, field: FieldName },
     /// `operand.name(arguments)`.
-    MemberCall {
-        operand: SyntaxId,
-        name: Token,
-        open: u32,
-        arguments: Vec<SyntaxId>,
-    },
+    MemberCall { operand: SyntaxId, name: Token, open: u32, arguments: Vec<SyntaxId> },
     /// `operand[index]` or `operand[?index]`.
-    Index {
-        operand: SyntaxId,
-        open: u32,
-        optional: bool,
-        index: SyntaxId,
-    },
+    Index { operand: SyntaxId, open: u32, optional: bool, index: SyntaxId },
     /// `name` or `.name`.
-    Ident {
-        leading_dot: Option<u32>,
-        name: Token,
-    },
+    Ident { leading_dot: Option<u32>, name: Token },
     /// `name(arguments)` or `.name(arguments)`.
-    Call {
-        leading_dot: Option<u32>,
-        name: Token,
-        open: u32,
-        arguments: Vec<SyntaxId>,
-    },
+    Call { leading_dot: Option<u32>, name: Token, open: u32, arguments: Vec<SyntaxId> },
     /// `[elements]`.
     List { open: u32, elements: Vec<Element> },
     /// `{entries}`.
-    Map {
-        open: u32,
-        entries: Vec<Entry<Element>>,
-    },
+    Map { open: u32, entries: Vec<Entry<Element>> },
     /// `a.b.c{fields}`, perhaps with a leading dot.
-    Message {
-        leading_dot: bool,
-        names: Vec<Token>,
-        open: u32,
-        fields: Vec<Entry<MessageField>>,
-    },
+    Message { leading_dot: bool, names: Vec<Token>, open: u32, fields: Vec<Entry<MessageField>> },
     /// A literal. Numbers may have a sign.
     Literal { sign: Option<Token>, token: Token },
 }

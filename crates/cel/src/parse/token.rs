@@ -146,9 +146,7 @@ pub(super) struct Token {
 impl Token {
     /// The text as written. `source` is the text the token was read from.
     pub(super) fn text<'s>(&self, source: &'s str) -> &'s str {
-        source
-            .get(self.start as usize..self.end as usize)
-            .unwrap_or_default()
+        source.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 }
 
@@ -192,11 +190,8 @@ impl TokenSet {
 /// A single name, or names in braces.
 impl fmt::Display for TokenSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = KINDS
-            .iter()
-            .filter(|kind| self.contains(**kind))
-            .map(|kind| kind.name())
-            .collect();
+        let names: Vec<_> =
+            KINDS.iter().filter(|kind| self.contains(**kind)).map(|kind| kind.name()).collect();
         match names.as_slice() {
             [name] => f.write_str(name),
             names => write!(f, "{{{}}}", names.join(", ")),

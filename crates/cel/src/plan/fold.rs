@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Planner;
 use crate::ast::{Comprehension, Kind, Literal, NodeId};
 use crate::ir::{Attr, Expr, Fold, Quantifier, Root};
+use crate::quick::quick;
 
 impl Planner<'_> {
     pub(super) fn comprehension(&mut self, fold: &Comprehension) -> Result<Expr, String> {
@@ -23,13 +24,13 @@ impl Planner<'_> {
         let fold = match self.quantifier(fold) {
             Some(stops_at) => match second_term(step, accumulator) {
                 Ok(predicate) => {
-                    return Ok(Expr::Quantifier(Box::new(Quantifier {
+                    return Ok(quick(Expr::Quantifier(Box::new(Quantifier {
                         range,
                         slot: first,
                         second,
                         predicate,
                         stops_at,
-                    })));
+                    }))));
                 }
                 Err(step) => {
                     Fold { range, init, accumulator, first, second, condition, step, result }
@@ -48,9 +49,8 @@ impl Planner<'_> {
         let stops_at = !init;
         let not_false = self.only_argument(fold.loop_condition, "@not_strictly_false")?;
         let tested = if stops_at { self.only_argument(not_false, "!_")? } else { not_false };
-        let is_accumulator = |id: NodeId| {
-            matches!(self.ast().kind(id), Kind::Ident(name) if *name == fold.accu_var)
-        };
+        let is_accumulator =
+            |id: NodeId| matches!(self.ast().kind(id), Kind::Ident(name) if *name == fold.accu_var);
         let operator = if stops_at { "_||_" } else { "_&&_" };
         let Kind::Call { target: None, function, args } = self.ast().kind(fold.loop_step) else {
             return None;
@@ -133,9 +133,7 @@ fn second_term(step: Expr, accumulator: usize) -> Result<Expr, Expr> {
     };
     match step {
         Expr::Or(terms) if terms.first().is_some_and(is_accumulator) => Ok(rest(terms, Expr::Or)),
-        Expr::And(terms) if terms.first().is_some_and(is_accumulator) => {
-            Ok(rest(terms, Expr::And))
-        }
+        Expr::And(terms) if terms.first().is_some_and(is_accumulator) => Ok(rest(terms, Expr::And)),
         other => Err(other),
     }
 }

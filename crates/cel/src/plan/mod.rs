@@ -17,6 +17,7 @@ use crate::ir::{
 };
 use crate::library::regex::Pattern;
 use crate::message::Message;
+use crate::quick::quick;
 use crate::ty::Type;
 use crate::value::{Bytes, Map, OwnedMap, Str, TypeName, Value};
 
@@ -83,7 +84,9 @@ impl<'c> Planner<'c> {
             Some(Reference::Type(name)) if self.env.is_type_value(name) => {
                 return Ok(Expr::Const(Value::Type(TypeName(static_type_name(name)))));
             }
-            Some(Reference::Type(name)) => return Err(format!("reference to undefined type: {name}")),
+            Some(Reference::Type(name)) => {
+                return Err(format!("reference to undefined type: {name}"));
+            }
             Some(Reference::Constant(value)) => return Ok(Expr::Const(Value::Int(*value))),
             Some(Reference::Function { .. }) | None => return Err("unresolved name".to_owned()),
         };
@@ -94,7 +97,7 @@ impl<'c> Planner<'c> {
         let base = self.expr(operand)?;
         let key = self.field_key(operand, field);
         let attr = qualified(base, Qualifier { key, optional: false });
-        Ok(if test { Expr::Has(attr) } else { Expr::Attr(attr) })
+        Ok(if test { quick(Expr::Has(attr)) } else { Expr::Attr(attr) })
     }
 
     /// A field by number when the record's type is known, else by name.
@@ -135,8 +138,10 @@ impl<'c> Planner<'c> {
         let ids: Vec<NodeId> = target.iter().chain(args).copied().collect();
         let args = ids.iter().map(|&arg| self.expr(arg)).collect::<Result<Vec<_>, _>>()?;
         match (*name, <[Expr; 2]>::try_from(args)) {
-            ("_==_", Ok(sides)) => Ok(Expr::Equal { sides: Box::new(sides), negated: false }),
-            ("_!=_", Ok(sides)) => Ok(Expr::Equal { sides: Box::new(sides), negated: true }),
+            ("_==_", Ok(sides)) => {
+                Ok(quick(Expr::Equal { sides: Box::new(sides), negated: false }))
+            }
+            ("_!=_", Ok(sides)) => Ok(quick(Expr::Equal { sides: Box::new(sides), negated: true })),
             ("or", Ok(sides)) => Ok(Expr::OptionalOr { sides: Box::new(sides), unwrap: false }),
             ("orValue", Ok(sides)) => Ok(Expr::OptionalOr { sides: Box::new(sides), unwrap: true }),
             (name, Ok(sides)) => self.function(name, overloads, &ids, sides.into()),
@@ -213,14 +218,16 @@ impl<'c> Planner<'c> {
         args: Vec<Expr>,
     ) -> Result<Expr, String> {
         let env = self.env;
-        let function = env.functions().get(name).ok_or_else(|| format!("no such overload: {name}"))?;
+        let function =
+            env.functions().get(name).ok_or_else(|| format!("no such overload: {name}"))?;
         let args = match self.specialized(name, overloads.len() == 1, args)? {
-            Ok(expr) => return Ok(expr),
+            Ok(expr) => return Ok(quick(expr)),
             Err(args) => args,
         };
-        let call = Call { name, dispatch: self.dispatch(function, overloads, ids), args: args.into() };
+        let call =
+            Call { name, dispatch: self.dispatch(function, overloads, ids), args: args.into() };
         if !is_conversion(name) || call.args.len() != 1 || !matches!(call.args[0], Expr::Const(_)) {
-            return Ok(Expr::Call(Box::new(call)));
+            return Ok(quick(Expr::Call(Box::new(call))));
         }
         let folded = fold_constant(&call)?;
         Ok(Expr::Const(folded))
@@ -360,8 +367,7 @@ fn fold_constant(call: &Call) -> Result<Value<'static>, String> {
     let Some(Expr::Const(argument)) = call.args.first() else {
         return Err("no constant".to_owned());
     };
-    // The argument is made anew so that the result borrows nothing from the call.
-    call.run(&[argument.clone()]).map_err(|failure: Failure| failure.to_string())
+    call.run(std::slice::from_ref(argument)).map_err(|failure: Failure| failure.to_string())
 }
 
 fn membership(args: Vec<Expr>) -> Result<Expr, Vec<Expr>> {
@@ -419,7 +425,15 @@ fn constant_regex(kind: RegexKind, args: Vec<Expr>) -> Result<Result<Expr, Vec<E
 fn is_conversion(name: &str) -> bool {
     matches!(
         name,
-        "bool" | "bytes" | "double" | "duration" | "dyn" | "int" | "string" | "timestamp" | "type"
+        "bool"
+            | "bytes"
+            | "double"
+            | "duration"
+            | "dyn"
+            | "int"
+            | "string"
+            | "timestamp"
+            | "type"
             | "uint"
     )
 }
@@ -453,8 +467,21 @@ fn literal_value(literal: &Literal) -> Value<'static> {
 /// The run-time name of a type that an identifier names.
 fn static_type_name(name: &str) -> &'static str {
     const NAMES: &[&str] = &[
-        "bool", "bytes", "double", "google.protobuf.Duration", "google.protobuf.Timestamp", "int",
-        "list", "map", "net.CIDR", "net.IP", "null_type", "optional_type", "string", "type", "uint",
+        "bool",
+        "bytes",
+        "double",
+        "google.protobuf.Duration",
+        "google.protobuf.Timestamp",
+        "int",
+        "list",
+        "map",
+        "net.CIDR",
+        "net.IP",
+        "null_type",
+        "optional_type",
+        "string",
+        "type",
+        "uint",
     ];
     NAMES.iter().find(|n| **n == name).copied().unwrap_or("type")
 }

@@ -117,6 +117,5 @@ fn lists_equal<'a>(a: &List<'a>, b: &List<'a>) -> bool {
 
 fn maps_equal<'a>(a: &Map<'a>, b: &Map<'a>) -> bool {
     a.len() == b.len()
-        && a.iter()
-            .all(|(key, value)| b.get(&key).is_some_and(|other| value.equals(&other)))
+        && a.iter().all(|(key, value)| b.get(&key).is_some_and(|other| value.equals(&other)))
 }

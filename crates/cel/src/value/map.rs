@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use super::{Str, TypeName, Value};
+use super::{List, Str, TypeName, Value};
 
 /// A record that the host lends: fields by number, absent ones left out.
 ///
@@ -16,6 +16,39 @@ pub trait Record: fmt::Debug + Sync {
     fn field_names(&self) -> &'static [&'static str];
     /// The value of the field with this number, if it is present.
     fn field(&self, index: usize) -> Option<Value<'_>>;
+
+    /// Whether the field is present.
+    #[inline]
+    fn has(&self, index: usize) -> bool {
+        self.field(index).is_some()
+    }
+
+    /// The field as text, if that is what it is.
+    #[inline]
+    fn text(&self, index: usize) -> Option<&str> {
+        match self.field(index) {
+            Some(Value::String(Str::Borrowed(text))) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The field as a list of texts, if that is what it is.
+    #[inline]
+    fn texts(&self, index: usize) -> Option<&[String]> {
+        match self.field(index) {
+            Some(Value::List(List::Strings(texts))) => Some(texts),
+            _ => None,
+        }
+    }
+
+    /// The field as a record, if that is what it is.
+    #[inline]
+    fn record(&self, index: usize) -> Option<&dyn Record> {
+        match self.field(index) {
+            Some(Value::Map(Map::Record(record))) => Some(record),
+            _ => None,
+        }
+    }
 }
 
 /// A map with string keys that the host lends without converting it.
@@ -176,7 +209,8 @@ impl<'a> OwnedMap<'a> {
     /// The value at a string key.
     pub fn get_str(&self, key: &str) -> Option<Value<'a>> {
         // The index wants a key of its own lifetime; maps of expressions are small.
-        let is_key = |candidate: &Value<'a>| matches!(candidate, Value::String(s) if s.as_str() == key);
+        let is_key =
+            |candidate: &Value<'a>| matches!(candidate, Value::String(s) if s.as_str() == key);
         if self.entries.len() <= SEARCHED_MAX {
             let (_, value) = self.entries.iter().find(|(k, _)| is_key(k))?;
             return Some(value.clone());

@@ -12,8 +12,7 @@ use std::sync::Arc;
 
 pub use list::{List, ListSource};
 pub use map::{Map, MapSource, OwnedMap, Record};
-pub use opaque::Opaque;
-pub(crate) use opaque::{Cidr, NamedFormat, Quantity, Semver};
+pub use opaque::{Cidr, NamedFormat, Opaque, Quantity, Semver};
 pub use text::{Bytes, Str};
 pub(crate) use timestamp::WallTime;
 pub use timestamp::{Timestamp, TimestampError};

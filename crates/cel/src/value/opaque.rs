@@ -10,10 +10,10 @@ use std::net::IpAddr;
 
 use gotext::Url;
 
-pub(crate) use cidr::Cidr;
-pub(crate) use named_format::NamedFormat;
-pub(crate) use quantity::Quantity;
-pub(crate) use semver::Semver;
+pub use cidr::Cidr;
+pub use named_format::NamedFormat;
+pub use quantity::Quantity;
+pub use semver::Semver;
 
 /// A value of one of the Kubernetes libraries.
 #[derive(Debug, Clone)]
@@ -115,26 +115,10 @@ mod tests {
             (semver("1.0.0-a"), semver("1.0.0"), false),
             (cidr("10.0.0.0/8"), cidr("10.0.0.0/8"), true),
             (cidr("10.0.0.1/8"), cidr("10.0.0.0/8"), false),
-            (
-                Opaque::Quantity(quantity("1Ki")),
-                Opaque::Quantity(quantity("1024")),
-                true,
-            ),
-            (
-                Opaque::Quantity(quantity("1")),
-                Opaque::Quantity(quantity("1.5")),
-                false,
-            ),
-            (
-                Opaque::Format(NamedFormat::Uri),
-                Opaque::Format(NamedFormat::Uri),
-                true,
-            ),
-            (
-                Opaque::Format(NamedFormat::Uri),
-                Opaque::Format(NamedFormat::Uuid),
-                false,
-            ),
+            (Opaque::Quantity(quantity("1Ki")), Opaque::Quantity(quantity("1024")), true),
+            (Opaque::Quantity(quantity("1")), Opaque::Quantity(quantity("1.5")), false),
+            (Opaque::Format(NamedFormat::Uri), Opaque::Format(NamedFormat::Uri), true),
+            (Opaque::Format(NamedFormat::Uri), Opaque::Format(NamedFormat::Uuid), false),
         ] {
             assert_eq!(a.equals(&b), Some(want), "{a:?} == {b:?}");
             assert_eq!(b.equals(&a), Some(want), "{b:?} == {a:?}");
@@ -154,17 +138,9 @@ mod tests {
 
     #[test]
     fn only_addresses_and_networks_have_a_size() {
-        for (text, want) in [
-            ("0.0.0.0/0", 0),
-            ("10.0.0.0/8", 1),
-            ("10.0.0.0/9", 2),
-            ("::/128", 16),
-        ] {
-            assert_eq!(
-                Opaque::Cidr(Cidr::parse(text).unwrap()).size(),
-                Some(want),
-                "{text}"
-            );
+        for (text, want) in [("0.0.0.0/0", 0), ("10.0.0.0/8", 1), ("10.0.0.0/9", 2), ("::/128", 16)]
+        {
+            assert_eq!(Opaque::Cidr(Cidr::parse(text).unwrap()).size(), Some(want), "{text}");
         }
         assert_eq!(Opaque::Ip("10.0.0.1".parse().unwrap()).size(), Some(4));
         assert_eq!(Opaque::Ip("::1".parse().unwrap()).size(), Some(16));

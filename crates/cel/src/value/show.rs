@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Value;
+use super::{List, Opaque, Value};
 use crate::library::printed;
 
 /// The text that messages show; long values are cut off.
@@ -28,9 +28,17 @@ impl Value<'_> {
             Self::Timestamp(_) => "types.Timestamp",
             Self::Type(_) => "*types.Type",
             Self::Optional(_) => "*types.Optional",
-            Self::List(_) => "*types.valueList",
+            Self::List(List::Strings(_)) => "[]string",
+            Self::List(_) => "*types.baseList",
             Self::Map(_) => "*types.baseMap",
-            Self::Opaque(opaque) => opaque.type_name(),
+            Self::Opaque(opaque) => match &**opaque {
+                Opaque::Cidr(_) => "cel.CIDR",
+                Opaque::Format(_) => "cel.Format",
+                Opaque::Ip(_) => "cel.IP",
+                Opaque::Quantity(_) => "cel.Quantity",
+                Opaque::Semver(_) => "cel.Semver",
+                Opaque::Url(_) => "cel.URL",
+            },
         }
     }
 }

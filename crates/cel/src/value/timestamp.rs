@@ -53,12 +53,7 @@ impl Timestamp {
 
     /// The moment that many seconds after the start of 1970 in UTC, if it is in range.
     pub fn from_unix(seconds: i64) -> Option<Self> {
-        Self {
-            seconds,
-            nanos: 0,
-            offset: 0,
-        }
-        .in_range()
+        Self { seconds, nanos: 0, offset: 0 }.in_range()
     }
 
     /// The moment that many seconds and nanoseconds after the start of 1970 in UTC, in range or
@@ -67,17 +62,11 @@ impl Timestamp {
         let nanos = i64::from(nanos);
         let seconds = seconds.checked_add(nanos.div_euclid(NANOS_PER_SECOND))?;
         let nanos = u32::try_from(nanos.rem_euclid(NANOS_PER_SECOND)).ok()?;
-        Some(Self {
-            seconds,
-            nanos,
-            offset: 0,
-        })
+        Some(Self { seconds, nanos, offset: 0 })
     }
 
     fn in_range(self) -> Option<Self> {
-        (Self::SECONDS_MIN..=Self::SECONDS_MAX)
-            .contains(&self.seconds)
-            .then_some(self)
+        (Self::SECONDS_MIN..=Self::SECONDS_MAX).contains(&self.seconds).then_some(self)
     }
 
     /// Whole seconds since the start of 1970, rounded towards the past.
@@ -104,13 +93,8 @@ impl Timestamp {
         let (Ok(seconds), Ok(nanos)) = (i64::try_from(seconds), u32::try_from(nanos)) else {
             return Err(Failure::new("integer overflow"));
         };
-        let sum = Self {
-            seconds,
-            nanos,
-            offset: self.offset,
-        };
-        sum.in_range()
-            .ok_or_else(|| Failure::new("timestamp overflow"))
+        let sum = Self { seconds, nanos, offset: self.offset };
+        sum.in_range().ok_or_else(|| Failure::new("timestamp overflow"))
     }
 
     /// The nanoseconds from `earlier` to this moment, if they can be counted.
@@ -179,11 +163,7 @@ impl WallTime {
             day_of_cycle - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
         // From March on, every five months have 153 days.
         let month_from_march = (5 * day_from_march + 2) / 153;
-        let month = if month_from_march < 10 {
-            month_from_march + 3
-        } else {
-            month_from_march - 9
-        };
+        let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
         let year = cycle * 400 + year_of_cycle + i64::from(month <= 2);
 
         Self {
@@ -202,11 +182,8 @@ impl WallTime {
 
 /// Days from 1970-01-01 to a date of the calendar.
 fn days_from_1970(year: i64, month: i64, day: i64) -> i64 {
-    let (year, month_from_march) = if month > 2 {
-        (year, month - 3)
-    } else {
-        (year - 1, month + 9)
-    };
+    let (year, month_from_march) =
+        if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let cycle = year.div_euclid(400);
     let year_of_cycle = year.rem_euclid(400);
     let day_of_cycle = 365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100

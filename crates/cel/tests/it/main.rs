@@ -1,3 +1,4 @@
 //! Runs tests that others wrote against the public interface of this crate.
 
+mod robustness;
 mod spec;

@@ -49,10 +49,7 @@ fn answers_are_those_that_the_cel_project_expects_or_have_a_reason() {
 #[test]
 fn every_rule_explains_something() {
     let counts = RULES.iter().zip(&REPORT.as_ref().unwrap().n_explained);
-    let idle: Vec<&str> = counts
-        .filter(|(_, n)| **n == 0)
-        .map(|(rule, _)| rule.name)
-        .collect();
+    let idle: Vec<&str> = counts.filter(|(_, n)| **n == 0).map(|(rule, _)| rule.name).collect();
     assert!(idle.is_empty(), "rules without a test: {}", idle.join(", "));
 }
 
@@ -62,17 +59,11 @@ fn readme_has_the_numbers() {
     let readme = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = readme.split_once(BEGIN).unwrap();
     let (_, after) = rest.split_once(END).unwrap();
-    let current = format!(
-        "{before}{BEGIN}\n{}\n{END}{after}",
-        REPORT.as_ref().unwrap().tables()
-    );
+    let current = format!("{before}{BEGIN}\n{}\n{END}{after}", REPORT.as_ref().unwrap().tables());
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(&path, current).unwrap();
     } else {
-        assert!(
-            readme == current,
-            "the README is outdated: UPDATE_EXPECT=1 cargo test -p cel"
-        );
+        assert!(readme == current, "the README is outdated: UPDATE_EXPECT=1 cargo test -p cel");
     }
 }
 
@@ -91,30 +82,15 @@ fn wrong_answers_are_noticed() {
     let cases = [
         (expect(two), answer(two, 1), (true, true)),
         (expect(three), answer(two, 1), (false, true)),
-        (
-            r#"{"error":["overflow"]}"#.to_owned(),
-            answer(two, 1),
-            (false, true),
-        ),
-        (
-            r#"{"value":{"int":"2"},"type":"uint"}"#.to_owned(),
-            answer(two, 1),
-            (false, true),
-        ),
+        (r#"{"error":["overflow"]}"#.to_owned(), answer(two, 1), (false, true)),
+        (r#"{"value":{"int":"2"},"type":"uint"}"#.to_owned(), answer(two, 1), (false, true)),
         (expect(two), answer(three, 1), (true, false)),
         (expect(two), answer(two, 2), (true, false)),
-        (
-            expect(two),
-            r#"{"stage":"compile","error":"x"}"#.to_owned(),
-            (true, false),
-        ),
+        (expect(two), r#"{"stage":"compile","error":"x"}"#.to_owned(), (true, false)),
     ];
     for (expect, answer, agrees) in cases {
         let report = Report::of(&line(&expect, &answer)).unwrap();
-        let got = (
-            report.unexplained.is_empty(),
-            report.unlike_kubernetes.is_empty(),
-        );
+        let got = (report.unexplained.is_empty(), report.unlike_kubernetes.is_empty());
         assert_eq!(got, agrees, "{expect} {answer}");
     }
     assert!(Report::of(r#"{"file":"f","expr":1}"#).is_err());

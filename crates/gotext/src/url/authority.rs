@@ -46,10 +46,7 @@ fn parse_user(text: &str) -> Result<UserInfo, Fault> {
         Some((name, password)) => (name, Some(password)),
         None => (text, None),
     };
-    Ok(UserInfo {
-        name: decode(name)?,
-        password: password.map(decode).transpose()?,
-    })
+    Ok(UserInfo { name: decode(name)?, password: password.map(decode).transpose()? })
 }
 
 fn is_user_byte(byte: u8) -> bool {
@@ -119,8 +116,6 @@ pub(super) fn split_port(host: &[u8]) -> (&[u8], &str) {
         }
         _ => (host, ""),
     };
-    let bare = name
-        .strip_prefix(b"[")
-        .and_then(|name| name.strip_suffix(b"]"));
+    let bare = name.strip_prefix(b"[").and_then(|name| name.strip_suffix(b"]"));
     (bare.unwrap_or(name), port)
 }

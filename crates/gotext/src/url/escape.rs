@@ -39,11 +39,7 @@ impl fmt::Display for EscapeError {
         match self {
             Self::Escape(escape) => write!(f, "invalid URL escape {}", quote_bytes(escape)),
             Self::HostCharacter(c) => {
-                write!(
-                    f,
-                    "invalid character {} in host name",
-                    quote(c.encode_utf8(&mut [0; 4]))
-                )
+                write!(f, "invalid character {} in host name", quote(c.encode_utf8(&mut [0; 4])))
             }
         }
     }
@@ -166,14 +162,10 @@ fn is_host(part: UrlPart) -> bool {
 /// Reports whether a text decodes to itself, which most texts do.
 fn is_plain(bytes: &[u8], part: UrlPart) -> bool {
     if is_host(part) {
-        return bytes
-            .iter()
-            .all(|&byte| !byte.is_ascii() || is_literal(byte, part));
+        return bytes.iter().all(|&byte| !byte.is_ascii() || is_literal(byte, part));
     }
     let is_query = part == UrlPart::QueryComponent;
-    bytes
-        .iter()
-        .all(|&byte| byte != b'%' && !(is_query && byte == b'+'))
+    bytes.iter().all(|&byte| byte != b'%' && !(is_query && byte == b'+'))
 }
 
 /// Reports whether `byte` is written as itself in `part`.
@@ -186,10 +178,7 @@ fn is_literal(byte: u8, part: UrlPart) -> bool {
         b':' => !matches!(part, UrlPart::UserInfo | UrlPart::QueryComponent),
         b',' | b';' => !matches!(part, UrlPart::PathSegment | UrlPart::QueryComponent),
         b'/' => matches!(part, UrlPart::Path | UrlPart::Fragment),
-        b'@' => matches!(
-            part,
-            UrlPart::Path | UrlPart::PathSegment | UrlPart::Fragment
-        ),
+        b'@' => matches!(part, UrlPart::Path | UrlPart::PathSegment | UrlPart::Fragment),
         b'?' => part == UrlPart::Fragment,
         _ => false,
     }

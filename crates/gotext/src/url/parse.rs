@@ -82,8 +82,7 @@ impl Url {
     pub fn parse(text: &str) -> Result<Self, UrlError> {
         let (main, fragment) = text.split_once('#').unwrap_or((text, ""));
         let mut url = parse(main, Source::Document).map_err(error_at(main))?;
-        url.set_fragment(fragment)
-            .map_err(|fault| error_at(text)(fault.into()))?;
+        url.set_fragment(fragment).map_err(|fault| error_at(text)(fault.into()))?;
         Ok(url)
     }
 
@@ -131,19 +130,12 @@ impl Url {
 /// Decodes a text, and keeps the original where the default escaping would not give it back.
 fn decode(escaped: &str, part: UrlPart) -> Result<(Vec<u8>, String), EscapeError> {
     let decoded = url_unescape(escaped, part).map(Cow::into_owned)?;
-    let raw = if url_escape(&decoded, part) == escaped {
-        ""
-    } else {
-        escaped
-    };
+    let raw = if url_escape(&decoded, part) == escaped { "" } else { escaped };
     Ok((decoded, raw.to_owned()))
 }
 
 fn error_at(text: &str) -> impl FnOnce(Fault) -> UrlError {
-    move |fault| UrlError {
-        text: text.to_owned(),
-        fault,
-    }
+    move |fault| UrlError { text: text.to_owned(), fault }
 }
 
 fn parse(text: &str, source: Source) -> Result<Url, Fault> {
@@ -173,11 +165,7 @@ fn parse(text: &str, source: Source) -> Result<Url, Fault> {
         if source == Source::Request {
             return Err(Fault::NotForRequest);
         }
-        if rest
-            .split('/')
-            .next()
-            .is_some_and(|segment| segment.contains(':'))
-        {
+        if rest.split('/').next().is_some_and(|segment| segment.contains(':')) {
             return Err(Fault::ColonInFirstSegment);
         }
     }

@@ -8,21 +8,15 @@ fn describe(url: &Url) -> String {
     let parts = [
         ("scheme", url.scheme().to_owned()),
         ("opaque", url.opaque().to_owned()),
-        (
-            "user",
-            url.user().map(UserInfo::to_string).unwrap_or_default(),
-        ),
+        ("user", url.user().map(UserInfo::to_string).unwrap_or_default()),
         ("host", text(url.host())),
         ("path", text(url.path())),
         ("raw_path", url.raw_path().unwrap_or_default().to_owned()),
         ("query", url.raw_query().to_owned()),
         ("fragment", text(url.fragment())),
     ];
-    let said: Vec<_> = parts
-        .iter()
-        .filter(|(_, v)| !v.is_empty())
-        .map(|(k, v)| format!("{k}={v}"))
-        .collect();
+    let said: Vec<_> =
+        parts.iter().filter(|(_, v)| !v.is_empty()).map(|(k, v)| format!("{k}={v}")).collect();
     said.join(" ")
 }
 
@@ -32,35 +26,20 @@ fn reads_urls_as_go_does() {
         ("", ""),
         ("*", "path=*"),
         ("http://www.example.com", "scheme=http host=www.example.com"),
-        (
-            "HTTP://h/a?q=1#f",
-            "scheme=http host=h path=/a query=q=1 fragment=f",
-        ),
+        ("HTTP://h/a?q=1#f", "scheme=http host=h path=/a query=q=1 fragment=f"),
         ("http://h/a%20b", "scheme=http host=h path=/a b"),
-        (
-            "http://h/a%2Fb",
-            "scheme=http host=h path=/a/b raw_path=/a%2Fb",
-        ),
+        ("http://h/a%2Fb", "scheme=http host=h path=/a/b raw_path=/a%2Fb"),
         ("http://h/a b", "scheme=http host=h path=/a b raw_path=/a b"),
         ("//h/a", "host=h path=/a"),
         ("///h/a", "path=///h/a"),
-        (
-            "mailto:joe@example.com",
-            "scheme=mailto opaque=joe@example.com",
-        ),
+        ("mailto:joe@example.com", "scheme=mailto opaque=joe@example.com"),
         ("mailto:/a", "scheme=mailto path=/a"),
         ("http:a?b", "scheme=http opaque=a query=b"),
         ("a/b:c", "path=a/b:c"),
         ("http://j@ne:p@h", "scheme=http user=j%40ne:p host=h"),
-        (
-            "http://u:p%3ax@h:80/",
-            "scheme=http user=u:p%3Ax host=h:80 path=/",
-        ),
+        ("http://u:p%3ax@h:80/", "scheme=http user=u:p%3Ax host=h:80 path=/"),
         ("http://u:@h", "scheme=http user=u: host=h"),
-        (
-            "http://[fe80::1%25eth0]:80/",
-            "scheme=http host=[fe80::1%eth0]:80 path=/",
-        ),
+        ("http://[fe80::1%25eth0]:80/", "scheme=http host=[fe80::1%eth0]:80 path=/"),
         ("http://[::1]", "scheme=http host=[::1]"),
         ("http://h:", "scheme=http host=h:"),
         ("http://%e6%97%a5/", "scheme=http host=日 path=/"),
@@ -75,81 +54,30 @@ fn reads_urls_as_go_does() {
 #[test]
 fn refuses_in_go_s_words() {
     for (text, want) in [
-        (
-            "a\tb",
-            r#"parse "a\tb": net/url: invalid control character in URL"#,
-        ),
+        ("a\tb", r#"parse "a\tb": net/url: invalid control character in URL"#),
         (":x", r#"parse ":x": missing protocol scheme"#),
-        (
-            "1a:x",
-            r#"parse "1a:x": first path segment in URL cannot contain colon"#,
-        ),
-        (
-            "a_b:c/d",
-            r#"parse "a_b:c/d": first path segment in URL cannot contain colon"#,
-        ),
+        ("1a:x", r#"parse "1a:x": first path segment in URL cannot contain colon"#),
+        ("a_b:c/d", r#"parse "a_b:c/d": first path segment in URL cannot contain colon"#),
         ("/%", r#"parse "/%": invalid URL escape "%""#),
         ("/%4", r#"parse "/%4": invalid URL escape "%4""#),
         ("/%zzz", r#"parse "/%zzz": invalid URL escape "%zz""#),
-        (
-            "/%日#f",
-            "parse \"/%日\": invalid URL escape \"%\\xe6\\x97\"",
-        ),
+        ("/%日#f", "parse \"/%日\": invalid URL escape \"%\\xe6\\x97\""),
         ("x#%zz", r##"parse "x#%zz": invalid URL escape "%zz""##),
-        (
-            "http://h h/",
-            r#"parse "http://h h/": invalid character " " in host name"#,
-        ),
-        (
-            "http://h%41/",
-            r#"parse "http://h%41/": invalid URL escape "%41""#,
-        ),
-        (
-            "http://h:80x",
-            r#"parse "http://h:80x": invalid port ":80x" after host"#,
-        ),
-        (
-            "http://a:1:2/",
-            r#"parse "http://a:1:2/": invalid port ":1:2" after host"#,
-        ),
-        (
-            "http://a[::1]/",
-            r#"parse "http://a[::1]/": invalid IP-literal"#,
-        ),
-        (
-            "http://[::1/",
-            r#"parse "http://[::1/": missing ']' in host"#,
-        ),
-        (
-            "http://[::1]x/",
-            r#"parse "http://[::1]x/": invalid port "x" after host"#,
-        ),
-        (
-            "http://[1.2.3.4]/",
-            r#"parse "http://[1.2.3.4]/": invalid IP-literal"#,
-        ),
-        (
-            "http://[a]/",
-            r#"parse "http://[a]/": invalid host: ParseAddr("a"): unable to parse IP"#,
-        ),
+        ("http://h h/", r#"parse "http://h h/": invalid character " " in host name"#),
+        ("http://h%41/", r#"parse "http://h%41/": invalid URL escape "%41""#),
+        ("http://h:80x", r#"parse "http://h:80x": invalid port ":80x" after host"#),
+        ("http://a:1:2/", r#"parse "http://a:1:2/": invalid port ":1:2" after host"#),
+        ("http://a[::1]/", r#"parse "http://a[::1]/": invalid IP-literal"#),
+        ("http://[::1/", r#"parse "http://[::1/": missing ']' in host"#),
+        ("http://[::1]x/", r#"parse "http://[::1]x/": invalid port "x" after host"#),
+        ("http://[1.2.3.4]/", r#"parse "http://[1.2.3.4]/": invalid IP-literal"#),
+        ("http://[a]/", r#"parse "http://[a]/": invalid host: ParseAddr("a"): unable to parse IP"#),
         ("http://[::1%25%41]/", ""),
-        (
-            "http://[::1%25%0a]/",
-            r#"parse "http://[::1%25%0a]/": invalid URL escape "%0a""#,
-        ),
-        (
-            "http://us er@h/",
-            r#"parse "http://us er@h/": net/url: invalid userinfo"#,
-        ),
-        (
-            "http://u%zz@h/",
-            r#"parse "http://u%zz@h/": invalid URL escape "%zz""#,
-        ),
+        ("http://[::1%25%0a]/", r#"parse "http://[::1%25%0a]/": invalid URL escape "%0a""#),
+        ("http://us er@h/", r#"parse "http://us er@h/": net/url: invalid userinfo"#),
+        ("http://u%zz@h/", r#"parse "http://u%zz@h/": invalid URL escape "%zz""#),
     ] {
-        let message = Url::parse(text)
-            .err()
-            .map(|error| error.to_string())
-            .unwrap_or_default();
+        let message = Url::parse(text).err().map(|error| error.to_string()).unwrap_or_default();
         assert_eq!(message, want);
     }
 }
@@ -169,16 +97,8 @@ fn request_targets_are_absolute() {
         ("GET", "a", r#"error parse "a": invalid URI for request"#),
         ("GET", "?x", r#"error parse "?x": invalid URI for request"#),
         ("GET", "", r#"error parse "": empty url"#),
-        (
-            "GET",
-            "/%2",
-            r#"error parse "/%2": invalid URL escape "%2""#,
-        ),
-        (
-            "CONNECT",
-            "a b:1",
-            r#"error parse "http://a b:1": invalid character " " in host name"#,
-        ),
+        ("GET", "/%2", r#"error parse "/%2": invalid URL escape "%2""#),
+        ("CONNECT", "a b:1", r#"error parse "http://a b:1": invalid character " " in host name"#),
     ] {
         let got = match Url::parse_request_target(method, target) {
             Ok(url) => describe(&url),
@@ -227,12 +147,7 @@ fn text_form_follows_go() {
     ] {
         assert_eq!(Url::parse(text).unwrap().to_string(), want);
     }
-    assert_eq!(
-        Url::parse_request_uri("//api/v1/watch")
-            .unwrap()
-            .to_string(),
-        "//api/v1/watch"
-    );
+    assert_eq!(Url::parse_request_uri("//api/v1/watch").unwrap().to_string(), "//api/v1/watch");
 }
 
 #[test]
@@ -247,10 +162,7 @@ fn queries_drop_malformed_pairs() {
         ("a=b=c", "a=b=c"),
         ("a=%ff%fe日", "a=\u{fffd}\u{fffd}日"),
     ] {
-        let pairs: Vec<_> = parse_query(raw)
-            .iter()
-            .map(|(k, v)| format!("{k}={v}"))
-            .collect();
+        let pairs: Vec<_> = parse_query(raw).iter().map(|(k, v)| format!("{k}={v}")).collect();
         assert_eq!(pairs.join(" "), want, "{raw}");
     }
 }

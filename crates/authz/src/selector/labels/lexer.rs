@@ -33,10 +33,7 @@ pub(super) struct Lexer<'a> {
 
 impl<'a> Lexer<'a> {
     pub(super) fn new(selector: &'a str) -> Self {
-        Self {
-            rest: selector,
-            peeked: None,
-        }
+        Self { rest: selector, peeked: None }
     }
 
     pub(super) fn peek(&mut self) -> Token<'a> {

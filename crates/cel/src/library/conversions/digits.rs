@@ -17,11 +17,7 @@ pub(crate) fn double_text(number: f64) -> String {
 
 /// Writes a double without an exponent.
 pub(super) fn plain_text(number: f64) -> String {
-    if number.is_finite() {
-        Shortest::of(number).plain()
-    } else {
-        not_a_number(number).to_owned()
-    }
+    if number.is_finite() { Shortest::of(number).plain() } else { not_a_number(number).to_owned() }
 }
 
 fn not_a_number(number: f64) -> &'static str {
@@ -49,17 +45,9 @@ impl Shortest {
         // The standard library rounds a tie between two such decimals up, and Go to the even one.
         if let Some(last) = digits.pop() {
             let even = char::from_u32(u32::from(last) & !1).unwrap_or(last);
-            digits.push(if even != last && is_tie(number, &digits, even) {
-                even
-            } else {
-                last
-            });
+            digits.push(if even != last && is_tie(number, &digits, even) { even } else { last });
         }
-        Self {
-            negative: number.is_sign_negative(),
-            digits,
-            exponent,
-        }
+        Self { negative: number.is_sign_negative(), digits, exponent }
     }
 
     fn plain(&self) -> String {
@@ -109,9 +97,7 @@ fn is_tie(number: f64, digits: &str, even: char) -> bool {
     let expected = format!("{digits}{even}5");
     let agrees = |precision: usize| {
         let (exact, _) = significant(&format!("{:.precision$e}", number.abs()));
-        exact
-            .strip_prefix(&expected)
-            .is_some_and(|rest| rest.bytes().all(|digit| digit == b'0'))
+        exact.strip_prefix(&expected).is_some_and(|rest| rest.bytes().all(|digit| digit == b'0'))
     };
     // The first look settles nearly all numbers for little work.
     agrees(expected.len()) && agrees(DIGITS_MAX)

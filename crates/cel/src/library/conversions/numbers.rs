@@ -19,11 +19,7 @@ pub(crate) fn parse_int(text: &str) -> Result<i64, NumberFault> {
         _ => (false, text),
     };
     let magnitude = parse_uint(digits)?;
-    let number = if negative {
-        -i128::from(magnitude)
-    } else {
-        i128::from(magnitude)
-    };
+    let number = if negative { -i128::from(magnitude) } else { i128::from(magnitude) };
     i64::try_from(number).map_err(|_| NumberFault::Range)
 }
 
@@ -103,28 +99,17 @@ fn split(text: &str, marks: [char; 2], is_digit: fn(&u8) -> bool) -> Option<Lite
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let has_digits = whole.len() + fraction.len() > 0;
-    let all_digits = whole
-        .bytes()
-        .chain(fraction.bytes())
-        .all(|byte| is_digit(&byte));
+    let all_digits = whole.bytes().chain(fraction.bytes()).all(|byte| is_digit(&byte));
     let exponent_is_sound = exponent.is_none_or(|exponent| {
         let digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
     });
-    (has_digits && all_digits && exponent_is_sound).then_some(Literal {
-        whole,
-        fraction,
-        exponent,
-    })
+    (has_digits && all_digits && exponent_is_sound).then_some(Literal { whole, fraction, exponent })
 }
 
 /// Whether each underscore stands between two digits, or between the prefix and a digit.
 fn underscores_separate_digits(text: &str, hexadecimal: bool) -> bool {
-    let (text, mut after_digit) = if hexadecimal {
-        (&text[2..], true)
-    } else {
-        (text, false)
-    };
+    let (text, mut after_digit) = if hexadecimal { (&text[2..], true) } else { (text, false) };
     let mut after_underscore = false;
     for byte in text.bytes() {
         let is_digit = byte.is_ascii_digit() || (hexadecimal && byte.is_ascii_hexdigit());

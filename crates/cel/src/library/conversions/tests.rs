@@ -28,14 +28,7 @@ fn bool_reads_the_six_spellings_of_each() {
     for no in ["0", "f", "F", "false", "FALSE", "False"] {
         check("bool", vec![(text(no), Ok(Value::Bool(false)))]);
     }
-    check(
-        "bool",
-        vec![
-            (text("tRUE"), refused()),
-            (text("yes"), refused()),
-            (text(""), refused()),
-        ],
-    );
+    check("bool", vec![(text("tRUE"), refused()), (text("yes"), refused()), (text(""), refused())]);
 }
 
 #[test]
@@ -59,10 +52,7 @@ fn int_reads_and_rounds() {
             (text("٣"), refused()),
             (Value::Double(9.9), Ok(Value::Int(9))),
             (Value::Double(-9.9), Ok(Value::Int(-9))),
-            (
-                Value::Double(9_223_372_036_854_774_784.0),
-                Ok(Value::Int(9_223_372_036_854_774_784)),
-            ),
+            (Value::Double(9_223_372_036_854_774_784.0), Ok(Value::Int(9_223_372_036_854_774_784))),
             (Value::Double(9_223_372_036_854_775_808.0), overflow()),
             (Value::Double(-9_223_372_036_854_775_808.0), overflow()),
             (Value::Double(f64::NAN), overflow()),
@@ -70,10 +60,7 @@ fn int_reads_and_rounds() {
             (Value::Uint(u64::MAX), overflow()),
             (Value::Uint(7), Ok(Value::Int(7))),
             (Value::Duration(-5), Ok(Value::Int(-5))),
-            (
-                Value::Timestamp("1969-12-31T23:59:59.5Z".parse().unwrap()),
-                Ok(Value::Int(-1)),
-            ),
+            (Value::Timestamp("1969-12-31T23:59:59.5Z".parse().unwrap()), Ok(Value::Int(-1))),
         ],
     );
 }
@@ -93,10 +80,7 @@ fn uint_takes_no_sign() {
             (Value::Double(-0.5), overflow()),
             (Value::Double(-0.0), Ok(Value::Uint(0))),
             (Value::Double(18_446_744_073_709_551_616.0), overflow()),
-            (
-                Value::Double(1e19),
-                Ok(Value::Uint(10_000_000_000_000_000_000)),
-            ),
+            (Value::Double(1e19), Ok(Value::Uint(10_000_000_000_000_000_000))),
         ],
     );
 }
@@ -141,10 +125,7 @@ fn double_reads_decimal_and_hexadecimal() {
             (text("0x1.fffffffffffff8p0"), double(2.0)),
             (text("0x1.fffffffffffff7p0"), double(1.9999999999999998)),
             (text("0x1.00000000000008p0"), double(1.0)),
-            (
-                text("0x1.000000000000080000000000000001p0"),
-                double(1.0000000000000002),
-            ),
+            (text("0x1.000000000000080000000000000001p0"), double(1.0000000000000002)),
             (text("0x1p-1074"), double(5e-324)),
             (text("0x1p-1075"), double(0.0)),
             (text("0x1.1p-1075"), double(5e-324)),
@@ -181,14 +162,8 @@ fn string_writes_numbers_briefly() {
             (Value::Double(f64::MAX), Ok(text("1.7976931348623157e+308"))),
             (Value::Double(5e-324), Ok(text("5e-324"))),
             // Halfway between two decimals, the even one is chosen.
-            (
-                Value::Double(1_769_185_902_913_797.0 + 0.25),
-                Ok(text("1.7691859029137972e+15")),
-            ),
-            (
-                Value::Double(65_536.0 + 1.0 / 4096.0),
-                Ok(text("65536.00024414062")),
-            ),
+            (Value::Double(1_769_185_902_913_797.0 + 0.25), Ok(text("1.7691859029137972e+15"))),
+            (Value::Double(65_536.0 + 1.0 / 4096.0), Ok(text("65536.00024414062"))),
             (Value::Double(0.1), Ok(text("0.1"))),
             (Value::Double(f64::INFINITY), Ok(text("+Inf"))),
             (Value::Double(f64::NEG_INFINITY), Ok(text("-Inf"))),
@@ -198,15 +173,9 @@ fn string_writes_numbers_briefly() {
             (Value::Bool(true), Ok(text("true"))),
             (Value::Duration(0), Ok(text("0s"))),
             (Value::Duration(-5), Ok(text("-0.000000005s"))),
-            (
-                Value::Duration(5_400_000_000_001),
-                Ok(text("5400.000000001s")),
-            ),
+            (Value::Duration(5_400_000_000_001), Ok(text("5400.000000001s"))),
             (Value::Duration(i64::MAX), Ok(text("9223372036.854776s"))),
-            (
-                Value::Duration(2_882_252_332_691_406_047),
-                Ok(text("2882252332.6914062s")),
-            ),
+            (Value::Duration(2_882_252_332_691_406_047), Ok(text("2882252332.6914062s"))),
         ],
     );
 }
@@ -217,14 +186,8 @@ fn octets_become_text_only_if_they_are_text() {
         "string",
         vec![
             (octets("ñ".as_bytes()), Ok(text("ñ"))),
-            (
-                octets(b"\xff"),
-                Err("invalid UTF-8 in bytes, cannot convert to string"),
-            ),
-            (
-                octets(b"\xed\xa0\x80"),
-                Err("invalid UTF-8 in bytes, cannot convert to string"),
-            ),
+            (octets(b"\xff"), Err("invalid UTF-8 in bytes, cannot convert to string")),
+            (octets(b"\xed\xa0\x80"), Err("invalid UTF-8 in bytes, cannot convert to string")),
         ],
     );
     check("bytes", vec![(text("ñ"), Ok(octets("ñ".as_bytes())))]);
@@ -259,10 +222,7 @@ fn times_are_read_from_text_and_numbers() {
         "duration",
         vec![
             (text("1h0.5s"), Ok(Value::Duration(3_600_500_000_000))),
-            (
-                text("1d"),
-                Err("type conversion error from 'string' to 'google.protobuf.Duration'"),
-            ),
+            (text("1d"), Err("type conversion error from 'string' to 'google.protobuf.Duration'")),
         ],
     );
 }

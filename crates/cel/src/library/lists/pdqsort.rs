@@ -65,11 +65,7 @@ impl Sorter<'_> {
                 pivot = (end - 1) - (pivot - start);
                 hint = Hint::Ascending;
             }
-            if was_balanced
-                && was_partitioned
-                && hint == Hint::Ascending
-                && self.mend(start, end)
-            {
+            if was_balanced && was_partitioned && hint == Hint::Ascending && self.mend(start, end) {
                 return;
             }
             // Nothing here is less than what is left of it: set aside what equals the pivot.

@@ -6,11 +6,7 @@ pub(super) fn is_date(text: &str) -> bool {
         return false;
     };
     let number = |digits: &[u8]| match digits.iter().all(u8::is_ascii_digit) {
-        true => Some(
-            digits
-                .iter()
-                .fold(0, |n, digit| n * 10 + u32::from(digit - b'0')),
-        ),
+        true => Some(digits.iter().fold(0, |n, digit| n * 10 + u32::from(digit - b'0'))),
         false => None,
     };
     if year.len() != 4 {
@@ -65,9 +61,7 @@ fn is_time(text: &str) -> bool {
 fn without_fraction(text: &str) -> Option<&str> {
     let mut chars = text.chars();
     chars.next().filter(|c| *c != '\n')?;
-    let rest = chars
-        .as_str()
-        .trim_start_matches(|c: char| c.is_ascii_digit());
+    let rest = chars.as_str().trim_start_matches(|c: char| c.is_ascii_digit());
     Some(rest).filter(|rest| rest.len() < chars.as_str().len())
 }
 
@@ -85,13 +79,7 @@ mod tests {
 
     #[test]
     fn dates_have_days_that_exist() {
-        for text in [
-            "2021-01-31",
-            "2020-02-29",
-            "2000-02-29",
-            "0000-02-29",
-            "9999-12-31",
-        ] {
+        for text in ["2021-01-31", "2020-02-29", "2000-02-29", "0000-02-29", "9999-12-31"] {
             assert!(is_date(text), "{text}");
         }
         for text in [

@@ -43,11 +43,7 @@ pub(super) fn dns_1035_label(name: &[u8]) -> Vec<String> {
 pub(super) fn dns_1123_label(name: &[u8]) -> Vec<String> {
     let mut faults = too_long(name, LABEL_BYTES_MAX, "characters");
     if !is_dns_label(name) {
-        let fault = if is_subdomain(name) {
-            "must not contain dots"
-        } else {
-            DNS_1123_LABEL
-        };
+        let fault = if is_subdomain(name) { "must not contain dots" } else { DNS_1123_LABEL };
         faults.push(fault.to_owned());
     }
     faults
@@ -82,11 +78,7 @@ pub(super) fn qualified_name(text: &str) -> Vec<String> {
         }
         Some((prefix, name)) => {
             let of_prefix = subdomain(prefix.as_bytes(), "bytes");
-            faults.extend(
-                of_prefix
-                    .into_iter()
-                    .map(|fault| format!("prefix part {fault}")),
-            );
+            faults.extend(of_prefix.into_iter().map(|fault| format!("prefix part {fault}")));
             name
         }
     };
@@ -95,11 +87,7 @@ pub(super) fn qualified_name(text: &str) -> Vec<String> {
         faults.push("name part must be non-empty".to_owned());
     }
     let of_length = too_long(name, LABEL_BYTES_MAX, "bytes");
-    faults.extend(
-        of_length
-            .into_iter()
-            .map(|fault| format!("name part {fault}")),
-    );
+    faults.extend(of_length.into_iter().map(|fault| format!("name part {fault}")));
     if !is_label_name(name) {
         faults.push(format!("name part {LABEL_KEY}"));
     }
@@ -132,9 +120,7 @@ fn is_dns_label(label: &[u8]) -> bool {
 }
 
 fn is_label_name(name: &[u8]) -> bool {
-    is_framed(name, u8::is_ascii_alphanumeric, |byte| {
-        matches!(byte, b'-' | b'_' | b'.')
-    })
+    is_framed(name, u8::is_ascii_alphanumeric, |byte| matches!(byte, b'-' | b'_' | b'.'))
 }
 
 /// Whether a text begins and ends with outer bytes and has only outer and inner ones between.
@@ -169,10 +155,7 @@ mod tests {
                 (&a63, &[]),
                 (&a64, &[CHARACTERS_63]),
                 ("a.b", &["must not contain dots"]),
-                (
-                    &format!("{a63}.b"),
-                    &[CHARACTERS_63, "must not contain dots"],
-                ),
+                (&format!("{a63}.b"), &[CHARACTERS_63, "must not contain dots"]),
                 ("", &[DNS_1123_LABEL]),
                 ("-a", &[DNS_1123_LABEL]),
                 ("a-", &[DNS_1123_LABEL]),
@@ -207,13 +190,7 @@ mod tests {
 
     #[test]
     fn subdomains() {
-        let long = [
-            "a".repeat(63),
-            "b".repeat(63),
-            "c".repeat(63),
-            "d".repeat(61),
-        ]
-        .join(".");
+        let long = ["a".repeat(63), "b".repeat(63), "c".repeat(63), "d".repeat(61)].join(".");
         check(
             dns_1123_subdomain,
             &[
@@ -244,10 +221,7 @@ mod tests {
         ] {
             assert_eq!(*as_prefix(name.as_bytes()), *want.as_bytes(), "{name}");
         }
-        assert_eq!(
-            dns_1123_label(&as_prefix("\u{e9}-".as_bytes())),
-            [DNS_1123_LABEL]
-        );
+        assert_eq!(dns_1123_label(&as_prefix("\u{e9}-".as_bytes())), [DNS_1123_LABEL]);
     }
 
     #[test]
@@ -263,17 +237,11 @@ mod tests {
             ("MyName", vec![]),
             ("example.com/My_Name", vec![]),
             ("/b", vec!["prefix part must be non-empty"]),
-            (
-                "A/",
-                vec![&prefix_syntax, "name part must be non-empty", &name_syntax],
-            ),
+            ("A/", vec![&prefix_syntax, "name part must be non-empty", &name_syntax]),
             ("", vec!["name part must be non-empty", &name_syntax]),
             ("a b", vec![name_syntax.as_str()]),
             (&a64, vec!["name part must be no more than 63 bytes"]),
-            (
-                &format!("{}/a", "a".repeat(254)),
-                vec!["prefix part must be no more than 253 bytes"],
-            ),
+            (&format!("{}/a", "a".repeat(254)), vec!["prefix part must be no more than 253 bytes"]),
             ("a/b/c", vec![whole.as_str()]),
             ("//", vec![whole.as_str()]),
         ] {

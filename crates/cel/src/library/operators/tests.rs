@@ -22,12 +22,7 @@ pub(in crate::library) fn assert_outcome<'a>(
 pub(in crate::library) fn implementation(name: &str, id: &str) -> Implementation {
     let functions = crate::library::kubernetes();
     let function = functions.get(name).unwrap();
-    function
-        .overloads
-        .iter()
-        .find(|overload| overload.id.starts_with(id))
-        .unwrap()
-        .implementation
+    function.overloads.iter().find(|overload| overload.id.starts_with(id)).unwrap().implementation
 }
 
 fn time(text: &str) -> Value<'static> {
@@ -46,73 +41,23 @@ fn comparison_crosses_the_numeric_types() {
         ("_>_", Value::Double(-0.5), Value::Uint(0), Ok(false)),
         ("_<=_", Value::Double(0.0), Value::Double(-0.0), Ok(true)),
         // Neighbours of large doubles are compared as doubles.
-        (
-            "_<=_",
-            Value::Double(9_007_199_254_740_992.0),
-            Value::Int((1 << 53) + 1),
-            Ok(true),
-        ),
-        (
-            "_>=_",
-            Value::Double(9_007_199_254_740_992.0),
-            Value::Int((1 << 53) + 1),
-            Ok(true),
-        ),
+        ("_<=_", Value::Double(9_007_199_254_740_992.0), Value::Int((1 << 53) + 1), Ok(true)),
+        ("_>=_", Value::Double(9_007_199_254_740_992.0), Value::Int((1 << 53) + 1), Ok(true)),
         ("_<_", Value::Int(i64::MAX), Value::Double(1e19), Ok(true)),
         ("_<_", Value::Bool(false), Value::Bool(true), Ok(true)),
         ("_<_", Value::string("Z"), Value::string("a"), Ok(true)),
         ("_<_", Value::string("a"), Value::string("aa"), Ok(true)),
         ("_>_", Value::string("é"), Value::string("z"), Ok(true)),
         ("_<_", Value::Duration(-1), Value::Duration(0), Ok(true)),
-        (
-            "_<=_",
-            time("2020-01-01T00:00:00+02:00"),
-            time("2019-12-31T22:00:00Z"),
-            Ok(true),
-        ),
-        (
-            "_<_",
-            nan(),
-            Value::Double(1.0),
-            Err("NaN values cannot be ordered"),
-        ),
-        (
-            "_<_",
-            Value::Int(1),
-            nan(),
-            Err("NaN values cannot be ordered"),
-        ),
-        (
-            "_<_",
-            nan(),
-            Value::string("a"),
-            Err("NaN values cannot be ordered"),
-        ),
+        ("_<=_", time("2020-01-01T00:00:00+02:00"), time("2019-12-31T22:00:00Z"), Ok(true)),
+        ("_<_", nan(), Value::Double(1.0), Err("NaN values cannot be ordered")),
+        ("_<_", Value::Int(1), nan(), Err("NaN values cannot be ordered")),
+        ("_<_", nan(), Value::string("a"), Err("NaN values cannot be ordered")),
         ("_<_", Value::string("a"), nan(), Err("no such overload")),
-        (
-            "_<_",
-            Value::Int(1),
-            Value::string("a"),
-            Err("no such overload"),
-        ),
-        (
-            "_<_",
-            Value::Bool(true),
-            Value::Int(1),
-            Err("no such overload"),
-        ),
-        (
-            "_<_",
-            Value::Null,
-            Value::Int(1),
-            Err("no such overload: _<_"),
-        ),
-        (
-            "_>=_",
-            Value::list(vec![]),
-            Value::list(vec![]),
-            Err("no such overload: _>=_"),
-        ),
+        ("_<_", Value::Int(1), Value::string("a"), Err("no such overload")),
+        ("_<_", Value::Bool(true), Value::Int(1), Err("no such overload")),
+        ("_<_", Value::Null, Value::Int(1), Err("no such overload: _<_")),
+        ("_>=_", Value::list(vec![]), Value::list(vec![]), Err("no such overload: _>=_")),
     ];
     for (operator, left, right, expected) in cases {
         let arguments = [left, right];
@@ -130,16 +75,8 @@ fn equality_crosses_the_numeric_types_and_no_others() {
         (Value::Double(f64::NAN), Value::Double(f64::NAN), false),
         (Value::Int(1), Value::string("1"), false),
         (Value::Null, Value::Null, true),
-        (
-            time("2020-01-01T00:00:00+02:00"),
-            time("2019-12-31T22:00:00Z"),
-            true,
-        ),
-        (
-            Value::list(vec![Value::Int(1)]),
-            Value::list(vec![Value::Double(1.0)]),
-            true,
-        ),
+        (time("2020-01-01T00:00:00+02:00"), time("2019-12-31T22:00:00Z"), true),
+        (Value::list(vec![Value::Int(1)]), Value::list(vec![Value::Double(1.0)]), true),
         (Value::some(Value::Int(1)), Value::none(), false),
     ];
     for (left, right, equal) in cases {
@@ -157,24 +94,12 @@ fn logic_decides_when_one_side_is_enough() {
     let cases: [(&str, Vec<Value<'_>>, Result<Value<'_>, &str>); 9] = [
         ("_&&_", vec![yes.clone(), no.clone()], Ok(no.clone())),
         ("_&&_", vec![other.clone(), no.clone()], Ok(no.clone())),
-        (
-            "_&&_",
-            vec![other.clone(), yes.clone()],
-            Err("no such overload"),
-        ),
+        ("_&&_", vec![other.clone(), yes.clone()], Err("no such overload")),
         ("_||_", vec![other.clone(), yes.clone()], Ok(yes.clone())),
-        (
-            "_||_",
-            vec![no.clone(), other.clone()],
-            Err("no such overload"),
-        ),
+        ("_||_", vec![no.clone(), other.clone()], Err("no such overload")),
         ("!_", vec![yes.clone()], Ok(no.clone())),
         ("!_", vec![other.clone()], Err("no such overload")),
-        (
-            "_?_:_",
-            vec![no.clone(), yes.clone(), other.clone()],
-            Ok(other.clone()),
-        ),
+        ("_?_:_", vec![no.clone(), yes.clone(), other.clone()], Ok(other.clone())),
         ("@not_strictly_false", vec![other.clone()], Ok(yes.clone())),
     ];
     for (operator, arguments, expected) in cases {
@@ -188,13 +113,7 @@ fn logic_decides_when_one_side_is_enough() {
 fn overloads_keep_their_order() {
     let functions = crate::library::kubernetes();
     let ids = |name: &str| -> Vec<&str> {
-        functions
-            .get(name)
-            .unwrap()
-            .overloads
-            .iter()
-            .map(|overload| overload.id)
-            .collect()
+        functions.get(name).unwrap().overloads.iter().map(|overload| overload.id).collect()
     };
     assert_eq!(
         ids("_-_"),
@@ -216,11 +135,7 @@ fn overloads_keep_their_order() {
             } else {
                 format!("{}_{}", types[0], types[1])
             };
-            assert!(
-                overload.id.ends_with(&format!("_{expected}")),
-                "{}",
-                overload.id
-            );
+            assert!(overload.id.ends_with(&format!("_{expected}")), "{}", overload.id);
         }
     }
 }

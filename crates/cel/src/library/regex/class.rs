@@ -1,6 +1,7 @@
 //! Character classes of Go's regular expressions, rewritten as classes of the `regex` crate.
 
-use super::syntax::{NOTHING, SyntaxError, between, escape};
+use super::escape::{between, escape};
+use super::syntax::{NOTHING, SyntaxError};
 use super::unicode_class;
 
 /// A class and what follows it.
@@ -71,7 +72,9 @@ pub(super) fn escaped(rest: &str) -> Result<Option<Class<'_>>, SyntaxError> {
         Some('S') => (SPACE, true),
         Some('w') => (WORD, false),
         Some('W') => (WORD, true),
-        Some(letter @ ('p' | 'P')) => return unicode(rest, chars.as_str(), letter == 'P').map(Some),
+        Some(letter @ ('p' | 'P')) => {
+            return unicode(rest, chars.as_str(), letter == 'P').map(Some);
+        }
         _ => return Ok(None),
     };
     Ok(Some((item(items, negated), chars.as_str())))
@@ -79,7 +82,8 @@ pub(super) fn escaped(rest: &str) -> Result<Option<Class<'_>>, SyntaxError> {
 
 /// Reads a Unicode class. `rest` begins with the backslash, `name` after the letter.
 fn unicode<'p>(rest: &'p str, name: &'p str, negated: bool) -> Result<Class<'p>, SyntaxError> {
-    let refuse = |left: &str| SyntaxError::new("invalid character class range", between(rest, left));
+    let refuse =
+        |left: &str| SyntaxError::new("invalid character class range", between(rest, left));
     let (name, left) = match name.strip_prefix('{') {
         Some(braced) => braced.split_once('}').ok_or_else(|| refuse(""))?,
         None => {
@@ -97,7 +101,8 @@ fn unicode<'p>(rest: &'p str, name: &'p str, negated: bool) -> Result<Class<'p>,
 
 /// Reads a class by name, such as `[:alpha:]` or `[:^alpha:]`.
 fn posix(rest: &str) -> Result<Option<Class<'_>>, SyntaxError> {
-    let Some((name, left)) = rest.strip_prefix("[:").and_then(|named| named.split_once(":]")) else {
+    let Some((name, left)) = rest.strip_prefix("[:").and_then(|named| named.split_once(":]"))
+    else {
         return Ok(None);
     };
     let (bare, negated) = match name.strip_prefix('^') {
@@ -111,11 +116,7 @@ fn posix(rest: &str) -> Result<Option<Class<'_>>, SyntaxError> {
 }
 
 /// Reads one character or a range of them; returns what follows.
-fn range<'p>(
-    rest: &'p str,
-    class: &'p str,
-    items: &mut String,
-) -> Result<&'p str, SyntaxError> {
+fn range<'p>(rest: &'p str, class: &'p str, items: &mut String) -> Result<&'p str, SyntaxError> {
     let (low, mut left) = character(rest, class)?;
     let mut high = low;
     // A hyphen before the closing bracket is a plain character.

@@ -26,6 +26,9 @@
 use std::fmt;
 
 use super::class;
+use super::escape::{between, escape};
+use super::piece::{Kind, Piece};
+use super::repeat::{COPIES_MAX, Repeat, counted};
 
 /// How high the tree of an expression may be. Go allows 1000; the `regex` crate walks trees
 /// recursively, and this height fits into the smallest stack that threads have here.
@@ -35,11 +38,12 @@ pub(super) const HEIGHT_MAX: usize = 200;
 /// crate: an operator, its group, and the concatenation in it.
 pub(super) const NESTING_MAX: u32 = 3 * HEIGHT_MAX as u32 + 10;
 
+/// How many groups may be open at once, whether they add height or not: each copies what is in it
+/// when it is closed.
+pub(super) const OPEN_GROUPS_MAX: usize = 1000;
+
 /// How many instructions an expression may compile to, by Go's estimate.
 const INSTRUCTIONS_MAX: u64 = (128 << 20) / 40;
-
-/// How many copies of an atom counted repetitions may ask for, nested ones multiplied.
-const COPIES_MAX: u64 = 1000;
 
 /// A class that no character is in.
 pub(super) const NOTHING: &str = r"[^\x{0}-\x{10FFFF}]";
@@ -93,29 +97,6 @@ struct Flags {
     swap_greed: bool,
 }
 
-/// A translated part of the expression.
-#[derive(Debug)]
-struct Piece {
-    text: String,
-    kind: Kind,
-    /// The height of its tree, as Go counts it.
-    height: usize,
-    /// The product of nested counted repetitions.
-    copies: u64,
-    /// The number of instructions that Go would compile it to.
-    size: u64,
-}
-
-/// What encloses the text of a piece most loosely.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Atom,
-    Repetition,
-    Empty,
-    Concatenation,
-    Alternation,
-}
-
 /// An open group, or the whole expression.
 #[derive(Debug)]
 struct Frame {
@@ -132,52 +113,6 @@ struct Parser<'p> {
     flags: Flags,
     /// The groups around the current one.
     frames: Vec<Frame>,
-}
-
-impl Piece {
-    fn atom(text: impl Into<String>) -> Self {
-        Self { text: text.into(), kind: Kind::Atom, height: 1, copies: 1, size: 1 }
-    }
-
-    /// The text as something that an operator can follow.
-    fn grouped(self) -> String {
-        match self.kind {
-            Kind::Atom => self.text,
-            Kind::Repetition | Kind::Empty | Kind::Concatenation | Kind::Alternation => {
-                format!("(?:{})", self.text)
-            }
-        }
-    }
-
-    /// Joins pieces. Pieces of the same kind are spliced in, as Go does, and add no height.
-    fn join(mut pieces: Vec<Piece>, kind: Kind, separator: &str) -> Self {
-        if pieces.len() == 1 {
-            if let Some(only) = pieces.pop() {
-                return only;
-            }
-        }
-        let mut joined = Self { text: String::new(), kind, height: 1, copies: 1, size: 0 };
-        if pieces.is_empty() {
-            joined.kind = Kind::Empty;
-            joined.size = 1;
-        }
-        for (index, piece) in pieces.into_iter().enumerate() {
-            let height = piece.height + usize::from(piece.kind != kind);
-            joined.height = joined.height.max(height);
-            joined.copies = joined.copies.max(piece.copies);
-            joined.size = joined.size.saturating_add(piece.size);
-            if index > 0 {
-                joined.text.push_str(separator);
-                joined.size = joined.size.saturating_add(u64::from(kind == Kind::Alternation));
-            }
-            if kind == Kind::Concatenation && piece.kind == Kind::Alternation {
-                joined.text.push_str(&piece.grouped());
-            } else {
-                joined.text.push_str(&piece.text);
-            }
-        }
-        joined
-    }
 }
 
 impl Frame {
@@ -290,7 +225,7 @@ impl<'p> Parser<'p> {
     /// Reads `(` and what it says about the group; returns what follows.
     fn open(&mut self, current: &mut Frame, rest: &'p str) -> Result<&'p str, SyntaxError> {
         let Some(perl) = rest.strip_prefix("(?") else {
-            self.push_frame(current, true);
+            self.push_frame(current, true)?;
             return Ok(rest.get(1..).unwrap_or_default());
         };
         // A name needs at least one character after the bracket to be read as one.
@@ -303,7 +238,7 @@ impl<'p> Parser<'p> {
             if name.is_empty() || !name.chars().all(is_word) {
                 return Err(SyntaxError::new("invalid named capture", between(rest, left)));
             }
-            self.push_frame(current, true);
+            self.push_frame(current, true)?;
             return Ok(left);
         }
         self.perl_flags(current, rest, perl)
@@ -333,7 +268,7 @@ impl<'p> Parser<'p> {
                 }
                 ':' | ')' if value || saw_flag => {
                     if c == ':' {
-                        self.push_frame(current, false);
+                        self.push_frame(current, false)?;
                     }
                     self.flags = flags;
                     return Ok(chars.as_str());
@@ -342,15 +277,16 @@ impl<'p> Parser<'p> {
             }
             saw_flag = true;
         }
-        Err(SyntaxError::new(
-            "invalid or unsupported Perl syntax",
-            between(rest, chars.as_str()),
-        ))
+        Err(SyntaxError::new("invalid or unsupported Perl syntax", between(rest, chars.as_str())))
     }
 
-    fn push_frame(&mut self, current: &mut Frame, captures: bool) {
+    fn push_frame(&mut self, current: &mut Frame, captures: bool) -> Result<(), SyntaxError> {
+        if self.frames.len() >= OPEN_GROUPS_MAX {
+            return Err(SyntaxError::too_deep(self.pattern));
+        }
         let inner = Frame::new(self.flags, captures);
         self.frames.push(std::mem::replace(current, inner));
+        Ok(())
     }
 
     fn close(&mut self, current: &mut Frame) -> Result<(), SyntaxError> {
@@ -439,150 +375,4 @@ impl<'p> Parser<'p> {
         }
         Ok(piece)
     }
-}
-
-/// A repetition operator.
-#[derive(Debug, Clone, Copy)]
-enum Repeat {
-    /// `*`, `+` or `?`
-    Symbol(char),
-    /// `{min,max}`, open upwards without `max`.
-    Count { min: u32, max: Option<u32> },
-}
-
-impl Repeat {
-    /// A counted repetition, if Go allows it. `None` for a bound means that it is too large.
-    fn count(min: Option<u32>, max: Option<Option<u32>>) -> Option<Self> {
-        let limit = COPIES_MAX as u32;
-        let min = min.filter(|min| *min <= limit)?;
-        let max = match max {
-            None => None,
-            Some(max) => Some(max.filter(|max| *max <= limit && min <= *max)?),
-        };
-        Some(Self::Count { min, max })
-    }
-
-    /// The number of instructions that the repetition of `inner` instructions takes.
-    fn size(self, inner: u64) -> u64 {
-        match self {
-            Self::Symbol('*') | Self::Count { min: 0, max: None } => inner.saturating_add(2),
-            Self::Symbol(_) => inner.saturating_add(1),
-            Self::Count { min, max: None } => inner.saturating_mul(min.into()).saturating_add(1),
-            Self::Count { min, max: Some(max) } => {
-                let optional = u64::from(max.saturating_sub(min));
-                inner.saturating_mul(max.into()).saturating_add(optional).max(1)
-            }
-        }
-    }
-
-    /// How many copies of the innermost atom result.
-    fn copies(self, inner: u64) -> u64 {
-        match self {
-            Self::Symbol(_) => inner,
-            Self::Count { max: Some(0), .. } => 1,
-            Self::Count { min, max } => inner.saturating_mul(u64::from(max.unwrap_or(min).max(1))),
-        }
-    }
-}
-
-impl fmt::Display for Repeat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Symbol(symbol) => write!(f, "{symbol}"),
-            Self::Count { min, max: None } => write!(f, "{{{min},}}"),
-            Self::Count { min, max: Some(max) } => write!(f, "{{{min},{max}}}"),
-        }
-    }
-}
-
-/// The bounds and the remainder of a counted repetition; `None` when the braces are plain text.
-type Counted<'p> = (Option<u32>, Option<Option<u32>>, &'p str);
-
-/// Reads `{min}`, `{min,}` or `{min,max}`.
-fn counted(rest: &str) -> Option<Counted<'_>> {
-    let (min, left) = number(rest.strip_prefix('{')?)?;
-    if let Some(left) = left.strip_prefix('}') {
-        return Some((min, Some(min), left));
-    }
-    let left = left.strip_prefix(',')?;
-    if let Some(left) = left.strip_prefix('}') {
-        return Some((min, None, left));
-    }
-    let (max, left) = number(left)?;
-    Some((min, Some(max), left.strip_prefix('}')?))
-}
-
-/// Reads a decimal number without leading zeros; a number that is far too large is `None`.
-fn number(rest: &str) -> Option<(Option<u32>, &str)> {
-    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-    let (digits, left) = rest.split_at_checked(end)?;
-    if digits.is_empty() || (digits.len() > 1 && digits.starts_with('0')) {
-        return None;
-    }
-    Some((digits.parse().ok(), left))
-}
-
-/// Reads an escape sequence that stands for one character, which may be a surrogate.
-pub(super) fn escape(rest: &str) -> Result<(u32, &str), SyntaxError> {
-    let mut chars = rest.chars();
-    chars.next();
-    let Some(c) = chars.next() else {
-        return Err(SyntaxError::new("trailing backslash at end of expression", ""));
-    };
-    let next_is_octal = chars.as_str().starts_with(|c: char| c.is_digit(8));
-    let code = match c {
-        '0' => Some(octal(0, &mut chars)),
-        '1'..='7' if next_is_octal => Some(octal(u32::from(c) - u32::from('0'), &mut chars)),
-        'x' => hexadecimal(&mut chars),
-        'a' => Some(0x07),
-        'f' => Some(0x0C),
-        'n' => Some(0x0A),
-        'r' => Some(0x0D),
-        't' => Some(0x09),
-        'v' => Some(0x0B),
-        _ if c.is_ascii() && !c.is_ascii_alphanumeric() => Some(u32::from(c)),
-        _ => None,
-    };
-    match code {
-        Some(code) => Ok((code, chars.as_str())),
-        None => Err(SyntaxError::new("invalid escape sequence", between(rest, chars.as_str()))),
-    }
-}
-
-/// Up to two more octal digits.
-fn octal(first: u32, chars: &mut std::str::Chars<'_>) -> u32 {
-    let mut code = first;
-    for _ in 0..2 {
-        let Some(digit) = chars.clone().next().and_then(|c| c.to_digit(8)) else { break };
-        chars.next();
-        code = code * 8 + digit;
-    }
-    code
-}
-
-/// Two hexadecimal digits, or any number of them in braces. The characters that were looked at
-/// are consumed, since they are part of the message when they do not fit.
-fn hexadecimal(chars: &mut std::str::Chars<'_>) -> Option<u32> {
-    let first = chars.next()?;
-    if first != '{' {
-        let second = chars.next()?;
-        return Some(first.to_digit(16)? * 16 + second.to_digit(16)?);
-    }
-    let mut code = None;
-    loop {
-        let c = chars.next()?;
-        if c == '}' {
-            return code;
-        }
-        let value = code.unwrap_or(0) * 16 + c.to_digit(16)?;
-        if value > u32::from(char::MAX) {
-            return None;
-        }
-        code = Some(value);
-    }
-}
-
-/// The text from the beginning of `start` to the beginning of `end`, which is a suffix of it.
-pub(super) fn between<'p>(start: &'p str, end: &str) -> &'p str {
-    start.get(..start.len().saturating_sub(end.len())).unwrap_or(start)
 }

@@ -25,17 +25,9 @@ fn map(entries: Vec<(Value<'static>, Value<'static>)>) -> Value<'static> {
 fn size_counts_what_the_value_is_made_of() {
     check(vec![
         ("size", vec![Value::string("añ𝄞")], Ok(Value::Int(3))),
-        (
-            "size",
-            vec![Value::Bytes(Bytes::Borrowed("ñ".as_bytes()))],
-            Ok(Value::Int(2)),
-        ),
+        ("size", vec![Value::Bytes(Bytes::Borrowed("ñ".as_bytes()))], Ok(Value::Int(2))),
         ("size", vec![numbers(&[1, 2])], Ok(Value::Int(2))),
-        (
-            "size",
-            vec![map(vec![(Value::Int(1), Value::Null)])],
-            Ok(Value::Int(1)),
-        ),
+        ("size", vec![map(vec![(Value::Int(1), Value::Null)])], Ok(Value::Int(1))),
         ("size", vec![Value::Int(1)], Err("no such overload: size")),
         ("size", vec![Value::Duration(1)], Err("no such overload")),
     ]);
@@ -52,16 +44,8 @@ fn text_is_searched_from_both_ends() {
         ("startsWith", text("hello", "lo"), Ok(Value::Bool(false))),
         ("endsWith", text("hello", "lo"), Ok(Value::Bool(true))),
         ("endsWith", text("hello", "he"), Ok(Value::Bool(false))),
-        (
-            "contains",
-            vec![Value::Int(1), Value::string("a")],
-            Err("no such overload"),
-        ),
-        (
-            "endsWith",
-            vec![Value::string("a"), Value::Null],
-            Err("no such overload"),
-        ),
+        ("contains", vec![Value::Int(1), Value::string("a")], Err("no such overload")),
+        ("endsWith", vec![Value::string("a"), Value::Null], Err("no such overload")),
     ]);
 }
 
@@ -69,55 +53,18 @@ fn text_is_searched_from_both_ends() {
 fn membership_uses_equality() {
     let host = ["dev".to_owned(), "ops".to_owned()];
     let strings = || Value::List(List::Strings(&host));
-    let keys = || {
-        map(vec![
-            (Value::Int(1), Value::Null),
-            (Value::string("a"), Value::Null),
-        ])
-    };
+    let keys = || map(vec![(Value::Int(1), Value::Null), (Value::string("a"), Value::Null)]);
     check(vec![
-        (
-            "@in",
-            vec![Value::Double(2.0), numbers(&[1, 2])],
-            Ok(Value::Bool(true)),
-        ),
-        (
-            "@in",
-            vec![Value::string("2"), numbers(&[1, 2])],
-            Ok(Value::Bool(false)),
-        ),
-        (
-            "@in",
-            vec![Value::string("ops"), strings()],
-            Ok(Value::Bool(true)),
-        ),
-        (
-            "@in",
-            vec![Value::string("op"), strings()],
-            Ok(Value::Bool(false)),
-        ),
-        (
-            "@in",
-            vec![Value::Int(1), strings()],
-            Ok(Value::Bool(false)),
-        ),
+        ("@in", vec![Value::Double(2.0), numbers(&[1, 2])], Ok(Value::Bool(true))),
+        ("@in", vec![Value::string("2"), numbers(&[1, 2])], Ok(Value::Bool(false))),
+        ("@in", vec![Value::string("ops"), strings()], Ok(Value::Bool(true))),
+        ("@in", vec![Value::string("op"), strings()], Ok(Value::Bool(false))),
+        ("@in", vec![Value::Int(1), strings()], Ok(Value::Bool(false))),
         ("@in", vec![Value::Uint(1), keys()], Ok(Value::Bool(true))),
-        (
-            "@in",
-            vec![Value::string("a"), keys()],
-            Ok(Value::Bool(true)),
-        ),
+        ("@in", vec![Value::string("a"), keys()], Ok(Value::Bool(true))),
         ("@in", vec![Value::Null, keys()], Ok(Value::Bool(false))),
-        (
-            "@in",
-            vec![Value::Int(1), Value::Int(1)],
-            Err("no such overload"),
-        ),
-        (
-            "@in",
-            vec![Value::Int(1), Value::string("1")],
-            Err("no such overload"),
-        ),
+        ("@in", vec![Value::Int(1), Value::Int(1)], Err("no such overload")),
+        ("@in", vec![Value::Int(1), Value::string("1")], Err("no such overload")),
     ]);
 }
 
@@ -129,37 +76,13 @@ fn an_index_is_a_whole_number_or_a_key() {
         ("_[_]", vec![list(), Value::Int(1)], Ok(Value::Int(20))),
         ("_[_]", vec![list(), Value::Double(1.0)], Ok(Value::Int(20))),
         ("_[_]", vec![list(), Value::Uint(0)], Ok(Value::Int(10))),
-        (
-            "_[_]",
-            vec![list(), Value::Int(2)],
-            Err("index out of bounds: 2"),
-        ),
-        (
-            "_[_]",
-            vec![list(), Value::Int(-1)],
-            Err("index out of bounds: -1"),
-        ),
-        (
-            "_[_]",
-            vec![list(), Value::Double(0.5)],
-            Err("unsupported index value 0.5 in list"),
-        ),
-        (
-            "_[_]",
-            vec![list(), Value::string("a")],
-            Err("unsupported index type 'string' in list"),
-        ),
+        ("_[_]", vec![list(), Value::Int(2)], Err("index out of bounds: 2")),
+        ("_[_]", vec![list(), Value::Int(-1)], Err("index out of bounds: -1")),
+        ("_[_]", vec![list(), Value::Double(0.5)], Err("unsupported index value 0.5 in list")),
+        ("_[_]", vec![list(), Value::string("a")], Err("unsupported index type 'string' in list")),
         ("_[_]", vec![keys(), Value::string("a")], Ok(Value::Int(1))),
-        (
-            "_[_]",
-            vec![keys(), Value::string("b")],
-            Err("no such key: b"),
-        ),
-        (
-            "_[_]",
-            vec![Value::Int(1), Value::Int(1)],
-            Err("no such key: 1"),
-        ),
+        ("_[_]", vec![keys(), Value::string("b")], Err("no such key: b")),
+        ("_[_]", vec![Value::Int(1), Value::Int(1)], Err("no such key: 1")),
     ]);
 }
 

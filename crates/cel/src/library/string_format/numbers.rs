@@ -49,11 +49,7 @@ pub(super) fn scientific(number: f64, width: u64) -> String {
     if width / 10 > READABLE_MAX {
         return UNREADABLE.to_owned();
     }
-    let text = if number.is_finite() {
-        raised(number)
-    } else {
-        special(number).to_owned()
-    };
+    let text = if number.is_finite() { raised(number) } else { special(number).to_owned() };
     // The formatter keeps the width in 16 bits.
     let padding = usize::from(width as u16).saturating_sub(text.chars().count());
     " ".repeat(padding) + &text

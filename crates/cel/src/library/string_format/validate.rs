@@ -6,38 +6,49 @@ use crate::ty::Type;
 
 /// What is wrong with a call of `format` whose format and list are literals.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
-    /// The element of the list to blame; the call itself if there is none.
-    pub(crate) argument: Option<usize>,
+pub(crate) struct Fault<N> {
+    /// The element of the list to blame, or a part of it; the call itself if there is none.
+    pub(crate) at: Option<N>,
     /// The message of the issue.
     pub(crate) message: String,
 }
 
-/// Checks a literal format against the types of the elements of a list literal. There is one fault
-/// at most, since the rest of a format can not be understood after a fault.
-pub(crate) fn validate(format: &str, types: &[&Type]) -> Option<Fault> {
-    let call = |message: String| Some(Fault { argument: None, message });
+/// How to look into the expressions of the list.
+#[derive(Clone, Copy)]
+pub(crate) struct Look<'t, N> {
+    /// The type of an expression.
+    pub(crate) ty: &'t dyn Fn(N) -> &'t Type,
+    /// The elements of a list literal, the keys and values of a map literal; nothing else has parts.
+    pub(crate) parts: &'t dyn Fn(N) -> Vec<N>,
+}
+
+/// Checks a literal format against the elements of a list literal. There is one fault at most,
+/// since the rest of a format can not be understood after a fault.
+pub(crate) fn validate<N: Copy>(format: &str, list: &[N], look: Look<'_, N>) -> Option<Fault<N>> {
+    let call = |message: String| Some(Fault { at: None, message });
     let mut scanner = Scanner::new(format);
     let mut used = 0;
     while let Some(part) = scanner.next_part() {
         let Part::Clause = part else { continue };
         // Here the end of the format is noticed before the lack of elements; at run time it is the
         // other way around.
-        let ty = match types.get(used) {
+        let element = match list.get(used) {
             None if !scanner.is_at_end() => return call(out_of_range(used)),
-            ty => ty,
+            element => element,
         };
-        match (scanner.clause(), ty) {
-            (Err(message), _) => return call(message),
-            (Ok(clause), Some(ty)) if !takes(clause, ty) => {
-                let message = format!("error during formatting: {}", clause.refusal(&name(ty)));
-                return Some(Fault { argument: Some(used), message });
-            }
-            (Ok(_), _) => used += 1,
+        let clause = match scanner.clause() {
+            Ok(clause) => clause,
+            Err(message) => return call(message),
+        };
+        if let Some(culprit) = element.and_then(|element| culprit(clause, *element, look)) {
+            let refusal = clause.refusal(&name((look.ty)(culprit)));
+            let message = format!("error during formatting: {refusal}");
+            return Some(Fault { at: Some(culprit), message });
         }
+        used += 1;
     }
-    if types.len() > used {
-        let given = types.len();
+    if list.len() > used {
+        let given = list.len();
         return call(format!(
             "too many arguments supplied to string.format (expected {used}, got {given})"
         ));
@@ -45,36 +56,43 @@ pub(crate) fn validate(format: &str, types: &[&Type]) -> Option<Fault> {
     None
 }
 
+/// The expression that a clause does not take: of text clauses, this may be a part of a literal.
+fn culprit<N: Copy>(clause: Clause, node: N, look: Look<'_, N>) -> Option<N> {
+    if !takes(clause, (look.ty)(node)) {
+        return Some(node);
+    }
+    if clause != Clause::Text {
+        return None;
+    }
+    (look.parts)(node).into_iter().find_map(|part| culprit(clause, part, look))
+}
+
 /// Whether values of a type may go with a clause. Of text, some go with floating point clauses.
 fn takes(clause: Clause, ty: &Type) -> bool {
     if let Type::Wrapper(inner) = ty {
         return takes(clause, inner);
     }
-    match (clause, ty) {
-        (_, Type::Dyn) => true,
-        (
-            Clause::Text,
-            Type::Bool
-            | Type::Bytes
-            | Type::Double
-            | Type::Duration
-            | Type::Int
-            | Type::List(_)
-            | Type::Map(..)
-            | Type::Null
-            | Type::String
-            | Type::Timestamp
-            | Type::Type(_)
-            | Type::Uint,
-        )
-        | (Clause::Decimal | Clause::Octal, Type::Int | Type::Uint)
-        | (Clause::Fixed(_) | Clause::Scientific(_), Type::Double | Type::String)
-        | (Clause::Binary, Type::Int | Type::Uint | Type::Bool)
-        | (
-            Clause::Hex | Clause::UpperHex,
-            Type::Int | Type::Uint | Type::String | Type::Bytes,
-        ) => true,
-        _ => false,
+    use Type::{Bool, Bytes, Double, Duration, Dyn, Int, List, Map, Null, String, Timestamp, Uint};
+    match clause {
+        _ if *ty == Dyn => true,
+        Clause::Text => matches!(
+            ty,
+            Bool | Bytes
+                | Double
+                | Duration
+                | Int
+                | List(_)
+                | Map(..)
+                | Null
+                | String
+                | Timestamp
+                | Type::Type(_)
+                | Uint
+        ),
+        Clause::Decimal | Clause::Octal => matches!(ty, Int | Uint),
+        Clause::Fixed(_) | Clause::Scientific(_) => matches!(ty, Double | String),
+        Clause::Binary => matches!(ty, Int | Uint | Bool),
+        Clause::Hex | Clause::UpperHex => matches!(ty, Int | Uint | String | Bytes),
     }
 }
 

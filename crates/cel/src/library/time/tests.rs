@@ -21,25 +21,13 @@ fn time(text: &str) -> Value<'static> {
 #[test]
 fn getters_of_a_timestamp_count_as_documented() {
     let cases = [
-        (
-            "2023-07-14T10:30:45.123456789Z",
-            [2023, 6, 194, 13, 14, 5, 10, 30, 45, 123],
-        ),
+        ("2023-07-14T10:30:45.123456789Z", [2023, 6, 194, 13, 14, 5, 10, 30, 45, 123]),
         // The offset with which it was written does not matter.
-        (
-            "2023-07-14T12:30:45.123456789+02:00",
-            [2023, 6, 194, 13, 14, 5, 10, 30, 45, 123],
-        ),
+        ("2023-07-14T12:30:45.123456789+02:00", [2023, 6, 194, 13, 14, 5, 10, 30, 45, 123]),
         ("0001-01-01T00:00:00Z", [1, 0, 0, 0, 1, 1, 0, 0, 0, 0]),
-        (
-            "9999-12-31T23:59:59.999Z",
-            [9999, 11, 364, 30, 31, 5, 23, 59, 59, 999],
-        ),
+        ("9999-12-31T23:59:59.999Z", [9999, 11, 364, 30, 31, 5, 23, 59, 59, 999]),
         ("2000-02-29T00:00:00Z", [2000, 1, 59, 28, 29, 2, 0, 0, 0, 0]),
-        (
-            "1969-12-31T23:59:59Z",
-            [1969, 11, 364, 30, 31, 3, 23, 59, 59, 0],
-        ),
+        ("1969-12-31T23:59:59Z", [1969, 11, 364, 30, 31, 3, 23, 59, 59, 0]),
     ];
     for (text, expected) in cases {
         for (getter, expected) in GETTERS.into_iter().zip(expected) {
@@ -75,24 +63,9 @@ fn zones_have_names() {
     for (text, zone, hour) in cases {
         check_zone("getHours", text, zone, Ok(hour));
     }
-    check_zone(
-        "getFullYear",
-        "9999-12-31T23:59:59Z",
-        "Asia/Kolkata",
-        Ok(10_000),
-    );
-    check_zone(
-        "getFullYear",
-        "0001-01-01T00:00:00Z",
-        "America/New_York",
-        Ok(0),
-    );
-    check_zone(
-        "getMinutes",
-        "1800-01-01T00:00:00Z",
-        "America/New_York",
-        Ok(3),
-    );
+    check_zone("getFullYear", "9999-12-31T23:59:59Z", "Asia/Kolkata", Ok(10_000));
+    check_zone("getFullYear", "0001-01-01T00:00:00Z", "America/New_York", Ok(0));
+    check_zone("getMinutes", "1800-01-01T00:00:00Z", "America/New_York", Ok(3));
 }
 
 #[test]
@@ -110,18 +83,8 @@ fn zones_may_be_hours_and_minutes() {
         check_zone("getHours", "2020-01-01T00:00:00Z", zone, Ok(hour));
     }
     // Excesses wrap around.
-    check_zone(
-        "getHours",
-        "2020-01-01T00:00:00Z",
-        "999999999999999999:00",
-        Ok(21),
-    );
-    check_zone(
-        "getFullYear",
-        "2020-01-01T00:00:00Z",
-        "-9999999:00",
-        Ok(2048),
-    );
+    check_zone("getHours", "2020-01-01T00:00:00Z", "999999999999999999:00", Ok(21));
+    check_zone("getFullYear", "2020-01-01T00:00:00Z", "-9999999:00", Ok(2048));
     check_zone("getFullYear", "0001-01-01T00:00:00Z", "-99999:00", Ok(-11));
 }
 

@@ -19,8 +19,7 @@ impl Parser<'_> {
     }
 
     fn list_inside(&mut self, elements: &mut Vec<Element>) -> Result<(), Fault> {
-        self.input
-            .sync(Site::ListElements, OPTIONAL_EXPRESSION.union(LIST_END))?;
+        self.input.sync(Site::ListElements, OPTIONAL_EXPRESSION.union(LIST_END))?;
         if OPTIONAL_EXPRESSION.contains(self.input.kind()?) {
             self.input.enter(LIST_END);
             elements.push(self.optional_expression(AFTER_ITEM)?);
@@ -41,8 +40,7 @@ impl Parser<'_> {
     }
 
     fn map_inside(&mut self, entries: &mut Vec<Entry<Element>>) -> Result<(), Fault> {
-        self.input
-            .sync(Site::MapEntries, OPTIONAL_EXPRESSION.union(BRACE_END))?;
+        self.input.sync(Site::MapEntries, OPTIONAL_EXPRESSION.union(BRACE_END))?;
         if OPTIONAL_EXPRESSION.contains(self.input.kind()?) {
             self.input.enter(BRACE_END);
             let outcome = self.map_entries(entries);
@@ -75,18 +73,12 @@ impl Parser<'_> {
         let open = self.input.take()?.offset;
         let mut fields = Vec::new();
         let outcome = self.message_inside(&mut fields);
-        *result = self.tree.push(Syntax::Message {
-            leading_dot,
-            names,
-            open,
-            fields,
-        });
+        *result = self.tree.push(Syntax::Message { leading_dot, names, open, fields });
         outcome
     }
 
     fn message_inside(&mut self, fields: &mut Vec<Entry<MessageField>>) -> Result<(), Fault> {
-        self.input
-            .sync(Site::MessageFields, OPTIONAL_FIELD.union(BRACE_END))?;
+        self.input.sync(Site::MessageFields, OPTIONAL_FIELD.union(BRACE_END))?;
         if OPTIONAL_FIELD.contains(self.input.kind()?) {
             self.input.enter(BRACE_END);
             let outcome = self.message_fields(fields);
@@ -114,11 +106,7 @@ impl Parser<'_> {
     /// `'?'? escapeIdent`.
     fn message_field(&mut self, fields_start: u32) -> Result<MessageField, Abort> {
         self.input.enter(COLON);
-        let mut field = MessageField {
-            optional: false,
-            name: None,
-            fields_start,
-        };
+        let mut field = MessageField { optional: false, name: None, fields_start };
         let outcome = self.input.sync(Site::OptionalField, OPTIONAL_FIELD);
         if outcome.is_ok() {
             field.optional = self.input.take_if(T::Question)?.is_some();
@@ -132,13 +120,8 @@ impl Parser<'_> {
     /// `'?'? expr`.
     fn optional_expression(&mut self, follow: TokenSet) -> Result<Element, Abort> {
         self.input.enter(follow);
-        let mut element = Element {
-            optional: false,
-            value: SyntaxId::MISSING,
-        };
-        let outcome = self
-            .input
-            .sync(Site::OptionalExpression, OPTIONAL_EXPRESSION);
+        let mut element = Element { optional: false, value: SyntaxId::MISSING };
+        let outcome = self.input.sync(Site::OptionalExpression, OPTIONAL_EXPRESSION);
         if outcome.is_ok() {
             element.optional = self.input.take_if(T::Question)?.is_some();
             element.value = self.expression(TokenSet::RULE_END)?;

@@ -40,12 +40,7 @@ impl Parser<'_> {
         let dot = self.input.take()?.offset;
         let optional = self.input.take_if(T::Question)?.is_some();
         let field = self.field_name(AFTER_PRIMARY)?;
-        *result = self.tree.push(Syntax::Select {
-            operand,
-            dot,
-            optional,
-            field,
-        });
+        *result = self.tree.push(Syntax::Select { operand, dot, optional, field });
         Ok(())
     }
 
@@ -55,39 +50,20 @@ impl Parser<'_> {
         let name = self.input.take()?;
         let open = self.input.take()?.offset;
         let mut arguments = Vec::new();
-        let outcome = self
-            .arguments(Site::MemberArguments, &mut arguments)
-            .and_then(|()| {
-                self.input
-                    .expect(Site::MemberArgumentsClose, T::RightParen, AFTER_PRIMARY)
-            });
-        *result = self.tree.push(Syntax::MemberCall {
-            operand,
-            name,
-            open,
-            arguments,
+        let outcome = self.arguments(Site::MemberArguments, &mut arguments).and_then(|()| {
+            self.input.expect(Site::MemberArgumentsClose, T::RightParen, AFTER_PRIMARY)
         });
+        *result = self.tree.push(Syntax::MemberCall { operand, name, open, arguments });
         outcome.map(|_| ())
     }
 
     fn index(&mut self, result: &mut SyntaxId) -> Result<(), Fault> {
         let operand = *result;
         let open = self.input.take()?.offset;
-        let mut element = Element {
-            optional: false,
-            value: SyntaxId::MISSING,
-        };
+        let mut element = Element { optional: false, value: SyntaxId::MISSING };
         let outcome = self.index_inside(&mut element);
-        let Element {
-            optional,
-            value: index,
-        } = element;
-        *result = self.tree.push(Syntax::Index {
-            operand,
-            open,
-            optional,
-            index,
-        });
+        let Element { optional, value: index } = element;
+        *result = self.tree.push(Syntax::Index { operand, open, optional, index });
         outcome
     }
 
@@ -95,8 +71,7 @@ impl Parser<'_> {
         self.input.sync(Site::Index, OPTIONAL_EXPRESSION)?;
         element.optional = self.input.take_if(T::Question)?.is_some();
         element.value = self.expression(TokenSet::of(&[T::RightBracket]))?;
-        self.input
-            .expect(Site::IndexClose, T::RightBracket, AFTER_PRIMARY)?;
+        self.input.expect(Site::IndexClose, T::RightBracket, AFTER_PRIMARY)?;
         Ok(())
     }
 
@@ -123,10 +98,7 @@ impl Parser<'_> {
     /// `IDENTIFIER | ESC_IDENTIFIER`.
     pub(super) fn field_name(&mut self, follow: TokenSet) -> Result<FieldName, Abort> {
         self.input.enter(follow);
-        let mut field = FieldName {
-            offset: self.input.token()?.offset,
-            name: None,
-        };
+        let mut field = FieldName { offset: self.input.token()?.offset, name: None };
         let mut outcome = self.input.sync(Site::FieldName, FIELD_NAME);
         if outcome.is_ok() {
             let token = self.input.token()?;

@@ -25,11 +25,7 @@ use sets::{AFTER_CONDITION, COLON, EXPRESSION};
 /// Parses a whole text. Without a tree, the text was given up.
 pub(super) fn parse(source: &str) -> (Option<(SyntaxTree, SyntaxId)>, Reports) {
     let input = Input::new(source);
-    let mut parser = Parser {
-        input,
-        tree: SyntaxTree::new(),
-        depth: Depth::default(),
-    };
+    let mut parser = Parser { input, tree: SyntaxTree::new(), depth: Depth::default() };
     let root = parser.start();
     let Parser { input, tree, .. } = parser;
     (root.ok().map(|root| (tree, root)), input.reports)
@@ -77,28 +73,17 @@ impl Parser<'_> {
     fn conditional(&mut self, question: Token, condition: SyntaxId) -> Result<SyntaxId, Abort> {
         let then = self.operators(COLON)?;
         let mut otherwise = SyntaxId::MISSING;
-        let colon = self
-            .input
-            .expect(Site::ConditionalColon, T::Colon, EXPRESSION);
+        let colon = self.input.expect(Site::ConditionalColon, T::Colon, EXPRESSION);
         if colon.is_ok() {
             otherwise = self.expression(TokenSet::RULE_END)?;
         }
         self.input.absorb(colon.map(|_| ()))?;
         let question = question.offset;
-        Ok(self.tree.push(Syntax::Conditional {
-            question,
-            condition,
-            then,
-            otherwise,
-        }))
+        Ok(self.tree.push(Syntax::Conditional { question, condition, then, otherwise }))
     }
 
     fn check_depth(&mut self) -> Result<(), Abort> {
-        let Depth {
-            expression,
-            relation,
-            arithmetic,
-        } = self.depth;
+        let Depth { expression, relation, arithmetic } = self.depth;
         if expression.max(relation).max(arithmetic) > RECURSION_MAX {
             let message = format!("expression recursion limit exceeded: {RECURSION_MAX}");
             return Err(self.input.reports.limit(message));

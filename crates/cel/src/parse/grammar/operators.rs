@@ -72,28 +72,14 @@ impl Parser<'_> {
 
     fn wait(&mut self, function: &'static str, left: SyntaxId) -> Result<Waiting, Abort> {
         let operator = self.input.take()?.offset;
-        Ok(Waiting {
-            function,
-            operator,
-            left,
-        })
+        Ok(Waiting { function, operator, left })
     }
 
     fn combine(&mut self, waiting: Option<Waiting>, right: SyntaxId) -> SyntaxId {
-        let Some(Waiting {
-            function,
-            operator,
-            left,
-        }) = waiting
-        else {
+        let Some(Waiting { function, operator, left }) = waiting else {
             return right;
         };
-        self.tree.push(Syntax::Binary {
-            function,
-            operator,
-            left,
-            right,
-        })
+        self.tree.push(Syntax::Binary { function, operator, left, right })
     }
 
     /// `member | '!'+ member | '-'+ member`.
@@ -133,12 +119,7 @@ impl Parser<'_> {
             self.input.sync_loop(EXPRESSION)?;
         }
         let operand = self.member()?;
-        Ok(self.tree.push(Syntax::Prefix {
-            function: "!_",
-            n_operators,
-            first,
-            operand,
-        }))
+        Ok(self.tree.push(Syntax::Prefix { function: "!_", n_operators, first, operand }))
     }
 
     fn negation(&mut self, result: &mut Option<SyntaxId>) -> Result<(), Fault> {
@@ -149,12 +130,7 @@ impl Parser<'_> {
             Ok(()) => self.member()?,
             Err(_) => SyntaxId::MISSING,
         };
-        let negation = Syntax::Prefix {
-            function: "-_",
-            n_operators,
-            first,
-            operand,
-        };
+        let negation = Syntax::Prefix { function: "-_", n_operators, first, operand };
         *result = Some(self.tree.push(negation));
         outcome
     }
@@ -196,11 +172,7 @@ struct Chain {
 
 impl Chain {
     fn new(function: &'static str) -> Self {
-        Self {
-            function,
-            operands: Vec::new(),
-            operators: Vec::new(),
-        }
+        Self { function, operands: Vec::new(), operators: Vec::new() }
     }
 
     fn push(&mut self, operand: SyntaxId, operator: u32) {
@@ -216,11 +188,7 @@ impl Chain {
         self.operands.push(last);
         let operands = std::mem::take(&mut self.operands);
         let operators = std::mem::take(&mut self.operators);
-        tree.push(Syntax::Logical {
-            function: self.function,
-            operands,
-            operators,
-        })
+        tree.push(Syntax::Logical { function: self.function, operands, operators })
     }
 }
 

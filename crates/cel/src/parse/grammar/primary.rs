@@ -68,26 +68,17 @@ impl Parser<'_> {
         let name = self.input.take()?;
         let open = self.input.take()?.offset;
         let mut arguments = Vec::new();
-        let outcome = self
-            .arguments(Site::CallArguments, &mut arguments)
-            .and_then(|()| {
-                self.input
-                    .expect(Site::CallArgumentsClose, T::RightParen, TokenSet::RULE_END)
-            });
-        *result = self.tree.push(Syntax::Call {
-            leading_dot,
-            name,
-            open,
-            arguments,
+        let outcome = self.arguments(Site::CallArguments, &mut arguments).and_then(|()| {
+            self.input.expect(Site::CallArgumentsClose, T::RightParen, TokenSet::RULE_END)
         });
+        *result = self.tree.push(Syntax::Call { leading_dot, name, open, arguments });
         outcome.map(|_| ())
     }
 
     fn nested(&mut self, result: &mut SyntaxId) -> Result<(), Fault> {
         self.input.take()?;
         *result = self.expression(TokenSet::of(&[T::RightParen]))?;
-        self.input
-            .expect(Site::NestedClose, T::RightParen, TokenSet::RULE_END)?;
+        self.input.expect(Site::NestedClose, T::RightParen, TokenSet::RULE_END)?;
         Ok(())
     }
 

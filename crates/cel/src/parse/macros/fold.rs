@@ -112,9 +112,7 @@ impl Expander<'_, '_> {
         }
         args.push(transform);
         let more = self.call("cel.@mapInsert", args)?;
-        let init = self.push(Kind::Map {
-            entries: Vec::new(),
-        })?;
+        let init = self.push(Kind::Map { entries: Vec::new() })?;
         Ok(self.fold_all(range, init, filter, more)?)
     }
 
@@ -189,10 +187,7 @@ impl Expander<'_, '_> {
     ) -> Result<Range, Refusal> {
         let mut names: Vec<Arc<str>> = Vec::with_capacity(variables.len());
         for &variable in variables {
-            names.push(
-                self.name_of(variable)
-                    .ok_or_else(|| misuse(variable, not_a_name))?,
-            );
+            names.push(self.name_of(variable).ok_or_else(|| misuse(variable, not_a_name))?);
         }
         if let ([first, second], [_, node]) = (names.as_slice(), variables)
             && first == second
@@ -201,18 +196,11 @@ impl Expander<'_, '_> {
         }
         for (name, &node) in names.iter().zip(variables) {
             if matches!(&**name, ACCUMULATOR | ACCUMULATOR_BEFORE) {
-                return Err(misuse(
-                    node,
-                    "iteration variable overwrites accumulator variable",
-                ));
+                return Err(misuse(node, "iteration variable overwrites accumulator variable"));
             }
         }
         let mut names = names.into_iter();
         let variable = names.next().unwrap_or_default();
-        Ok(Range {
-            range,
-            variable,
-            variable2: names.next(),
-        })
+        Ok(Range { range, variable, variable2: names.next() })
     }
 }

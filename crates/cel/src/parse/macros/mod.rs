@@ -41,10 +41,7 @@ impl From<Abort> for Refusal {
 }
 
 fn misuse(node: NodeId, message: &str) -> Refusal {
-    Refusal::Misuse {
-        node,
-        message: message.to_owned(),
-    }
+    Refusal::Misuse { node, message: message.to_owned() }
 }
 
 /// Expands a call if it is one of a macro. `open` is the offset of its opening parenthesis.
@@ -73,13 +70,9 @@ pub(super) fn expand(
             Some(range),
             "transformList" | "transformMap" | "transformMapEntry",
             &[first, second, ref rest @ .., transform],
-        ) if rest.len() < 2 => at.transform(
-            function,
-            range,
-            &[first, second],
-            rest.first().copied(),
-            transform,
-        ),
+        ) if rest.len() < 2 => {
+            at.transform(function, range, &[first, second], rest.first().copied(), transform)
+        }
         (Some(target), "optMap", &[variable, value]) => at.opt_map(target, variable, value),
         (Some(target), "optFlatMap", &[variable, value]) => {
             at.opt_flat_map(target, variable, value)
@@ -106,11 +99,7 @@ impl Expander<'_, '_> {
         match self.kind(argument) {
             Some(Kind::Select { operand, field, .. }) => {
                 let (operand, field) = (*operand, Arc::clone(field));
-                Ok(self.push(Kind::Select {
-                    operand,
-                    field,
-                    test_only: true,
-                })?)
+                Ok(self.push(Kind::Select { operand, field, test_only: true })?)
             }
             _ => Err(misuse(argument, "invalid argument to has() macro")),
         }
@@ -141,10 +130,7 @@ impl Expander<'_, '_> {
     }
 
     fn list(&mut self, elements: Vec<NodeId>) -> Result<NodeId, Abort> {
-        self.push(Kind::List {
-            elements,
-            optional: Vec::new(),
-        })
+        self.push(Kind::List { elements, optional: Vec::new() })
     }
 
     fn call(&mut self, function: &str, args: Vec<NodeId>) -> Result<NodeId, Abort> {
@@ -158,10 +144,6 @@ impl Expander<'_, '_> {
         args: Vec<NodeId>,
     ) -> Result<NodeId, Abort> {
         let function = Arc::from(function);
-        self.push(Kind::Call {
-            target: Some(target),
-            function,
-            args,
-        })
+        self.push(Kind::Call { target: Some(target), function, args })
     }
 }

@@ -15,28 +15,16 @@ fn dump_node(ast: &Ast, id: NodeId, out: &mut String) {
     match ast.kind(id) {
         Kind::Literal(literal) => out.push_str(&literal_text(literal)),
         Kind::Ident(name) => out.push_str(name),
-        Kind::Select {
-            operand,
-            field,
-            test_only,
-        } => {
+        Kind::Select { operand, field, test_only } => {
             out.push_str(if *test_only { "(has " } else { "(select " });
             dump_node(ast, *operand, out);
             write!(out, " {field})").unwrap();
         }
-        Kind::Call {
-            target: None,
-            function,
-            args,
-        } => {
+        Kind::Call { target: None, function, args } => {
             write!(out, "(call {function}").unwrap();
             dump_all(ast, args, out);
         }
-        Kind::Call {
-            target: Some(target),
-            function,
-            args,
-        } => {
+        Kind::Call { target: Some(target), function, args } => {
             out.push_str("(method ");
             dump_node(ast, *target, out);
             write!(out, " {function}").unwrap();
@@ -76,12 +64,7 @@ fn dump_node(ast: &Ast, id: NodeId, out: &mut String) {
             out.push(' ');
             dump_node(ast, fold.iter_range, out);
             write!(out, " {}", fold.accu_var).unwrap();
-            let parts = [
-                fold.accu_init,
-                fold.loop_condition,
-                fold.loop_step,
-                fold.result,
-            ];
+            let parts = [fold.accu_init, fold.loop_condition, fold.loop_step, fold.result];
             dump_all(ast, &parts, out);
         }
     }

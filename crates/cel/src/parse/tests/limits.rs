@@ -15,10 +15,7 @@ fn nested(open: &str, inside: &str, close: &str, n: usize) -> String {
 
 fn passes(source: &str) {
     if let Err(error) = answer(source) {
-        panic!(
-            "{}...: {error}",
-            source.chars().take(40).collect::<String>()
-        );
+        panic!("{}...: {error}", source.chars().take(40).collect::<String>());
     }
 }
 
@@ -33,20 +30,13 @@ fn fails(source: &str, want: &str) {
 #[test]
 fn source() {
     passes(&"x".repeat(SOURCE_CODE_POINTS_MAX));
-    passes(&nested(
-        "'",
-        &"é".repeat(SOURCE_CODE_POINTS_MAX - 2),
-        "'",
-        1,
-    ));
+    passes(&nested("'", &"é".repeat(SOURCE_CODE_POINTS_MAX - 2), "'", 1));
     for letter in ["x", "é"] {
         assert_eq!(
             answer(&letter.repeat(SOURCE_CODE_POINTS_MAX + 1)),
-            Err(
-                "ERROR: <input>:-1:0: expression code point size exceeds limit: size: 100001, \
+            Err("ERROR: <input>:-1:0: expression code point size exceeds limit: size: 100001, \
                  limit 100000"
-                    .to_owned()
-            )
+                .to_owned())
         );
     }
 }
@@ -54,15 +44,9 @@ fn source() {
 #[test]
 fn nesting_of_expressions() {
     let want = "ERROR: <input>:-1:0: expression recursion limit exceeded: 250";
-    for (open, close) in [
-        ("(", ")"),
-        ("[", "]"),
-        ("f(", ")"),
-        ("a[", "]"),
-        ("{1:", "}"),
-        ("A{f:", "}"),
-        ("!(", ")"),
-    ] {
+    for (open, close) in
+        [("(", ")"), ("[", "]"), ("f(", ")"), ("a[", "]"), ("{1:", "}"), ("A{f:", "}"), ("!(", ")")]
+    {
         passes(&nested(open, "1", close, 249));
         fails(&nested(open, "1", close, 250), want);
         fails(&nested(open, "1", close, 10_000), want);
@@ -111,12 +95,7 @@ fn nodes() {
     fails(&nested("", "a", ".optMap(x, x)", 20), &want);
     fails(&nested("", "a", ".optMap(x, x)", 70), &want);
     // Nothing else comes near: the most nodes for its length is a list of such folds.
-    let longest = nested(
-        "[",
-        &"a.sortBy(b,c),".repeat(SOURCE_CODE_POINTS_MAX / 14 - 1),
-        "]",
-        1,
-    );
+    let longest = nested("[", &"a.sortBy(b,c),".repeat(SOURCE_CODE_POINTS_MAX / 14 - 1), "]", 1);
     passes(&longest);
 }
 

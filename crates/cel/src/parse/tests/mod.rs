@@ -21,10 +21,8 @@ fn cases(file: &str) -> Vec<(String, String)> {
     for block in file.split("\n\n").filter(|block| block.starts_with('>')) {
         let (source, want): (Vec<_>, Vec<_>) =
             block.lines().partition(|line| line.starts_with('>'));
-        let source: Vec<_> = source
-            .iter()
-            .map(|line| line.strip_prefix("> ").unwrap_or_default())
-            .collect();
+        let source: Vec<_> =
+            source.iter().map(|line| line.strip_prefix("> ").unwrap_or_default()).collect();
         cases.push((source.join("\n"), want.join("\n")));
     }
     cases
@@ -57,10 +55,7 @@ fn white_space_that_does_not_show() {
     let failing = [
         (" ", format!("ERROR: <input>:1:2: {nothing}\n |  \n | .^")),
         ("\n", format!("ERROR: <input>:2:1: {nothing}\n | \n | ^")),
-        (
-            "a &&\nb ==\n",
-            format!("ERROR: <input>:3:1: {nothing}\n | \n | ^"),
-        ),
+        ("a &&\nb ==\n", format!("ERROR: <input>:3:1: {nothing}\n | \n | ^")),
         (
             "1 +\r\n+\t2",
             format!(
@@ -77,10 +72,7 @@ fn white_space_that_does_not_show() {
     for (source, want) in failing {
         assert_eq!(answer(source), Err(want), "{source:?}");
     }
-    assert_eq!(
-        answer("'''a\r\nb\rc'''"),
-        Ok("\"a\\u{a}b\\u{a}c\"@0".to_owned())
-    );
+    assert_eq!(answer("'''a\r\nb\rc'''"), Ok("\"a\\u{a}b\\u{a}c\"@0".to_owned()));
     assert_eq!(answer("1\r\n+\x0c2"), Ok("(call _+_ 1@0 2@5)@3".to_owned()));
 }
 

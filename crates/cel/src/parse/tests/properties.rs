@@ -96,10 +96,7 @@ fn check(source: &str) -> Result<(), TestCaseError> {
         }
         Err(issues) => {
             prop_assert!(issues.iter().count() > 0);
-            let places: Vec<_> = issues
-                .iter()
-                .map(|issue| (issue.line, issue.column))
-                .collect();
+            let places: Vec<_> = issues.iter().map(|issue| (issue.line, issue.column)).collect();
             prop_assert!(places.is_sorted());
         }
     }
@@ -112,28 +109,14 @@ fn height(ast: &Ast, id: NodeId) -> u32 {
         Kind::Select { operand, .. } => vec![*operand],
         Kind::Call { target, args, .. } => target.iter().chain(args).copied().collect(),
         Kind::List { elements, .. } => elements.clone(),
-        Kind::Map { entries } => entries
-            .iter()
-            .flat_map(|entry| [entry.key, entry.value])
-            .collect(),
+        Kind::Map { entries } => {
+            entries.iter().flat_map(|entry| [entry.key, entry.value]).collect()
+        }
         Kind::Struct { fields, .. } => fields.iter().map(|field| field.value).collect(),
         Kind::Comprehension(fold) => {
-            vec![
-                fold.iter_range,
-                fold.accu_init,
-                fold.loop_condition,
-                fold.loop_step,
-                fold.result,
-            ]
+            vec![fold.iter_range, fold.accu_init, fold.loop_condition, fold.loop_step, fold.result]
         }
     };
-    assert!(
-        children.iter().all(|child| *child < id),
-        "children come first"
-    );
-    1 + children
-        .into_iter()
-        .map(|child| height(ast, child))
-        .max()
-        .unwrap_or(0)
+    assert!(children.iter().all(|child| *child < id), "children come first");
+    1 + children.into_iter().map(|child| height(ast, child)).max().unwrap_or(0)
 }

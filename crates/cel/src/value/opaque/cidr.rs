@@ -28,10 +28,9 @@ impl Cidr {
             )
         })?;
         match cidr.address {
-            IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some() => Err(format!(
-                "IPv4-mapped IPv6 address {} is not allowed",
-                quote(text)
-            )),
+            IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some() => {
+                Err(format!("IPv4-mapped IPv6 address {} is not allowed", quote(text)))
+            }
             IpAddr::V4(_) | IpAddr::V6(_) => Ok(cidr),
         }
     }
@@ -48,10 +47,7 @@ impl Cidr {
 
     /// The same network with all bits past the prefix cleared.
     pub fn masked(&self) -> Self {
-        Self {
-            address: mask(self.address, self.bits),
-            bits: self.bits,
-        }
+        Self { address: mask(self.address, self.bits), bits: self.bits }
     }
 
     /// Whether the address is of this network. The two address families have none in common.
@@ -82,10 +78,7 @@ fn parse_prefix(text: &str) -> Result<Cidr, String> {
     let bits = parse_bits(bits).ok_or_else(|| format!("bad bits after slash: {}", quote(bits)))?;
     let bits_max = if ip.address.is_ipv4() { 32 } else { 128 };
     match u8::try_from(bits) {
-        Ok(bits) if bits <= bits_max => Ok(Cidr {
-            address: ip.address,
-            bits,
-        }),
+        Ok(bits) if bits <= bits_max => Ok(Cidr { address: ip.address, bits }),
         Ok(_) | Err(_) => Err("prefix length out of range".to_owned()),
     }
 }
@@ -94,25 +87,17 @@ fn parse_prefix(text: &str) -> Result<Cidr, String> {
 fn parse_bits(text: &str) -> Option<i64> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
     let leads_with_zero = text.len() > 1 && text.starts_with('0');
-    if is_plain && !leads_with_zero {
-        text.parse().ok()
-    } else {
-        None
-    }
+    if is_plain && !leads_with_zero { text.parse().ok() } else { None }
 }
 
 fn mask(address: IpAddr, bits: u8) -> IpAddr {
     match address {
         IpAddr::V4(v4) => {
-            let mask = u32::MAX
-                .checked_shl(32_u32.saturating_sub(bits.into()))
-                .unwrap_or(0);
+            let mask = u32::MAX.checked_shl(32_u32.saturating_sub(bits.into())).unwrap_or(0);
             Ipv4Addr::from_bits(v4.to_bits() & mask).into()
         }
         IpAddr::V6(v6) => {
-            let mask = u128::MAX
-                .checked_shl(128_u32.saturating_sub(bits.into()))
-                .unwrap_or(0);
+            let mask = u128::MAX.checked_shl(128_u32.saturating_sub(bits.into())).unwrap_or(0);
             Ipv6Addr::from_bits(v6.to_bits() & mask).into()
         }
     }
@@ -146,30 +131,15 @@ mod tests {
     fn refuses_what_go_refuses_in_its_words() {
         for (text, want) in [
             ("", r#"netip.ParsePrefix(""): no '/'"#),
-            (
-                "/",
-                r#"netip.ParsePrefix("/"): ParseAddr(""): unable to parse IP"#,
-            ),
+            ("/", r#"netip.ParsePrefix("/"): ParseAddr(""): unable to parse IP"#),
             (
                 "fe80::1%eth0/10",
                 r#"netip.ParsePrefix("fe80::1%eth0/10"): IPv6 zones cannot be present in a prefix"#,
             ),
-            (
-                "1.2.3.4/",
-                r#"netip.ParsePrefix("1.2.3.4/"): bad bits after slash: """#,
-            ),
-            (
-                "1.2.3.4/08",
-                r#"netip.ParsePrefix("1.2.3.4/08"): bad bits after slash: "08""#,
-            ),
-            (
-                "1.2.3.4/+8",
-                r#"netip.ParsePrefix("1.2.3.4/+8"): bad bits after slash: "+8""#,
-            ),
-            (
-                "1.2.3.4/8a",
-                r#"netip.ParsePrefix("1.2.3.4/8a"): bad bits after slash: "8a""#,
-            ),
+            ("1.2.3.4/", r#"netip.ParsePrefix("1.2.3.4/"): bad bits after slash: """#),
+            ("1.2.3.4/08", r#"netip.ParsePrefix("1.2.3.4/08"): bad bits after slash: "08""#),
+            ("1.2.3.4/+8", r#"netip.ParsePrefix("1.2.3.4/+8"): bad bits after slash: "+8""#),
+            ("1.2.3.4/8a", r#"netip.ParsePrefix("1.2.3.4/8a"): bad bits after slash: "8a""#),
             (
                 "1.2.3.4/9223372036854775808",
                 r#"netip.ParsePrefix("1.2.3.4/9223372036854775808"): bad bits after slash: "9223372036854775808""#,
@@ -178,14 +148,8 @@ mod tests {
                 "1.2.3.4/9223372036854775807",
                 r#"netip.ParsePrefix("1.2.3.4/9223372036854775807"): prefix length out of range"#,
             ),
-            (
-                "1.2.3.4/33",
-                r#"netip.ParsePrefix("1.2.3.4/33"): prefix length out of range"#,
-            ),
-            (
-                "::/129",
-                r#"netip.ParsePrefix("::/129"): prefix length out of range"#,
-            ),
+            ("1.2.3.4/33", r#"netip.ParsePrefix("1.2.3.4/33"): prefix length out of range"#),
+            ("::/129", r#"netip.ParsePrefix("::/129"): prefix length out of range"#),
             (
                 "1.2.3.4/8/9",
                 r#"netip.ParsePrefix("1.2.3.4/8/9"): ParseAddr("1.2.3.4/8"): unexpected character (at "/8")"#,
@@ -227,11 +191,7 @@ mod tests {
             ("10.0.0.0/8", "11.0.0.0/16", false),
             ("0.0.0.0/0", "::/0", false),
         ] {
-            assert_eq!(
-                cidr(outer).contains_cidr(&cidr(inner)),
-                want,
-                "{outer} {inner}"
-            );
+            assert_eq!(cidr(outer).contains_cidr(&cidr(inner)), want, "{outer} {inner}");
         }
     }
 }

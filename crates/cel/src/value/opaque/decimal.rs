@@ -27,22 +27,12 @@ impl Decimal {
     /// The number with these digits, the last `places` of them behind the decimal point. Negative
     /// places stand for zeros before the point.
     pub(super) fn new(is_negative: bool, digits: Vec<u8>, places: i64) -> Self {
-        Self {
-            is_negative,
-            digits,
-            exponent: -places,
-            places,
-        }
-        .trimmed()
+        Self { is_negative, digits, exponent: -places, places }.trimmed()
     }
 
     /// `value` × 10^`scale`
     pub(super) fn of_int(value: i64, scale: i32) -> Self {
-        Self::new(
-            value < 0,
-            digits_of(value.unsigned_abs().into()),
-            -i64::from(scale),
-        )
+        Self::new(value < 0, digits_of(value.unsigned_abs().into()), -i64::from(scale))
     }
 
     /// The sign: -1, 0 or 1.
@@ -84,8 +74,7 @@ impl Decimal {
             return self;
         }
         // The last digit is not 0: what is dropped is not nothing, and counts as a whole unit.
-        self.digits
-            .truncate(self.digits.len().saturating_sub(n_dropped));
+        self.digits.truncate(self.digits.len().saturating_sub(n_dropped));
         self.exponent = -places;
         while self.digits.pop_if(|digit| *digit == 9).is_some() {
             self.exponent += 1;
@@ -102,21 +91,15 @@ impl Decimal {
         let places = self.places.max(other.places);
         if self.is_zero() || other.is_zero() {
             let sum = if self.is_zero() { other } else { self };
-            return Some(Self {
-                places,
-                ..sum.clone()
-            });
+            return Some(Self { places, ..sum.clone() });
         }
         let low = self.exponent.min(other.exponent);
         let high = self.magnitude().max(other.magnitude());
         if high - low > SUM_DIGITS_MAX {
             return None;
         }
-        let (large, small) = if self.cmp_absolute(other).is_lt() {
-            (other, self)
-        } else {
-            (self, other)
-        };
+        let (large, small) =
+            if self.cmp_absolute(other).is_lt() { (other, self) } else { (self, other) };
         let is_sum = large.is_negative == small.is_negative;
         let mut digits = Vec::new();
         let mut carry = 0;
@@ -127,12 +110,7 @@ impl Decimal {
             carry = digit.div_euclid(10);
         }
         digits.reverse();
-        let sum = Self {
-            is_negative: large.is_negative,
-            digits,
-            exponent: low,
-            places,
-        };
+        let sum = Self { is_negative: large.is_negative, digits, exponent: low, places };
         Some(sum.trimmed())
     }
 
@@ -140,11 +118,7 @@ impl Decimal {
     pub(super) fn cmp(&self, other: &Self) -> Ordering {
         self.signum().cmp(&other.signum()).then_with(|| {
             let absolute = self.cmp_absolute(other);
-            if self.is_negative {
-                absolute.reverse()
-            } else {
-                absolute
-            }
+            if self.is_negative { absolute.reverse() } else { absolute }
         })
     }
 
@@ -154,22 +128,11 @@ impl Decimal {
         if self.is_zero() {
             return (0.0, self.places);
         }
-        let digits: String = self
-            .digits
-            .iter()
-            .map(|digit| char::from(b'0' + digit))
-            .collect();
+        let digits: String = self.digits.iter().map(|digit| char::from(b'0' + digit)).collect();
         let text = format!("{digits}e{}", self.exponent + self.places);
         // The text always is a number.
         let absolute = text.parse().unwrap_or(f64::NAN);
-        (
-            if self.is_negative {
-                -absolute
-            } else {
-                absolute
-            },
-            self.places,
-        )
+        (if self.is_negative { -absolute } else { absolute }, self.places)
     }
 
     fn is_zero(&self) -> bool {
@@ -184,16 +147,12 @@ impl Decimal {
     /// The digit at a power of ten.
     fn digit(&self, power: i64) -> i8 {
         let from_first = usize::try_from(self.magnitude() - 1 - power).ok();
-        from_first
-            .and_then(|idx| self.digits.get(idx))
-            .map_or(0, |digit| *digit as i8)
+        from_first.and_then(|idx| self.digits.get(idx)).map_or(0, |digit| *digit as i8)
     }
 
     /// The order of two numbers of the same sign, that sign left out.
     fn cmp_absolute(&self, other: &Self) -> Ordering {
-        self.magnitude()
-            .cmp(&other.magnitude())
-            .then_with(|| self.digits.cmp(&other.digits))
+        self.magnitude().cmp(&other.magnitude()).then_with(|| self.digits.cmp(&other.digits))
     }
 
     /// Restores the invariant after the digits were set.
@@ -233,10 +192,7 @@ mod tests {
     }
 
     fn in_millionths(number: &Decimal) -> i128 {
-        let digits = number
-            .digits
-            .iter()
-            .fold(0, |value, digit| value * 10 + i128::from(*digit));
+        let digits = number.digits.iter().fold(0, |value, digit| value * 10 + i128::from(*digit));
         i128::from(number.signum()) * digits * 10_i128.pow((6 + number.exponent) as u32)
     }
 
@@ -246,10 +202,7 @@ mod tests {
             number.digits.first() != Some(&0) && number.digits.last() != Some(&0),
             "{number:?}"
         );
-        assert!(
-            !number.is_zero() || !number.is_negative && number.exponent == 0,
-            "{number:?}"
-        );
+        assert!(!number.is_zero() || !number.is_negative && number.exponent == 0, "{number:?}");
     }
 
     proptest! {

@@ -52,18 +52,12 @@ impl Quantity {
             Some(amount) => amount,
             None => Amount::Decimal(decimal_amount(&parts, suffix)?),
         };
-        Ok(Self {
-            amount,
-            is_computed: false,
-        })
+        Ok(Self { amount, is_computed: false })
     }
 
     /// A whole amount.
     pub fn of_int(value: i64) -> Self {
-        Self {
-            amount: Amount::Int { value, scale: 0 },
-            is_computed: false,
-        }
+        Self { amount: Amount::Int { value, scale: 0 }, is_computed: false }
     }
 
     /// Whether [`Quantity::add`] or [`Quantity::sub`] made the value.
@@ -95,10 +89,7 @@ impl Quantity {
     pub fn add(&self, other: &Self) -> Result<Self, &'static str> {
         let short = self.amount.short().zip(other.amount.short());
         match short.and_then(|(a, b)| sum_of_ints(a, b)) {
-            Some(amount) => Ok(Self {
-                amount,
-                is_computed: true,
-            }),
+            Some(amount) => Ok(Self { amount, is_computed: true }),
             None => self.add_decimal(&other.amount.to_decimal()),
         }
     }
@@ -111,20 +102,14 @@ impl Quantity {
         let short = self.amount.short().zip(other.amount.short());
         // As in Kubernetes, the smallest of all integers is its own negation here.
         match short.and_then(|(a, (value, scale))| sum_of_ints(a, (value.wrapping_neg(), scale))) {
-            Some(amount) => Ok(Self {
-                amount,
-                is_computed: true,
-            }),
+            Some(amount) => Ok(Self { amount, is_computed: true }),
             None => self.add_decimal(&other.amount.to_decimal().negated()),
         }
     }
 
     fn add_decimal(&self, other: &Decimal) -> Result<Self, &'static str> {
         let sum = self.amount.to_decimal().plus(other).ok_or(SUM_TOO_LONG)?;
-        Ok(Self {
-            amount: Amount::Decimal(sum),
-            is_computed: true,
-        })
+        Ok(Self { amount: Amount::Decimal(sum), is_computed: true })
     }
 
     /// The amount as an integer, if its form is one: `1.0` is not.
@@ -147,11 +132,7 @@ impl Quantity {
                 (number, -places)
             }
         };
-        if exponent == 0 {
-            number
-        } else {
-            number * power_of_ten(exponent)
-        }
+        if exponent == 0 { number } else { number * power_of_ten(exponent) }
     }
 }
 
@@ -229,10 +210,7 @@ impl<'t> Parts<'t> {
     }
 
     fn digits(&self) -> impl Iterator<Item = u8> {
-        self.whole
-            .bytes()
-            .chain(self.fraction.bytes())
-            .map(|byte| byte - b'0')
+        self.whole.bytes().chain(self.fraction.bytes()).map(|byte| byte - b'0')
     }
 
     /// The digits of the whole part, of which there is at least one, and of the fraction.
@@ -242,10 +220,7 @@ impl<'t> Parts<'t> {
 }
 
 fn split_at_end_of(text: &str, belongs: fn(u8) -> bool) -> (&str, &str) {
-    let end = text
-        .bytes()
-        .position(|byte| !belongs(byte))
-        .unwrap_or(text.len());
+    let end = text.bytes().position(|byte| !belongs(byte)).unwrap_or(text.len());
     text.split_at_checked(end).unwrap_or((text, ""))
 }
 
@@ -304,14 +279,9 @@ fn int_amount(parts: &Parts<'_>, suffix: Suffix) -> Option<Amount> {
     if scale < -i32::from(DECIMAL_PLACES_MAX) {
         return None;
     }
-    let digits = parts
-        .digits()
-        .fold(0, |value, digit| value * 10 + i64::from(digit));
+    let digits = parts.digits().fold(0, |value, digit| value * 10 + i64::from(digit));
     let value = digits.checked_mul(factor)?;
-    Some(Amount::Int {
-        value: if parts.is_negative { -value } else { value },
-        scale,
-    })
+    Some(Amount::Int { value: if parts.is_negative { -value } else { value }, scale })
 }
 
 /// The amount in its long form: rounded up to nine decimal places, and binary amounts capped at the
@@ -331,18 +301,10 @@ fn decimal_amount(parts: &Parts<'_>, suffix: Suffix) -> Result<Decimal, &'static
             let number = Decimal::new(false, digits, places).shifted_left(power);
             let number = number.rounded_up(places_max);
             let largest = Decimal::of_int(i64::MAX, 0);
-            if number.cmp(&largest).is_gt() {
-                largest
-            } else {
-                number
-            }
+            if number.cmp(&largest).is_gt() { largest } else { number }
         }
     };
-    Ok(if parts.is_negative {
-        absolute.negated()
-    } else {
-        absolute
-    })
+    Ok(if parts.is_negative { absolute.negated() } else { absolute })
 }
 
 /// 10^`exponent` as Go's tables make it: the product or quotient of two powers, each rounded.
@@ -351,12 +313,9 @@ fn power_of_ten(exponent: i64) -> f64 {
         1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
         1e17, 1e18, 1e19, 1e20, 1e21, 1e22, 1e23, 1e24, 1e25, 1e26, 1e27, 1e28, 1e29, 1e30, 1e31,
     ];
-    const LARGE: [f64; 10] = [
-        1e0, 1e32, 1e64, 1e96, 1e128, 1e160, 1e192, 1e224, 1e256, 1e288,
-    ];
-    const SMALL: [f64; 11] = [
-        1e-0, 1e-32, 1e-64, 1e-96, 1e-128, 1e-160, 1e-192, 1e-224, 1e-256, 1e-288, 1e-320,
-    ];
+    const LARGE: [f64; 10] = [1e0, 1e32, 1e64, 1e96, 1e128, 1e160, 1e192, 1e224, 1e256, 1e288];
+    const SMALL: [f64; 11] =
+        [1e-0, 1e-32, 1e-64, 1e-96, 1e-128, 1e-160, 1e-192, 1e-224, 1e-256, 1e-288, 1e-320];
     let n = exponent.unsigned_abs() as usize;
     match exponent {
         0..=308 => LARGE[n / 32] * UP_TO_31[n % 32],

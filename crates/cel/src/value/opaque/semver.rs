@@ -42,10 +42,7 @@ impl Semver {
             minor: parse_part("minor", "Minor", minor)?,
             patch: parse_part("patch", "Patch", patch)?,
             pre_release: match pre_release {
-                Some(text) => text
-                    .split('.')
-                    .map(parse_identifier)
-                    .collect::<Result<_, _>>()?,
+                Some(text) => text.split('.').map(parse_identifier).collect::<Result<_, _>>()?,
                 None => Vec::new(),
             },
         };
@@ -114,16 +111,10 @@ fn split_off(text: &str, separator: char) -> (&str, Option<&str>) {
 /// Reads one of the three numbers; `name` and `capital` are its name in messages.
 fn parse_part(name: &str, capital: &str, text: &str) -> Result<u64, String> {
     if !is_numeric(text) {
-        return Err(format!(
-            "Invalid character(s) found in {name} number {}",
-            quote(text)
-        ));
+        return Err(format!("Invalid character(s) found in {name} number {}", quote(text)));
     }
     if has_leading_zeros(text) {
-        return Err(format!(
-            "{capital} number must not contain leading zeroes {}",
-            quote(text)
-        ));
+        return Err(format!("{capital} number must not contain leading zeroes {}", quote(text)));
     }
     parse_number(text)
 }
@@ -133,18 +124,13 @@ fn parse_identifier(text: &str) -> Result<Identifier, String> {
         Err("Prerelease is empty".to_owned())
     } else if is_numeric(text) && has_leading_zeros(text) {
         let text = quote(text);
-        Err(format!(
-            "Numeric PreRelease version must not contain leading zeroes {text}"
-        ))
+        Err(format!("Numeric PreRelease version must not contain leading zeroes {text}"))
     } else if is_numeric(text) {
         parse_number(text).map(Identifier::Number)
     } else if is_alphanumeric(text) {
         Ok(Identifier::Text(text.into()))
     } else {
-        Err(format!(
-            "Invalid character(s) found in prerelease {}",
-            quote(text)
-        ))
+        Err(format!("Invalid character(s) found in prerelease {}", quote(text)))
     }
 }
 
@@ -154,21 +140,14 @@ fn check_build(text: &str) -> Result<(), String> {
     } else if is_alphanumeric(text) {
         Ok(())
     } else {
-        Err(format!(
-            "Invalid character(s) found in build meta data {}",
-            quote(text)
-        ))
+        Err(format!("Invalid character(s) found in build meta data {}", quote(text)))
     }
 }
 
 /// Reads a text that is numeric or empty.
 fn parse_number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| {
-        let fault = if text.is_empty() {
-            "invalid syntax"
-        } else {
-            "value out of range"
-        };
+        let fault = if text.is_empty() { "invalid syntax" } else { "value out of range" };
         format!("strconv.ParseUint: parsing {}: {fault}", quote(text))
     })
 }
@@ -178,8 +157,7 @@ fn is_numeric(text: &str) -> bool {
 }
 
 fn is_alphanumeric(text: &str) -> bool {
-    text.bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
 fn has_leading_zeros(text: &str) -> bool {
@@ -243,54 +221,27 @@ mod tests {
             ("x", "No Major.Minor.Patch elements found"),
             ("1.2", "No Major.Minor.Patch elements found"),
             (".0.0", r#"strconv.ParseUint: parsing "": invalid syntax"#),
-            (
-                "v1.0.0",
-                r#"Invalid character(s) found in major number "v1""#,
-            ),
+            ("v1.0.0", r#"Invalid character(s) found in major number "v1""#),
             ("1.+.0", r#"Invalid character(s) found in minor number "+""#),
-            (
-                "1.2.3.4",
-                r#"Invalid character(s) found in patch number "3.4""#,
-            ),
-            (
-                "01.2.3",
-                r#"Major number must not contain leading zeroes "01""#,
-            ),
-            (
-                "1.02.3",
-                r#"Minor number must not contain leading zeroes "02""#,
-            ),
-            (
-                "1.2.03",
-                r#"Patch number must not contain leading zeroes "03""#,
-            ),
+            ("1.2.3.4", r#"Invalid character(s) found in patch number "3.4""#),
+            ("01.2.3", r#"Major number must not contain leading zeroes "01""#),
+            ("1.02.3", r#"Minor number must not contain leading zeroes "02""#),
+            ("1.2.03", r#"Patch number must not contain leading zeroes "03""#),
             (
                 "1.2.18446744073709551616",
                 r#"strconv.ParseUint: parsing "18446744073709551616": value out of range"#,
             ),
             ("1.2.3-", "Prerelease is empty"),
             ("1.2.3-a..b", "Prerelease is empty"),
-            (
-                "1.2.3-01",
-                r#"Numeric PreRelease version must not contain leading zeroes "01""#,
-            ),
+            ("1.2.3-01", r#"Numeric PreRelease version must not contain leading zeroes "01""#),
             (
                 "1.2.3-99999999999999999999",
                 r#"strconv.ParseUint: parsing "99999999999999999999": value out of range"#,
             ),
-            (
-                "1.2.3-\u{e9}",
-                "Invalid character(s) found in prerelease \"\u{e9}\"",
-            ),
-            (
-                "1.2.3-_+",
-                r#"Invalid character(s) found in prerelease "_""#,
-            ),
+            ("1.2.3-\u{e9}", "Invalid character(s) found in prerelease \"\u{e9}\""),
+            ("1.2.3-_+", r#"Invalid character(s) found in prerelease "_""#),
             ("1.2.3+", "Build meta data is empty"),
-            (
-                "1.2.3+a+b",
-                r#"Invalid character(s) found in build meta data "a+b""#,
-            ),
+            ("1.2.3+a+b", r#"Invalid character(s) found in build meta data "a+b""#),
         ] {
             assert_eq!(Semver::parse(text).unwrap_err(), want, "{text}");
         }
@@ -312,22 +263,10 @@ mod tests {
             ("", r#"strconv.ParseUint: parsing "": invalid syntax"#),
             ("v", r#"strconv.ParseUint: parsing "": invalid syntax"#),
             ("vv1", r#"Invalid character(s) found in major number "0v1""#),
-            (
-                "1.2-a",
-                "short version cannot contain PreRelease/Build meta data",
-            ),
-            (
-                "1+a",
-                "short version cannot contain PreRelease/Build meta data",
-            ),
-            (
-                "v00.0a.03-1",
-                r#"Invalid character(s) found in minor number "0a""#,
-            ),
-            (
-                "00\u{e9}.1",
-                "Invalid character(s) found in major number \"0\u{e9}\"",
-            ),
+            ("1.2-a", "short version cannot contain PreRelease/Build meta data"),
+            ("1+a", "short version cannot contain PreRelease/Build meta data"),
+            ("v00.0a.03-1", r#"Invalid character(s) found in minor number "0a""#),
+            ("00\u{e9}.1", "Invalid character(s) found in major number \"0\u{e9}\""),
         ] {
             assert_eq!(Semver::parse_tolerant(text).unwrap_err(), want, "{text}");
         }

@@ -36,13 +36,7 @@ impl FromStr for Timestamp {
     fn from_str(text: &str) -> Result<Self, TimestampError> {
         let mut rest = Cursor(text.as_bytes());
         let (seconds, nanos, offset) = rest.timestamp().ok_or(TimestampError::Malformed)?;
-        Self {
-            seconds,
-            nanos,
-            offset,
-        }
-        .in_range()
-        .ok_or(TimestampError::OutOfRange)
+        Self { seconds, nanos, offset }.in_range().ok_or(TimestampError::OutOfRange)
     }
 }
 
@@ -56,9 +50,7 @@ impl Cursor<'_> {
         self.literal(b'-')?;
         let month = self.two_digits().filter(|month| (1..=12).contains(month))?;
         self.literal(b'-')?;
-        let day = self
-            .two_digits()
-            .filter(|day| (1..=days_in(month, year)).contains(day))?;
+        let day = self.two_digits().filter(|day| (1..=days_in(month, year)).contains(day))?;
         self.literal(b'T')?;
         let hour = self.hour().filter(|hour| *hour < 24)?;
         self.literal(b':')?;
@@ -150,23 +142,13 @@ fn days_in(month: i64, year: i64) -> i64 {
 /// digits of the fraction as needed.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let WallTime {
-            year,
-            month,
-            day,
-            hour,
-            minute,
-            second,
-            ..
-        } = self.wall_time(i64::from(self.offset));
+        let WallTime { year, month, day, hour, minute, second, .. } =
+            self.wall_time(i64::from(self.offset));
         if year < 0 {
             f.write_str("-")?;
         }
         let year = year.unsigned_abs();
-        write!(
-            f,
-            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
-        )?;
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
         if self.nanos != 0 {
             let digits = format!("{:09}", self.nanos);
             write!(f, ".{}", digits.trim_end_matches('0'))?;

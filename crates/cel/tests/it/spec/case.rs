@@ -48,28 +48,16 @@ pub(crate) enum Answer {
     /// It has this type, and the test wants to know no more.
     Type { ty: String },
     /// It has this value. The cost is absent when it varies from one evaluation to the next.
-    Value {
-        ty: String,
-        value: Json,
-        cost: Option<u64>,
-    },
+    Value { ty: String, value: Json, cost: Option<u64> },
 }
 
 impl Case {
     /// Reads a line; `None` when it does not describe a test.
     pub(crate) fn decode(line: &Json) -> Option<Self> {
-        let text = |name: &str| {
-            line.get(name)
-                .and_then(Json::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
+        let text =
+            |name: &str| line.get(name).and_then(Json::as_str).unwrap_or_default().to_owned();
         let flag = |name: &str| line.get(name).and_then(Json::as_bool).unwrap_or_default();
-        let variables = line
-            .get("variables")
-            .and_then(Json::as_array)
-            .into_iter()
-            .flatten();
+        let variables = line.get("variables").and_then(Json::as_array).into_iter().flatten();
         Some(Self {
             file: text("file"),
             section: text("section"),
@@ -79,9 +67,7 @@ impl Case {
             disable_check: flag("disable_check"),
             check_only: flag("check_only"),
             variables: variables.map(decode_variable).collect::<Option<_>>()?,
-            functions: line
-                .get("functions")
-                .map_or(Some(Vec::new()), decode_texts)?,
+            functions: line.get("functions").map_or(Some(Vec::new()), decode_texts)?,
             expect: Expect::decode(line.get("expect")?),
             kubernetes: Answer::decode(line.get("kubernetes")?)?,
         })
@@ -90,18 +76,12 @@ impl Case {
     /// What this crate makes of the expression. Neither the container nor the functions of the
     /// test are there, and the expression is always checked, as in Kubernetes.
     pub(crate) fn answer(&self) -> Answer {
-        let declared = self
-            .variables
-            .iter()
-            .map(|v| (v.name.as_str(), v.ty.clone()))
-            .collect();
+        let declared = self.variables.iter().map(|v| (v.name.as_str(), v.ty.clone())).collect();
         let environment = Environment::kubernetes(declared);
         let checked = match environment.check(&self.expr) {
             Ok(checked) => checked,
             Err(issues) => {
-                return Answer::Compile {
-                    error: issues.to_string(),
-                };
+                return Answer::Compile { error: issues.to_string() };
             }
         };
         let ty = checked.output_type().to_string();
@@ -115,15 +95,10 @@ impl Case {
         let values: Vec<Value<'_>> = self.variables.iter().map(|v| v.value.clone()).collect();
         let evaluation = program.evaluate(&values, COST_LIMIT);
         match &evaluation.result {
-            Ok(value) => Answer::Value {
-                ty,
-                value: encode_value(value),
-                cost: Some(evaluation.cost),
-            },
-            Err(failure) => Answer::Eval {
-                ty,
-                error: failure.to_string(),
-            },
+            Ok(value) => {
+                Answer::Value { ty, value: encode_value(value), cost: Some(evaluation.cost) }
+            }
+            Err(failure) => Answer::Eval { ty, error: failure.to_string() },
         }
     }
 }
@@ -156,17 +131,11 @@ impl Answer {
     fn decode(answer: &Json) -> Option<Self> {
         let text = |name: &str| answer.get(name)?.as_str().map(str::to_owned);
         match (text("stage").as_deref(), answer.get("value")) {
-            (Some("compile"), None) => Some(Self::Compile {
-                error: text("error")?,
-            }),
-            (Some("program"), None) => Some(Self::Program {
-                ty: text("type")?,
-                error: text("error")?,
-            }),
-            (Some("eval"), None) => Some(Self::Eval {
-                ty: text("type")?,
-                error: text("error")?,
-            }),
+            (Some("compile"), None) => Some(Self::Compile { error: text("error")? }),
+            (Some("program"), None) => {
+                Some(Self::Program { ty: text("type")?, error: text("error")? })
+            }
+            (Some("eval"), None) => Some(Self::Eval { ty: text("type")?, error: text("error")? }),
             (None, None) => Some(Self::Type { ty: text("type")? }),
             (None, Some(value)) => Some(Self::Value {
                 ty: text("type")?,
@@ -182,11 +151,7 @@ impl Answer {
         match (self, recorded) {
             (
                 Self::Value { ty, value, .. },
-                Self::Value {
-                    ty: recorded_ty,
-                    value: recorded_value,
-                    cost: None,
-                },
+                Self::Value { ty: recorded_ty, value: recorded_value, cost: None },
             ) => ty == recorded_ty && value == recorded_value,
             _ => self == recorded,
         }
@@ -202,11 +167,7 @@ fn decode_variable(variable: &Json) -> Option<Variable> {
 }
 
 fn decode_texts(texts: &Json) -> Option<Vec<String>> {
-    texts
-        .as_array()?
-        .iter()
-        .map(|text| text.as_str().map(str::to_owned))
-        .collect()
+    texts.as_array()?.iter().map(|text| text.as_str().map(str::to_owned)).collect()
 }
 
 /// Reads a type as cel-go writes it. Keys of maps are scalars, so the first comma follows the key.
@@ -262,9 +223,7 @@ fn decode_value(tagged: &Json) -> Option<Value<'static>> {
 
 fn decode_hex(text: &str) -> Option<Vec<u8>> {
     let digits = (0..text.len()).step_by(2);
-    digits
-        .map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok())
-        .collect()
+    digits.map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok()).collect()
 }
 
 /// Writes a value in the form of the file, except that numbers are as Rust writes them.
@@ -277,11 +236,7 @@ fn encode_value(value: &Value<'_>) -> Json {
         Value::Double(value) => json!({"double": value.to_string()}),
         Value::String(text) => json!({"string": text.as_str()}),
         Value::Bytes(bytes) => {
-            let digits: String = bytes
-                .as_slice()
-                .iter()
-                .map(|b| format!("{b:02x}"))
-                .collect();
+            let digits: String = bytes.as_slice().iter().map(|b| format!("{b:02x}")).collect();
             json!({"bytes": digits})
         }
         Value::Duration(nanos) => json!({"duration": nanos.to_string()}),

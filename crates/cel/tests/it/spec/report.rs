@@ -33,10 +33,7 @@ pub(crate) struct FileReport {
 impl Report {
     /// Runs all tests of a text of JSON lines; fails at the first line that makes no sense.
     pub(crate) fn of(lines: &str) -> Result<Self, String> {
-        let mut report = Self {
-            n_explained: vec![0; RULES.len()],
-            ..Self::default()
-        };
+        let mut report = Self { n_explained: vec![0; RULES.len()], ..Self::default() };
         for (number, line) in lines.lines().enumerate() {
             let line: Json = serde_json::from_str(line)
                 .map_err(|error| format!("line {}: {error}", number + 1))?;
@@ -53,15 +50,7 @@ impl Report {
 
     fn add(&mut self, case: &Case) {
         let answer = case.answer();
-        let Case {
-            file,
-            section,
-            name,
-            expr,
-            kubernetes,
-            expect,
-            ..
-        } = case;
+        let Case { file, section, name, expr, kubernetes, expect, .. } = case;
         let rule = RULES.iter().position(|rule| (rule.explains)(case, &answer));
         let may_differ = rule.is_some_and(|rule| RULES[rule].kubernetes == Kubernetes::Other);
         if !may_differ && !answer.agrees_with(kubernetes) {
@@ -108,16 +97,8 @@ impl Report {
         }
         text += "\n| file | left out | as expected | explained |\n|---|--:|--:|--:|\n";
         for (name, file) in &self.files {
-            let FileReport {
-                n_omitted,
-                n_passed,
-                n_explained,
-                ..
-            } = file;
-            let _ = writeln!(
-                text,
-                "| {name} | {n_omitted} | {n_passed} | {n_explained} |"
-            );
+            let FileReport { n_omitted, n_passed, n_explained, .. } = file;
+            let _ = writeln!(text, "| {name} | {n_omitted} | {n_passed} | {n_explained} |");
         }
         text
     }

@@ -143,9 +143,5 @@ fn compile_error(answer: &Answer) -> Option<&str> {
 }
 
 fn expects_error(case: &Case, part: &str) -> bool {
-    case.expect
-        .errors
-        .iter()
-        .flatten()
-        .any(|message| message.contains(part))
+    case.expect.errors.iter().flatten().any(|message| message.contains(part))
 }

@@ -71,19 +71,13 @@ fn amounts_are_ordered_by_value() {
         for (j, b) in ascending.iter().enumerate() {
             assert_eq!(quantity(a).compare(&quantity(b)), i.cmp(&j), "{a} {b}");
         }
-        assert_eq!(
-            quantity(a).signum(),
-            i64::from(i > 6) - i64::from(i < 6),
-            "{a}"
-        );
+        assert_eq!(quantity(a).signum(), i64::from(i > 6) - i64::from(i < 6), "{a}");
     }
 }
 
 #[test]
 fn other_texts_are_refused_in_kubernetes_words() {
-    for text in [
-        "", "x", "1x", "1.2.3", "1..", "..1", "1.5e3.5", "1 ", " 1", "1é", "é", "1K1i",
-    ] {
+    for text in ["", "x", "1x", "1.2.3", "1..", "..1", "1.5e3.5", "1 ", " 1", "1é", "é", "1K1i"] {
         assert_eq!(Quantity::parse(text).unwrap_err(), FORMAT_WRONG, "{text}");
     }
     for text in [
@@ -152,19 +146,13 @@ fn arithmetic_is_exact_and_keeps_the_short_form_while_it_fits() {
         assert!(rest.compare(&quantity(difference)).is_eq(), "{a} - {b}");
         assert_eq!(rest.as_int(), difference_as_int, "{a} - {b}");
     }
-    assert_eq!(
-        quantity("1e2000000000").add(&quantity("1")).unwrap_err(),
-        SUM_TOO_LONG
-    );
+    assert_eq!(quantity("1e2000000000").add(&quantity("1")).unwrap_err(), SUM_TOO_LONG);
 }
 
 #[test]
 fn the_smallest_integer_is_its_own_negation_where_the_short_form_fits() {
     let smallest = Quantity::of_int(i64::MIN);
-    assert_eq!(
-        quantity("1").sub(&smallest).unwrap().as_int(),
-        Some(i64::MIN + 1)
-    );
+    assert_eq!(quantity("1").sub(&smallest).unwrap().as_int(), Some(i64::MIN + 1));
     let exact = quantity("-1").sub(&smallest).unwrap();
     assert!(exact.compare(&Quantity::of_int(i64::MAX)).is_eq());
 }

@@ -1,0 +1,59 @@
+//! What holds for every expression: no panic, no unbounded work, and the laws of the language.
+
+mod any_text;
+mod depth;
+mod expressions;
+mod functions;
+mod laws;
+mod limits;
+mod logic;
+mod world;
+
+use std::sync::LazyLock;
+
+use cel::{COST_LIMIT, Environment, Failure, Value};
+
+use world::Request;
+
+static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(world::environment);
+
+/// What became of an expression. Values are told apart by their type and their text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Answer {
+    /// It does not compile.
+    Refused(String),
+    Value(String),
+    Error(String),
+    /// It costs too much.
+    CostLimit,
+}
+
+impl Answer {
+    fn of(result: &Result<Value<'_>, Failure>) -> Self {
+        match result {
+            Ok(value) => Self::Value(format!("{}: {value}", value.type_name())),
+            Err(Failure::CostLimit) => Self::CostLimit,
+            Err(error) => Self::Error(error.to_string()),
+        }
+    }
+
+    fn is_bool(&self, expected: bool) -> bool {
+        *self == Self::of(&Ok(Value::Bool(expected)))
+    }
+}
+
+/// Compiles an expression about the sample request and evaluates it: the answer and its cost.
+fn answer(source: &str) -> (Answer, u64) {
+    answer_within(source, COST_LIMIT)
+}
+
+fn answer_within(source: &str, cost_limit: u64) -> (Answer, u64) {
+    let program = match ENVIRONMENT.compile(source) {
+        Ok(program) => program,
+        Err(error) => return (Answer::Refused(error.to_string()), 0),
+    };
+    let request = Request::sample();
+    let variables = request.variables();
+    let evaluation = program.evaluate(&variables, cost_limit);
+    (Answer::of(&evaluation.result), evaluation.cost)
+}

@@ -1,0 +1,109 @@
+//! The deepest expressions compile, run and are dropped on a small stack; deeper ones are refused.
+
+use super::{Answer, answer};
+
+/// What threads get unless told otherwise, in bytes.
+const STACK_BYTES: usize = 2 << 20;
+
+/// A text nested to just below a limit, and how to go past it.
+struct Nest {
+    open: &'static str,
+    inside: &'static str,
+    close: &'static str,
+    n_max: usize,
+}
+
+const fn nest(open: &'static str, inside: &'static str, close: &'static str, n_max: usize) -> Nest {
+    Nest { open, inside, close, n_max }
+}
+
+/// The limits are those of the parser: 250 levels of one kind of nesting, 250 links of a chain.
+const NESTS: &[Nest] = &[
+    nest("(", "true", ")", 249),
+    nest("[", "1", "]", 249),
+    nest("{1: ", "2", "}", 249),
+    nest("!(", "true", ")", 249),
+    nest("-(", "1", ")", 249),
+    nest("dyn(", "1", ")", 249),
+    nest("size([", "'a'", "])", 124),
+    nest("optional.of(", "1", ")", 249),
+    nest("true ? 1 : ", "2", "", 249),
+    nest("(true ? ", "request", " : request)", 124),
+    nest("[1, 2][", "0", "]", 124),
+    nest("strings.quote(", "request.user", ")", 20),
+    nest("'%s'.format([", "request.groups", "])", 124),
+    nest("request.groups.all(x, ", "true", ")", 148),
+    nest("request.groups.exists(x, ", "x == 'none'", ")", 120),
+    nest("[1].map(x, ", "x", ")", 120),
+    nest("[1].filter(x, [x] == [1] || ", "true", ")", 70),
+    nest("[2].sortBy(x, ", "x", ")[0]", 50),
+    nest("{'k': 1}.transformMap(k, v, ", "v", ")", 120),
+    nest("optional.of(1).optMap(x, ", "x", ")", 70),
+    nest("", "1", " + 1", 250),
+    nest("", "'a'", " + 'b'", 250),
+    nest("", "[1]", " + [1]", 250),
+    nest("", "1 == 1", " == true", 249),
+    nest("", "'a'", ".trim()", 250),
+    nest("", "request.groups", ".map(x, x)", 70),
+    nest("", "request.groups", ".filter(x, x != '')", 70),
+    nest("", "request.groups", ".reverse()", 250),
+    nest("", "optional.of(1)", ".or(optional.none())", 249),
+    nest("", "optional.of(1)", ".optMap(x, x + 1)", 10),
+    nest("", "dyn(request)", ".user", 249),
+    nest("", "dyn(request)", ".?user", 249),
+    nest("", "dyn([1])", "[0]", 249),
+    // These do not nest.
+    nest("!", "true", "", 10_000),
+    nest("-", "1", "", 10_001),
+    nest("", "true", " && request.user != ''", 3_000),
+    nest("", "false", " || request.user == ''", 3_000),
+];
+
+fn nested(nest: &Nest, n: usize) -> String {
+    format!("{}{}{}", nest.open.repeat(n), nest.inside, nest.close.repeat(n))
+}
+
+fn on_a_small_stack(run: fn()) {
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(run).unwrap();
+    thread.join().unwrap();
+}
+
+#[test]
+fn nested_as_deep_as_allowed() {
+    on_a_small_stack(|| {
+        for nest in NESTS {
+            let source = nested(nest, nest.n_max);
+            let found = answer(&source).0;
+            assert!(!matches!(found, Answer::Refused(_)), "{}{}: {found:?}", nest.open, nest.close);
+        }
+    });
+}
+
+#[test]
+fn nested_deeper() {
+    on_a_small_stack(|| {
+        for nest in NESTS.iter().filter(|nest| nest.n_max < 1_000) {
+            for n in [300, 1_000, 100_000 / (nest.open.len() + nest.close.len())] {
+                let found = answer(&nested(nest, n)).0;
+                assert!(matches!(found, Answer::Refused(_)), "{}{}: {n}", nest.open, nest.close);
+            }
+        }
+    });
+}
+
+/// Types nest as deep as the lists they are of, and messages write them out.
+#[test]
+fn deep_types() {
+    on_a_small_stack(|| {
+        let list = nested(&nest("[", "1", "]", 0), 240);
+        assert!(answer(&format!("{list} == {list}")).0.is_bool(true));
+        let Answer::Refused(message) = answer(&format!("{list} == 1")).0 else {
+            panic!("a list is no number");
+        };
+        let ty = nested(&nest("list(", "int", ")", 0), 240);
+        assert!(message.contains(&format!("applied to '({ty}, int)'")), "{message}");
+        // A variable that stands for such a type, through several calls.
+        let source = format!("[{list}].map(x, [x].map(y, y == x)).size() == 1");
+        assert!(matches!(answer(&source).0, Answer::Value(_) | Answer::Refused(_)));
+    });
+}
