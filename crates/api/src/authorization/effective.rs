@@ -1,0 +1,64 @@
+//! A configuration as JSON, with its defaults filled in.
+
+use authz_chain::{Authorizer, Configuration};
+use authz_webhook::{Caching, Connection, MatchConditions, WebhookSettings};
+use serde_json::{Value, json};
+
+/// The configuration in the form of version `v1`, without `kind` and `apiVersion`.
+pub fn effective(configuration: &Configuration) -> Value {
+    let authorizers: Vec<Value> =
+        configuration.authorizers().iter().map(effective_authorizer).collect();
+    json!({ "authorizers": authorizers })
+}
+
+fn effective_authorizer(authorizer: &Authorizer) -> Value {
+    let kind = authorizer.authorizer_type().name();
+    match authorizer {
+        Authorizer::Webhook(webhook) => json!({
+            "type": kind,
+            "name": authorizer.name(),
+            "webhook": effective_webhook(&webhook.settings),
+        }),
+        Authorizer::Abac
+        | Authorizer::AlwaysAllow
+        | Authorizer::AlwaysDeny
+        | Authorizer::Node
+        | Authorizer::Rbac => json!({ "type": kind, "name": authorizer.name() }),
+    }
+}
+
+fn effective_webhook(settings: &WebhookSettings) -> Value {
+    let (condition_version, conditions) = match &settings.match_conditions {
+        MatchConditions::Unversioned => ("", [].as_slice()),
+        MatchConditions::V1(conditions) => ("v1", conditions.as_slice()),
+    };
+    let conditions: Vec<Value> = conditions
+        .iter()
+        .map(|condition| json!({ "expression": condition.expression() }))
+        .collect();
+    let path = match &settings.connection {
+        Connection::KubeConfigFile(path) => Some(path.as_str()),
+        Connection::InClusterConfig => None,
+    };
+    json!({
+        "authorizedTTL": ttl(settings.authorized_caching),
+        "cacheAuthorizedRequests": settings.authorized_caching.is_enabled(),
+        "unauthorizedTTL": ttl(settings.unauthorized_caching),
+        "cacheUnauthorizedRequests": settings.unauthorized_caching.is_enabled(),
+        "timeout": duration(settings.timeout.get()),
+        "subjectAccessReviewVersion": settings.subject_access_review_version.name(),
+        "matchConditionSubjectAccessReviewVersion": condition_version,
+        "failurePolicy": settings.failure_policy.name(),
+        "connectionInfo": { "type": settings.connection.type_name(), "kubeConfigFile": path },
+        "matchConditions": conditions,
+    })
+}
+
+fn ttl(caching: Caching) -> String {
+    duration(caching.ttl())
+}
+
+/// Go's text of a duration; no configured one is longer than Go can express.
+fn duration(duration: std::time::Duration) -> String {
+    gotext::format_duration(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
+}

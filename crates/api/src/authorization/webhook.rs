@@ -1,0 +1,367 @@
+//! The rules of one webhook, V10 to V34.
+//!
+//! Messages leave out the segment `webhook` of the path, as Kubernetes does.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use authz_webhook::{
+    AbsolutePath, Caching, ConditionError, Connection, FailurePolicy, Issue, MATCH_CONDITIONS_MAX,
+    MatchCondition, MatchConditions, ReviewVersion, Timeout, WebhookSettings,
+};
+use field::{BadValue, FieldPath};
+
+use super::probe::FileState;
+use super::report::Report;
+use super::validate::Rules;
+use super::wire::{self, Nanos, Scalar};
+use crate::diagnostic::{Fault, Finding, FindingNote};
+use crate::document::Text;
+use crate::hint::{self, suggestion};
+use crate::source::Span;
+
+/// Converts a webhook, or reports every rule that it breaks.
+pub(super) fn convert_webhook(
+    at: &FieldPath<'_>,
+    webhook: &wire::Webhook,
+    rules: &Rules<'_>,
+    report: &mut Report,
+) -> Option<WebhookSettings> {
+    let timeout = convert_timeout(&at.child("timeout"), webhook, report);
+    let authorized_ttl =
+        convert_ttl(&at.child("authorizedTTL"), &webhook.authorized_ttl, webhook.span, report);
+    let unauthorized_ttl =
+        convert_ttl(&at.child("unauthorizedTTL"), &webhook.unauthorized_ttl, webhook.span, report);
+    let review_version = convert_review_version(at, webhook, report);
+    let has_condition_version = check_condition_version(at, webhook, report);
+    let failure_policy = convert_failure_policy(at, webhook, report);
+    let connection = convert_connection(at, &webhook.connection_info, rules, report);
+    let conditions = convert_conditions(&at.child("matchConditions"), webhook, rules, report)?;
+    Some(WebhookSettings {
+        timeout: timeout?,
+        authorized_caching: Caching::new(
+            authorized_ttl?,
+            webhook.cache_authorized_requests.unwrap_or(true),
+        ),
+        unauthorized_caching: Caching::new(
+            unauthorized_ttl?,
+            webhook.cache_unauthorized_requests.unwrap_or(true),
+        ),
+        subject_access_review_version: review_version?,
+        failure_policy: failure_policy?,
+        connection: connection?,
+        match_conditions: if has_condition_version? {
+            MatchConditions::V1(conditions)
+        } else {
+            MatchConditions::Unversioned
+        },
+    })
+}
+
+/// V10 and V11.
+fn convert_timeout(
+    at: &FieldPath<'_>,
+    webhook: &wire::Webhook,
+    report: &mut Report,
+) -> Option<Timeout> {
+    let nanos = webhook.timeout.value;
+    let timeout = duration(nanos).and_then(Timeout::new);
+    if nanos == 0 {
+        report.fault(at.required(""), &webhook.timeout, webhook.span);
+    } else if timeout.is_none() {
+        let error = at.invalid(gotext::format_duration(nanos), "must be > 0s and <= 30s");
+        report.fault(error, &webhook.timeout, webhook.span);
+    }
+    timeout
+}
+
+/// V12 to V15.
+fn convert_ttl(
+    at: &FieldPath<'_>,
+    ttl: &Scalar<Nanos>,
+    parent: Span,
+    report: &mut Report,
+) -> Option<Duration> {
+    match ttl.value {
+        0 => {
+            report.fault(at.required(""), ttl, parent);
+            None
+        }
+        nanos => {
+            let duration = duration(nanos);
+            if duration.is_none() {
+                let error = at.invalid(gotext::format_duration(nanos), "must be > 0s");
+                report.fault(error, ttl, parent);
+            }
+            duration
+        }
+    }
+}
+
+/// A duration that is not negative.
+fn duration(nanos: Nanos) -> Option<Duration> {
+    u64::try_from(nanos).ok().map(Duration::from_nanos)
+}
+
+/// V16 and V17.
+fn convert_review_version(
+    at: &FieldPath<'_>,
+    webhook: &wire::Webhook,
+    report: &mut Report,
+) -> Option<ReviewVersion> {
+    let at = at.child("subjectAccessReviewVersion");
+    let version = &webhook.subject_access_review_version;
+    let found = ReviewVersion::from_name(&version.value);
+    if found.is_none() {
+        report_choice(&at, version, &ReviewVersion::NAMES, webhook.span, report);
+    }
+    found
+}
+
+/// V18 and V19: whether a version for conditions is named, or `None` if that is a fault.
+fn check_condition_version(
+    at: &FieldPath<'_>,
+    webhook: &wire::Webhook,
+    report: &mut Report,
+) -> Option<bool> {
+    let at = at.child("matchConditionSubjectAccessReviewVersion");
+    let version = &webhook.match_condition_subject_access_review_version;
+    match version.value.as_str() {
+        "" if webhook.match_conditions.is_empty() => Some(false),
+        "" => {
+            let error = at.required("required if match conditions are specified");
+            report.fault(error, version, webhook.span);
+            None
+        }
+        name if MatchConditions::VERSION_NAMES.contains(&name) => Some(true),
+        _ => {
+            report_choice(&at, version, &MatchConditions::VERSION_NAMES, webhook.span, report);
+            None
+        }
+    }
+}
+
+/// V20 and V21.
+fn convert_failure_policy(
+    at: &FieldPath<'_>,
+    webhook: &wire::Webhook,
+    report: &mut Report,
+) -> Option<FailurePolicy> {
+    let policy = &webhook.failure_policy;
+    let found = FailurePolicy::from_name(&policy.value);
+    if found.is_none() {
+        let at = at.child("failurePolicy");
+        report_choice(&at, policy, &FailurePolicy::NAMES, webhook.span, report);
+    }
+    found
+}
+
+/// Reports a missing text, or one that is none of `names`.
+fn report_choice(
+    at: &FieldPath<'_>,
+    scalar: &Scalar<String>,
+    names: &[&str],
+    parent: Span,
+    report: &mut Report,
+) {
+    let value = scalar.value.as_str();
+    if value.is_empty() {
+        report.fault(at.required(""), scalar, parent);
+    } else {
+        let hint = suggestion(value, names);
+        report.fault_with_hint(at.not_supported(value, names), scalar, parent, hint);
+    }
+}
+
+/// V22 to V28.
+fn convert_connection(
+    at: &FieldPath<'_>,
+    info: &wire::ConnectionInfo,
+    rules: &Rules<'_>,
+    report: &mut Report,
+) -> Option<Connection> {
+    let at = at.child("connectionInfo");
+    match info.kind.value.as_str() {
+        "" => {
+            report.fault(at.child("type").required(""), &info.kind, info.span);
+            None
+        }
+        "InClusterConfig" => match &info.kube_config_file.value {
+            None => Some(Connection::InClusterConfig),
+            Some(path) => {
+                let error = at
+                    .child("kubeConfigFile")
+                    .invalid(path.as_str(), "can only be set when type=KubeConfigFile");
+                report.fault(error, &info.kube_config_file, info.span);
+                None
+            }
+        },
+        "KubeConfigFile" => convert_kube_config_file(&at, info, rules, report),
+        other => {
+            let shown = connection_json(other, info.kube_config_file.value.as_deref());
+            let names = &Connection::TYPE_NAMES;
+            let error = at.child("type").not_supported(BadValue::Json(shown), names);
+            report.fault_with_hint(error, &info.kind, info.span, suggestion(other, names));
+            None
+        }
+    }
+}
+
+/// V24 to V27.
+fn convert_kube_config_file(
+    at: &FieldPath<'_>,
+    info: &wire::ConnectionInfo,
+    rules: &Rules<'_>,
+    report: &mut Report,
+) -> Option<Connection> {
+    let at = at.child("kubeConfigFile");
+    let file = &info.kube_config_file;
+    let path = file.value.as_deref().unwrap_or_default();
+    let error = match AbsolutePath::new(path) {
+        _ if path.is_empty() => at.required(""),
+        None => at.invalid(path, "must be an absolute path"),
+        Some(absolute) => match (rules.probe)(absolute.as_path()) {
+            FileState::Regular => return Some(Connection::KubeConfigFile(absolute)),
+            FileState::Irregular => at.invalid(path, "must be a regular file"),
+            FileState::Unreadable { error } => {
+                at.invalid(path, &format!("error loading file: {error}"))
+            }
+        },
+    };
+    report.fault(error, file, info.span);
+    None
+}
+
+/// The structure as Go writes it, which also escapes what HTML and JavaScript would read.
+fn connection_json(kind: &str, path: Option<&str>) -> String {
+    let value = |text: Option<&str>| {
+        let json = text.map_or(serde_json::Value::Null, serde_json::Value::from).to_string();
+        let escaped = [
+            ('<', r"\u003c"),
+            ('>', r"\u003e"),
+            ('&', r"\u0026"),
+            ('\u{2028}', r"\u2028"),
+            ('\u{2029}', r"\u2029"),
+        ];
+        escaped.iter().fold(json, |json, &(c, escape)| json.replace(c, escape))
+    };
+    format!(r#"{{"Type":{},"KubeConfigFile":{}}}"#, value(Some(kind)), value(path))
+}
+
+/// V29 to V34, and the rule of the feature gate. `None` if any condition is at fault.
+fn convert_conditions(
+    at: &FieldPath<'_>,
+    webhook: &wire::Webhook,
+    rules: &Rules<'_>,
+    report: &mut Report,
+) -> Option<Vec<MatchCondition>> {
+    let n_conditions = webhook.match_conditions.len();
+    let is_gated = n_conditions > 0 && !rules.allows_match_conditions;
+    if is_gated {
+        let detail = "matchConditions are not supported when StructuredAuthorizationConfiguration \
+            feature gate is disabled";
+        report.missing(at.invalid("", detail), webhook.match_conditions_span);
+    }
+    if n_conditions > MATCH_CONDITIONS_MAX {
+        let error = at.too_many(n_conditions, MATCH_CONDITIONS_MAX);
+        report.missing(error, webhook.match_conditions_span);
+        return None;
+    }
+    let mut seen = BTreeSet::new();
+    let mut compiled = Vec::with_capacity(n_conditions);
+    for (idx, condition) in webhook.match_conditions.iter().enumerate() {
+        let at = at.index(idx);
+        let at = at.child("expression");
+        let text = &condition.expression.value;
+        let expression = text.as_str();
+        if expression.trim().is_empty() {
+            report.fault(at.required(""), &condition.expression, condition.span);
+        } else if !seen.insert(expression) {
+            report.fault(at.duplicate(expression), &condition.expression, condition.span);
+        } else {
+            match MatchCondition::compile(expression) {
+                Ok(condition) => compiled.push(condition),
+                Err(error) => report.findings.push(condition_finding(&at, condition, error)),
+            }
+        }
+    }
+    (compiled.len() == n_conditions && !is_gated).then_some(compiled)
+}
+
+/// V32 to V34: the fault of an expression, with each issue at its own place.
+fn condition_finding(
+    at: &FieldPath<'_>,
+    condition: &wire::MatchCondition,
+    error: ConditionError,
+) -> Finding {
+    let text = &condition.expression.value;
+    let span = condition.expression.span.unwrap_or(condition.span);
+    let (error, issues) = match error {
+        ConditionError::Invalid { detail, issues } => (at.invalid(text.as_str(), &detail), issues),
+        ConditionError::Internal { detail } => (at.internal(&detail), Vec::new()),
+    };
+    let notes: Vec<_> = issues.into_iter().map(|issue| locate_issue(issue, text, span)).collect();
+    let tag_hint = condition.expression.is_tagged.then(|| hint::LEADING_BANG.to_owned());
+    Finding {
+        fault: Fault::Field(error),
+        span: notes.first().map_or(span, |note| note.span),
+        hint: tag_hint.or_else(|| notes.iter().find_map(|note| note.hint.clone())),
+        notes,
+    }
+}
+
+fn locate_issue(issue: Issue, text: &Text, value_span: Span) -> FindingNote {
+    let line = usize::try_from(issue.line).unwrap_or(usize::MAX);
+    let column = usize::try_from(issue.column).unwrap_or(usize::MAX);
+    let offset = expression_offset(text.as_str(), line, column);
+    let start = text.file_offset(offset).unwrap_or(value_span.start);
+    let width = text.as_str().get(offset..).and_then(|rest| rest.chars().next());
+    FindingNote {
+        message: issue.message,
+        line,
+        column,
+        span: Span::new(start, start + width.map_or(0, char::len_utf8)),
+        hint: issue.hint,
+    }
+}
+
+/// The offset of a line and column, both from 1; the end of the line if it is shorter.
+fn expression_offset(expression: &str, line: usize, column: usize) -> usize {
+    let start: usize =
+        expression.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    let rest = expression.get(start..).unwrap_or_default();
+    let line = rest.split('\n').next().unwrap_or_default();
+    let within = line.char_indices().nth(column.saturating_sub(1));
+    start + within.map_or(line.len(), |(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_in_an_expression_become_offsets() {
+        let text = "a &&\nä == b";
+        for (line, column, offset) in [
+            (1, 1, 0),
+            (1, 3, 2),
+            (1, 9, 4),
+            (2, 1, 5),
+            (2, 2, 7),
+            (2, 99, 12),
+            (9, 1, 12),
+            (0, 0, 0),
+        ] {
+            assert_eq!(expression_offset(text, line, column), offset, "{line}:{column}");
+        }
+    }
+
+    #[test]
+    fn structures_are_written_as_go_writes_them() {
+        assert_eq!(
+            connection_json("<a\"&b>", Some("/x")),
+            r#"{"Type":"\u003ca\"\u0026b\u003e","KubeConfigFile":"/x"}"#
+        );
+        assert_eq!(connection_json("X", None), r#"{"Type":"X","KubeConfigFile":null}"#);
+    }
+}

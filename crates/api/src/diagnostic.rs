@@ -1,0 +1,193 @@
+//! What is wrong with a file, and where.
+
+use std::fmt;
+
+use field::FieldError;
+
+use crate::decode::Problem;
+use crate::source::{Lines, Place, Span};
+
+/// One fault of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Diagnostic {
+    /// What is wrong.
+    pub fault: Fault,
+    /// The file, by the name that its source has.
+    pub file: String,
+    /// Where it is. A value that is missing has the place of what it is missing in.
+    pub place: Place,
+    /// What the author probably meant.
+    pub hint: Option<String>,
+    /// For an expression that does not compile: each issue with its own place.
+    pub notes: Vec<Note>,
+}
+
+/// What is wrong, in Kubernetes' words.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fault {
+    /// The file can not be read as what it says it is.
+    Decode {
+        /// The field, such as `authorizers[0].webhook.timeuot`; empty for the file as a whole.
+        field: String,
+        /// The decoder's message.
+        message: String,
+    },
+    /// A value breaks a rule of its field.
+    Field(FieldError),
+    /// The configuration is valid, but not for this server.
+    Server {
+        /// The field.
+        field: String,
+        /// The server's message.
+        message: String,
+    },
+}
+
+impl Fault {
+    /// The class: `Decode`, `Server`, or one of Kubernetes' such as `Required`.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Decode { .. } => "Decode",
+            Self::Field(error) => error.kind.name(),
+            Self::Server { .. } => "Server",
+        }
+    }
+
+    /// The field, as Kubernetes writes its path; empty for the file as a whole.
+    pub fn field(&self) -> &str {
+        match self {
+            Self::Decode { field, .. } | Self::Server { field, .. } => field,
+            Self::Field(error) => &error.path,
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Decode { message, .. } | Self::Server { message, .. } => f.write_str(message),
+            Self::Field(error) => error.fmt(f),
+        }
+    }
+}
+
+/// One issue inside an expression.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Note {
+    /// The compiler's message.
+    pub message: String,
+    /// Line of the expression, from 1.
+    pub line: usize,
+    /// Column in that line in characters, from 1.
+    pub column: usize,
+    /// The same place in the file.
+    pub place: Place,
+    /// What the author probably meant.
+    pub hint: Option<String>,
+}
+
+/// Something that is accepted but should be changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Warning {
+    /// Which one it is.
+    pub code: WarningCode,
+    /// The field, as Kubernetes writes its path; empty for the file as a whole.
+    pub field: String,
+    /// What is wrong.
+    pub message: String,
+    /// The file, by the name that its source has.
+    pub file: String,
+    /// Where it is.
+    pub place: Place,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+/// The warnings that exist. Their names are stable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WarningCode {
+    /// `connectionInfo.type: KubeConfig`, the proposal's name of `KubeConfigFile`.
+    KubeConfigAlias,
+    /// A built-in authorizer without a name; it gets its type in lower case. Kubernetes refuses it.
+    MissingBuiltInName,
+    /// Something follows the first YAML document and is ignored.
+    SeveralDocuments,
+}
+
+impl WarningCode {
+    /// The stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::KubeConfigAlias => "kube-config-alias",
+            Self::MissingBuiltInName => "missing-built-in-name",
+            Self::SeveralDocuments => "several-documents",
+        }
+    }
+}
+
+/// A fault whose place is still a range of bytes.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    pub(crate) fault: Fault,
+    pub(crate) span: Span,
+    pub(crate) hint: Option<String>,
+    pub(crate) notes: Vec<FindingNote>,
+}
+
+#[derive(Debug)]
+pub(crate) struct FindingNote {
+    pub(crate) message: String,
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+    pub(crate) span: Span,
+    pub(crate) hint: Option<String>,
+}
+
+/// A warning whose place is still a range of bytes.
+#[derive(Debug)]
+pub(crate) struct Caution {
+    pub(crate) code: WarningCode,
+    pub(crate) field: String,
+    pub(crate) message: String,
+    pub(crate) span: Span,
+    pub(crate) hint: Option<String>,
+}
+
+impl Finding {
+    pub(crate) fn locate(self, file: &str, lines: &Lines<'_>) -> Diagnostic {
+        let notes = self.notes.into_iter().map(|note| Note {
+            message: note.message,
+            line: note.line,
+            column: note.column,
+            place: lines.place(note.span),
+            hint: note.hint,
+        });
+        Diagnostic {
+            fault: self.fault,
+            file: file.to_owned(),
+            place: lines.place(self.span),
+            hint: self.hint,
+            notes: notes.collect(),
+        }
+    }
+}
+
+impl From<Problem> for Finding {
+    fn from(problem: Problem) -> Self {
+        let Problem { path, message, span, hint } = problem;
+        Self { fault: Fault::Decode { field: path, message }, span, hint, notes: Vec::new() }
+    }
+}
+
+impl Caution {
+    pub(crate) fn locate(self, file: &str, lines: &Lines<'_>) -> Warning {
+        Warning {
+            code: self.code,
+            field: self.field,
+            message: self.message,
+            file: file.to_owned(),
+            place: lines.place(self.span),
+            hint: self.hint,
+        }
+    }
+}

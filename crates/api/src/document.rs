@@ -1,0 +1,144 @@
+//! The tree that a YAML or JSON file becomes, with the place of every key and value.
+
+use crate::source::Span;
+
+/// The deepest nesting that is read.
+///
+/// The deepest known field is seven levels down. Anything deeper is an unknown field or a value
+/// of the wrong type, so this limit refuses nothing that a schema would accept; it bounds the
+/// recursion of every walk over a document.
+pub const NESTING_MAX: usize = 64;
+
+/// The most values that a document may hold after its aliases are expanded.
+///
+/// A configuration of the largest size holds about half as many; the limit bounds what aliases can
+/// multiply and what a file of nothing but brackets costs.
+pub const NODES_MAX: usize = 100_000;
+
+/// One value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Node {
+    pub(crate) span: Span,
+    pub(crate) value: Value,
+    /// The value follows a YAML tag of its own, such as `!has(x)`: most likely an accident.
+    pub(crate) is_tagged: bool,
+}
+
+/// What a value is, in JSON's terms.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    /// No field of a configuration kind takes a number, so its value is never looked at.
+    Number,
+    Text(Text),
+    List(Vec<Node>),
+    /// Entries in the order in which Kubernetes visits them: that of the file for JSON, sorted by
+    /// key for YAML, which it converts to JSON through a sorted map.
+    Object(Vec<Entry>),
+}
+
+impl Value {
+    /// JSON's name of the kind of value, as Go's decoder prints it.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "bool",
+            Self::Number => "number",
+            Self::Text(_) => "string",
+            Self::List(_) => "array",
+            Self::Object(_) => "object",
+        }
+    }
+}
+
+/// One key with its value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) key_span: Span,
+    pub(crate) value: Node,
+}
+
+/// A string value that remembers where in the file each of its characters was written.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Text {
+    value: String,
+    /// Runs that stand in the file as they stand in the value, in order.
+    runs: Vec<Run>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Run {
+    /// Offset in the value.
+    value: usize,
+    /// Offset in the file.
+    file: usize,
+}
+
+impl Text {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.value
+    }
+
+    /// Appends a character that was written at `file`.
+    pub(crate) fn push(&mut self, c: char, file: usize) {
+        let continues = self
+            .runs
+            .last()
+            .is_some_and(|run| file.checked_sub(run.file) == Some(self.value.len() - run.value));
+        if !continues {
+            self.runs.push(Run { value: self.value.len(), file });
+        }
+        self.value.push(c);
+    }
+
+    /// Appends another text and leaves it empty.
+    pub(crate) fn append(&mut self, other: &mut Text) {
+        let shift = self.value.len();
+        self.value.push_str(&other.value);
+        self.runs.extend(
+            other.runs.drain(..).map(|run| Run { value: run.value + shift, file: run.file }),
+        );
+        other.value.clear();
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.value.clear();
+        self.runs.clear();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.value.is_empty()
+    }
+
+    /// Where the byte at `offset` of the value was written; `None` for an empty text.
+    pub(crate) fn file_offset(&self, offset: usize) -> Option<usize> {
+        let after = self.runs.partition_point(|run| run.value <= offset);
+        let run = self.runs.get(after.checked_sub(1)?)?;
+        Some(run.file + (offset - run.value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_maps_back_to_the_file() {
+        // "a\tb" with the tab escaped, then a folded line: the value is `a<tab>b c`.
+        let mut text = Text::default();
+        for (c, file) in [('a', 10), ('\t', 11), ('b', 13)] {
+            text.push(c, file);
+        }
+        let mut tail = Text::default();
+        tail.push(' ', 14);
+        tail.push('c', 20);
+        text.append(&mut tail);
+        assert_eq!(text.as_str(), "a\tb c");
+        let offsets: Vec<_> = (0..5).map(|at| text.file_offset(at)).collect();
+        assert_eq!(offsets, [Some(10), Some(11), Some(13), Some(14), Some(20)]);
+        assert!(tail.is_empty());
+        assert_eq!(Text::default().file_offset(0), None);
+    }
+}

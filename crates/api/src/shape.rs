@@ -1,0 +1,86 @@
+//! Tables that describe wire objects: one description for the decoder, for hints and for the
+//! published schema.
+
+/// A wire object.
+#[derive(Debug)]
+pub(crate) struct Object {
+    /// Kubernetes' name of the type, which its messages show.
+    pub(crate) type_name: &'static str,
+    pub(crate) description: &'static str,
+    pub(crate) fields: &'static [Field],
+}
+
+/// One field of an object.
+#[derive(Debug)]
+pub(crate) struct Field {
+    pub(crate) name: &'static str,
+    pub(crate) description: &'static str,
+    pub(crate) is_required: bool,
+    pub(crate) shape: Shape,
+}
+
+/// What a field holds.
+#[derive(Debug)]
+pub(crate) enum Shape {
+    /// Any text, or one of a closed set.
+    Text(TextRule),
+    /// A duration in Go's syntax, with the default that an absent one gets.
+    Duration {
+        default: Option<&'static str>,
+    },
+    /// A boolean that is true unless it says otherwise.
+    Flag,
+    Object(&'static Object),
+    List {
+        item: &'static Object,
+        items_min: usize,
+        items_max: Option<usize>,
+    },
+}
+
+/// Which texts the published schema accepts.
+#[derive(Debug)]
+pub(crate) enum TextRule {
+    Any,
+    OneOf(&'static [&'static str]),
+    DnsSubdomain,
+    AbsolutePath,
+}
+
+impl Object {
+    pub(crate) fn field(&self, name: &str) -> Option<&'static Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    pub(crate) fn field_names(&self) -> Vec<&'static str> {
+        self.fields.iter().map(|field| field.name).collect()
+    }
+
+    /// The nested object that has a field of this name, as a path of fields from here.
+    pub(crate) fn find_nested(&self, name: &str) -> Option<String> {
+        self.fields.iter().find_map(|field| {
+            let (nested, dots) = match &field.shape {
+                Shape::Object(object) => (*object, ""),
+                Shape::List { item, .. } => (*item, "[]"),
+                Shape::Text(_) | Shape::Duration { .. } | Shape::Flag => return None,
+            };
+            let here = format!("{}{dots}", field.name);
+            if nested.field(name).is_some() {
+                return Some(here);
+            }
+            nested.find_nested(name).map(|below| format!("{here}.{below}"))
+        })
+    }
+}
+
+impl Shape {
+    /// Go's name of the type, for a message; `version` is the package.
+    pub(crate) fn go_type(&self, version: &str) -> String {
+        match self {
+            Self::Text(_) | Self::Duration { .. } => "string".to_owned(),
+            Self::Flag => "bool".to_owned(),
+            Self::Object(object) => format!("{version}.{}", object.type_name),
+            Self::List { item, .. } => format!("[]{version}.{}", item.type_name),
+        }
+    }
+}

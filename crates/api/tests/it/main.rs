@@ -1,0 +1,4 @@
+//! Tests of the loader as a whole: recorded answers of Kubernetes, and properties of any input.
+
+mod properties;
+mod vectors;

@@ -1,0 +1,184 @@
+//! What a chain is built from.
+
+use std::collections::BTreeSet;
+
+use authz_webhook::WebhookSettings;
+
+use crate::kind::AuthorizerType;
+use crate::name::AuthorizerName;
+
+/// A valid configuration: the authorizers in the order in which they are asked.
+///
+/// INVARIANT: there is at least one authorizer, names are unique, and only webhooks repeat.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Configuration {
+    authorizers: Vec<Authorizer>,
+}
+
+/// One configured authorizer. The name of a built-in one follows from its type.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Authorizer {
+    /// Allows or abstains by a list of policies.
+    Abac,
+    /// Allows everything.
+    AlwaysAllow,
+    /// Abstains always, with a reason.
+    AlwaysDeny,
+    /// Allows nodes what the pods bound to them need.
+    Node,
+    /// Allows by roles and bindings.
+    Rbac,
+    /// Asks a remote service.
+    Webhook(Box<Webhook>),
+}
+
+/// A webhook with its name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Webhook {
+    /// The name in metrics and reasons.
+    pub name: AuthorizerName,
+    /// What is configured for it.
+    pub settings: WebhookSettings,
+}
+
+/// Why authorizers do not make a chain.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigurationError {
+    /// There is none.
+    #[error("at least one authorization mode must be defined")]
+    Empty,
+    /// A type that may occur once occurs again.
+    #[error("authorizer type {} is repeated", .0.name())]
+    RepeatedType(AuthorizerType),
+    /// Two authorizers bear one name.
+    #[error("authorizer name {0} is repeated")]
+    RepeatedName(String),
+}
+
+impl Configuration {
+    /// A configuration of these authorizers.
+    ///
+    /// # Errors
+    /// Fails if the list is empty or repeats a name or a type other than webhooks.
+    pub fn new(authorizers: Vec<Authorizer>) -> Result<Self, ConfigurationError> {
+        if authorizers.is_empty() {
+            return Err(ConfigurationError::Empty);
+        }
+        let mut types = BTreeSet::new();
+        let mut names = BTreeSet::new();
+        for authorizer in &authorizers {
+            let kind = authorizer.authorizer_type();
+            if !types.insert(kind) && !kind.is_repeatable() {
+                return Err(ConfigurationError::RepeatedType(kind));
+            }
+            if !names.insert(authorizer.name()) {
+                return Err(ConfigurationError::RepeatedName(authorizer.name().to_owned()));
+            }
+        }
+        Ok(Self { authorizers })
+    }
+
+    /// The authorizers in order.
+    pub fn authorizers(&self) -> &[Authorizer] {
+        &self.authorizers
+    }
+
+    /// The built-in types in it. A reload may not lose one that was there at the start.
+    pub fn built_in_types(&self) -> BTreeSet<AuthorizerType> {
+        let types = self.authorizers.iter().map(Authorizer::authorizer_type);
+        types.filter(|kind| kind.required_authorizer_name().is_some()).collect()
+    }
+}
+
+impl Authorizer {
+    /// The authorizer of a built-in type; a webhook needs more than its type.
+    pub fn built_in(kind: AuthorizerType) -> Option<Self> {
+        match kind {
+            AuthorizerType::Abac => Some(Self::Abac),
+            AuthorizerType::AlwaysAllow => Some(Self::AlwaysAllow),
+            AuthorizerType::AlwaysDeny => Some(Self::AlwaysDeny),
+            AuthorizerType::Node => Some(Self::Node),
+            AuthorizerType::Rbac => Some(Self::Rbac),
+            AuthorizerType::Webhook => None,
+        }
+    }
+
+    /// Its type.
+    pub fn authorizer_type(&self) -> AuthorizerType {
+        match self {
+            Self::Abac => AuthorizerType::Abac,
+            Self::AlwaysAllow => AuthorizerType::AlwaysAllow,
+            Self::AlwaysDeny => AuthorizerType::AlwaysDeny,
+            Self::Node => AuthorizerType::Node,
+            Self::Rbac => AuthorizerType::Rbac,
+            Self::Webhook(_) => AuthorizerType::Webhook,
+        }
+    }
+
+    /// Its name in metrics and reasons.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Webhook(webhook) => webhook.name.as_str(),
+            _ => self.authorizer_type().required_authorizer_name().unwrap_or_default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use authz_webhook::{
+        Caching, Connection, FailurePolicy, MatchConditions, ReviewVersion, Timeout,
+    };
+
+    use super::*;
+
+    fn webhook(name: &str) -> Authorizer {
+        let minute = Duration::from_secs(60);
+        Authorizer::Webhook(Box::new(Webhook {
+            name: AuthorizerName::new(name).unwrap(),
+            settings: WebhookSettings {
+                timeout: Timeout::new(Duration::from_secs(3)).unwrap(),
+                authorized_caching: Caching::new(minute, true),
+                unauthorized_caching: Caching::new(minute, false),
+                subject_access_review_version: ReviewVersion::V1,
+                failure_policy: FailurePolicy::Deny,
+                connection: Connection::InClusterConfig,
+                match_conditions: MatchConditions::Unversioned,
+            },
+        }))
+    }
+
+    #[test]
+    fn order_and_names_are_kept() {
+        let configuration =
+            Configuration::new(vec![webhook("b"), Authorizer::Rbac, webhook("a")]).unwrap();
+        let names: Vec<_> = configuration.authorizers().iter().map(Authorizer::name).collect();
+        assert_eq!(names, ["b", "rbac", "a"]);
+        assert_eq!(configuration.built_in_types(), BTreeSet::from([AuthorizerType::Rbac]));
+    }
+
+    #[test]
+    fn chains_that_do_not_exist() {
+        assert_eq!(Configuration::new(vec![]), Err(ConfigurationError::Empty));
+        assert_eq!(
+            Configuration::new(vec![Authorizer::Node, Authorizer::Node]),
+            Err(ConfigurationError::RepeatedType(AuthorizerType::Node))
+        );
+        assert_eq!(
+            Configuration::new(vec![webhook("rbac"), Authorizer::Rbac]),
+            Err(ConfigurationError::RepeatedName("rbac".into()))
+        );
+    }
+
+    #[test]
+    fn every_built_in_type_has_its_authorizer() {
+        for kind in AuthorizerType::ALL {
+            let built_in = Authorizer::built_in(kind);
+            let found = built_in.as_ref().map(Authorizer::authorizer_type);
+            assert_eq!(found, (kind != AuthorizerType::Webhook).then_some(kind));
+            assert_eq!(built_in.as_ref().map(Authorizer::name), kind.required_authorizer_name());
+        }
+    }
+}
