@@ -1,0 +1,59 @@
+//! The agreed differences: where Portcullis answers otherwise than Kubernetes, on purpose.
+//!
+//! Each entry is a rule over inputs, not a list of ids, so that it holds for vectors that nobody
+//! here has seen. A rule changes what is wanted into what we mean to answer; everything else in
+//! the vector must still agree. A new rule is a design change and is reviewed like one.
+
+mod config_load;
+mod match_conditions;
+mod request_attributes;
+
+use serde_json::Value;
+
+use crate::suites::{Answer, Suite};
+use crate::vectors::Vector;
+
+/// One agreed difference.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// How the report names it.
+    pub name: &'static str,
+    /// The suite whose vectors it is about.
+    pub suite: Suite,
+    /// Why we differ.
+    pub reason: &'static str,
+    /// Changes the wanted answer if the rule applies to the vector, and says whether it did.
+    pub(crate) amend: fn(&Vector, &Answer, &mut Value) -> bool,
+}
+
+/// All of them.
+pub const LEDGER: &[Rule] = &[
+    Rule {
+        name: "built-in-without-name",
+        suite: Suite::ConfigLoad,
+        reason: "KEP-3221's samples give built-in authorizers no name; \
+                 it becomes the type in lower case, with a warning",
+        amend: config_load::built_in_without_name,
+    },
+    Rule {
+        name: "connection-type-kubeconfig",
+        suite: Suite::ConfigLoad,
+        reason: "KEP-3221 calls the connection type KubeConfigFile KubeConfig; \
+                 both are accepted, this one with a warning",
+        amend: config_load::connection_type_kubeconfig,
+    },
+    Rule {
+        name: "peer-panic",
+        suite: Suite::MatchConditions,
+        reason: "cel-go panics, for instance when it counts the cost of sort or distinct on an \
+                 operand that failed; we answer as the language says",
+        amend: match_conditions::peer_panic,
+    },
+    Rule {
+        name: "legacy-ns-path",
+        suite: Suite::RequestAttributes,
+        reason: "the first proposal writes /api/VERSION/ns/NAMESPACE/...; \
+                 it is read as /api/VERSION/namespaces/NAMESPACE/...",
+        amend: request_attributes::legacy_ns_path,
+    },
+];

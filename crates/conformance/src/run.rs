@@ -1,0 +1,115 @@
+//! Running the suites of a folder.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::judge::judge;
+use crate::ledger::LEDGER;
+use crate::report::{SuiteReport, print_ledger};
+use crate::suites::Suite;
+use crate::vectors::{Vectors, VectorsError, suites_in};
+
+/// What to run and how much to say.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The folder with the `NAME.jsonl` files.
+    pub vectors: PathBuf,
+    /// One suite only.
+    pub suite: Option<String>,
+    /// List every vector and count the identical texts.
+    pub verbose: bool,
+}
+
+/// Why nothing can be said about conformance.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The vectors are unusable.
+    #[error(transparent)]
+    Vectors(#[from] VectorsError),
+    /// Nobody knows a suite of this name.
+    #[error("unknown suite `{name}`, known: {}", known_names())]
+    UnknownSuite {
+        /// As asked for.
+        name: String,
+    },
+    /// The suite asked for has no vectors in the folder.
+    #[error("no vectors of suite `{name}` in `{}`", folder.display())]
+    NoVectors {
+        /// The suite.
+        name: &'static str,
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// All suites of the folder wait for their implementation.
+    #[error("no suite in `{}` is implemented yet", folder.display())]
+    NothingImplemented {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The report can not be written.
+    #[error("cannot write the report")]
+    Report(#[from] io::Error),
+}
+
+/// Runs every implemented suite of the folder, or the one asked for, and prints the report.
+///
+/// Suites that exist in the folder but not here are named on `notes`, so that their absence is
+/// seen without being a failure.
+pub fn run(
+    options: &Options,
+    out: &mut dyn Write,
+    notes: &mut dyn Write,
+) -> Result<Vec<SuiteReport>, RunError> {
+    let mut reports = Vec::new();
+    for (suite, path) in chosen_suites(options, notes)? {
+        let report = run_suite(suite, &path)?;
+        report.print(out, options.verbose)?;
+        reports.push(report);
+    }
+    print_ledger(out, LEDGER, &reports)?;
+    Ok(reports)
+}
+
+fn chosen_suites(
+    options: &Options,
+    notes: &mut dyn Write,
+) -> Result<Vec<(Suite, PathBuf)>, RunError> {
+    let folder = &options.vectors;
+    let wanted = options.suite.as_deref();
+    if let Some(name) = wanted
+        && Suite::named(name).is_none()
+    {
+        return Err(RunError::UnknownSuite { name: name.to_owned() });
+    }
+    let mut chosen = Vec::new();
+    for (name, path) in suites_in(folder)? {
+        match Suite::named(&name) {
+            Some(suite) if wanted.is_none_or(|wanted| wanted == name) => chosen.push((suite, path)),
+            Some(_) => {}
+            None if wanted.is_none() => writeln!(notes, "{name}: not implemented yet")?,
+            None => {}
+        }
+    }
+    match (chosen.is_empty(), wanted.and_then(Suite::named)) {
+        (false, _) => Ok(chosen),
+        (true, Some(suite)) => {
+            Err(RunError::NoVectors { name: suite.name(), folder: folder.clone() })
+        }
+        (true, None) => Err(RunError::NothingImplemented { folder: folder.clone() }),
+    }
+}
+
+fn run_suite(suite: Suite, path: &Path) -> Result<SuiteReport, VectorsError> {
+    let mut vectors = Vectors::open(suite.name(), path)?;
+    let mut report = SuiteReport::new(suite);
+    while let Some(vector) = vectors.read_next()? {
+        let judgement =
+            judge(suite, &vector, LEDGER).map_err(|problem| vectors.malformed(problem))?;
+        report.add(&vector, judgement);
+    }
+    Ok(report)
+}
+
+fn known_names() -> String {
+    Suite::ALL.map(Suite::name).join(", ")
+}

@@ -1,0 +1,80 @@
+//! The suites: each knows the form of its vectors and which public functions answer them.
+
+mod config_load;
+mod faults;
+mod match_conditions;
+mod request_attributes;
+mod review;
+mod texts;
+
+use serde_json::Value;
+
+use crate::vectors::Vector;
+
+pub(crate) use request_attributes::answer_to as request_answer;
+
+/// The suites that are implemented.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Suite {
+    /// Loading an AuthorizationConfiguration file.
+    ConfigLoad,
+    /// Compiling and evaluating the match conditions of a webhook.
+    MatchConditions,
+    /// From an HTTP request line to the attributes of a request.
+    RequestAttributes,
+}
+
+/// A recorded answer and ours, in the same form.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) want: Value,
+    pub(crate) got: Value,
+    /// What our answer comes with that Kubernetes does not say.
+    pub(crate) warnings: Vec<Warning>,
+}
+
+/// Something accepted with a warning.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Warning {
+    /// The stable name of its kind.
+    pub(crate) code: String,
+    /// Where in the document.
+    pub(crate) field: String,
+}
+
+impl Suite {
+    /// All of them, in the order of their names.
+    pub const ALL: [Self; 3] = [Self::ConfigLoad, Self::MatchConditions, Self::RequestAttributes];
+
+    /// The name, which is that of its file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ConfigLoad => "config-load",
+            Self::MatchConditions => "match-conditions",
+            Self::RequestAttributes => "request-attributes",
+        }
+    }
+
+    /// The suite of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|suite| suite.name() == name)
+    }
+
+    /// Computes our answer; an error says why the vector can not be understood.
+    pub(crate) fn answer(self, vector: &Vector) -> Result<Answer, String> {
+        match self {
+            Self::ConfigLoad => config_load::answer(vector),
+            Self::MatchConditions => match_conditions::answer(vector),
+            Self::RequestAttributes => request_attributes::answer(vector),
+        }
+    }
+
+    /// How many bytes of a text in the answer must agree.
+    pub(crate) fn exact_length(self, path: &str, text: &str) -> usize {
+        match self {
+            Self::ConfigLoad => config_load::exact_length(text),
+            Self::MatchConditions => match_conditions::exact_length(text),
+            Self::RequestAttributes => request_attributes::exact_length(path, text),
+        }
+    }
+}

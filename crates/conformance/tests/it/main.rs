@@ -1,0 +1,4 @@
+//! What the runner prints and how it ends.
+
+#[cfg(test)]
+mod runner;

@@ -1,0 +1,122 @@
+//! The runner on the vectors of the repository, and on vectors that are wrong.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use conformance::{LEDGER, Options, REPOSITORY_VECTORS, Suite, SuiteReport, run};
+
+/// Runs a folder and returns the reports with everything printed.
+fn run_folder(vectors: &Path) -> (Vec<SuiteReport>, String) {
+    let options = Options { vectors: vectors.to_owned(), suite: None, verbose: false };
+    let (mut out, mut notes) = (Vec::new(), Vec::new());
+    let reports = run(&options, &mut out, &mut notes).unwrap();
+    (reports, String::from_utf8(out).unwrap())
+}
+
+/// The program as a person starts it.
+fn program(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_conformance")).args(args).output().unwrap()
+}
+
+/// A folder with the first few vectors of a suite of the repository, the very first one changed.
+fn with_first_line(suite: &str, change: impl Fn(&str) -> String) -> (tempfile::TempDir, String) {
+    let recorded = Path::new(REPOSITORY_VECTORS).join(format!("{suite}.jsonl"));
+    let text = fs::read_to_string(recorded).unwrap();
+    let mut lines = text.lines();
+    let first = lines.next().unwrap();
+    let rest: Vec<&str> = lines.take(10).collect();
+    let vector: serde_json::Value = serde_json::from_str(first).unwrap();
+    let changed = change(first);
+    assert_ne!(changed, first);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(format!("{suite}.jsonl"));
+    fs::write(path, format!("{changed}\n{}\n", rest.join("\n"))).unwrap();
+    (folder, vector["id"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn the_vectors_of_the_repository_agree() {
+    let (reports, printed) = run_folder(Path::new(REPOSITORY_VECTORS));
+    let suites: Vec<Suite> = reports.iter().map(SuiteReport::suite).collect();
+    assert_eq!(suites, Suite::ALL, "every suite has vectors");
+    for report in &reports {
+        let name = report.suite().name();
+        assert!(report.n_vectors() > 400, "{name} lost its vectors");
+        assert_eq!(report.n_failed(), 0, "\n{printed}");
+        let n_agreed: u64 = LEDGER.iter().map(|rule| report.n_agreed_by(rule)).sum();
+        assert!(n_agreed * 50 < report.n_vectors(), "the ledger excuses too much\n{printed}");
+        // Their wording is free, but a change that loses it should be seen.
+        let texts = report.texts();
+        assert!(texts.identical * 100 >= texts.total * 99, "{name}: {texts:?}");
+    }
+}
+
+#[test]
+fn the_ledger_stays_small() {
+    assert!(LEDGER.len() <= 5, "a long ledger is another specification");
+    for rule in LEDGER {
+        assert!(!rule.reason.is_empty(), "{} has no reason", rule.name);
+    }
+}
+
+/// The proof that the runner can fail: one changed expectation, one failure, with its id.
+#[test]
+fn a_changed_expectation_is_reported_with_its_id() {
+    for (suite, from, to) in [
+        ("config-load", "\"result\":\"valid\"", "\"result\":\"nameError\""),
+        ("match-conditions", "\"result\":\"match\"", "\"result\":\"noMatch\""),
+        ("request-attributes", "\"verb\":\"create\"", "\"verb\":\"update\""),
+    ] {
+        let (folder, id) = with_first_line(suite, |line| line.replace(from, to));
+        let output = program(&["--vectors", folder.path().to_str().unwrap()]);
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{printed}");
+        assert!(printed.contains(": 10 passed, 1 failed, 0 agreed"), "{printed}");
+        assert!(printed.contains(&format!("  failed {id} (")), "{printed}");
+        assert!(printed.contains("want \"") && printed.contains("got \""), "{printed}");
+    }
+}
+
+#[test]
+fn unusable_input_exits_with_two_and_says_why() {
+    let empty = tempfile::tempdir().unwrap();
+    let strange = tempfile::tempdir().unwrap();
+    fs::write(strange.path().join("chess.jsonl"), "{}\n").unwrap();
+    let (broken, _) = with_first_line("config-load", |_| "{\"id\":".to_owned());
+    let (lacking, _) = with_first_line("config-load", |line| line.replace("\"text\":", "\"txt\":"));
+    let text = |folder: &tempfile::TempDir| folder.path().to_str().unwrap().to_owned();
+    for (args, message) in [
+        (
+            vec!["--suite".to_owned(), "chess".to_owned()],
+            "unknown suite `chess`, known: config-load",
+        ),
+        (vec!["--vectors".to_owned(), text(&empty)], "no vectors (*.jsonl) in"),
+        (vec!["--vectors".to_owned(), format!("{}/missing", text(&empty))], "cannot read"),
+        (vec!["--vectors".to_owned(), text(&strange)], "no suite in"),
+        (vec!["--vectors".to_owned(), text(&broken)], "config-load.jsonl:1: not a JSON object"),
+        (vec!["--vectors".to_owned(), text(&lacking)], "config-load.jsonl:1: `text` is missing"),
+        (vec!["--nonsense".to_owned()], "unexpected argument"),
+    ] {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let output = program(&args);
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {printed}");
+        assert!(printed.contains(message), "{args:?}: {printed}");
+    }
+}
+
+#[test]
+fn suites_that_wait_for_their_implementation_are_named_without_failing() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorded = Path::new(REPOSITORY_VECTORS).join("request-attributes.jsonl");
+    fs::copy(recorded, folder.path().join("request-attributes.jsonl")).unwrap();
+    fs::write(folder.path().join("chess.jsonl"), "{}\n").unwrap();
+    let output = program(&["--vectors", folder.path().to_str().unwrap(), "-v"]);
+    let notes = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{notes}");
+    assert_eq!(notes, "chess: not implemented yet\n");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(printed.starts_with("request-attributes: "), "{printed}");
+    assert!(printed.contains("  passed req-") && printed.contains("  texts identical: "));
+}
