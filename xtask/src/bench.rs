@@ -1,0 +1,60 @@
+//! Benchmarks by name.
+
+use anyhow::bail;
+
+use crate::process;
+
+/// Name of a benchmark, the promise it measures, and the arguments of cargo that run it.
+struct Bench {
+    name: &'static str,
+    about: &'static str,
+    cargo: &'static [&'static str],
+}
+
+/// All benchmarks. A new one is one row.
+const BENCHES: &[Bench] = &[Bench {
+    name: "cel",
+    about: "time per evaluation of match conditions, beside other CEL engines",
+    cargo: &[
+        "run",
+        "--release",
+        "--manifest-path",
+        "peers/cel-rust/Cargo.toml",
+        "--target-dir",
+        "target/peers",
+    ],
+}];
+
+/// Runs the named benchmark, or lists them all.
+pub(crate) fn run(args: &[&str]) -> anyhow::Result<()> {
+    match args {
+        [] => {
+            for bench in BENCHES {
+                println!("{:10} {}", bench.name, bench.about);
+            }
+            Ok(())
+        }
+        [name] => process::run(&mut process::command("cargo", find(name)?.cargo)),
+        _ => bail!("`bench` takes one name"),
+    }
+}
+
+fn find(name: &str) -> anyhow::Result<&'static Bench> {
+    if let Some(bench) = BENCHES.iter().find(|bench| bench.name == name) {
+        return Ok(bench);
+    }
+    let known: Vec<&str> = BENCHES.iter().map(|bench| bench.name).collect();
+    bail!("unknown benchmark `{name}`, known: {}", known.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find;
+
+    #[test]
+    fn benchmarks_are_found_by_name_only() {
+        assert_eq!(find("cel").unwrap().name, "cel");
+        let error = find("cle").err().unwrap().to_string();
+        assert_eq!(error, "unknown benchmark `cle`, known: cel");
+    }
+}

@@ -1,0 +1,128 @@
+//! Runs the fuzz targets for a bounded time.
+
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+
+use crate::process;
+
+/// How long each target runs unless told otherwise: long enough to find a shallow fault.
+const DEFAULT_TIME: Duration = Duration::from_secs(60);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Options {
+    target: Option<String>,
+    time: Duration,
+}
+
+/// Fuzzes one target or all. Fails when a fault is found, and when the tools are missing: fuzzing
+/// that silently did not happen looks like fuzzing that found nothing.
+pub(crate) fn run(args: &[&str]) -> anyhow::Result<()> {
+    let options = parse(args)?;
+    ensure!(
+        process::succeeds(&mut cargo_nightly(&["--version"])),
+        "no nightly compiler: run `rustup toolchain install nightly`"
+    );
+    ensure!(
+        process::succeeds(&mut cargo_nightly(&["fuzz", "--version"])),
+        "cargo-fuzz is not installed: run `cargo install cargo-fuzz`"
+    );
+    let all = targets()?;
+    let chosen: Vec<&String> = match &options.target {
+        None => all.iter().collect(),
+        Some(name) => {
+            let Some(target) = all.iter().find(|target| *target == name) else {
+                bail!("unknown fuzz target `{name}`, known: {}", all.join(", "));
+            };
+            vec![target]
+        }
+    };
+    chosen.into_iter().try_for_each(|target| fuzz(target, options.time))
+}
+
+fn parse(args: &[&str]) -> anyhow::Result<Options> {
+    let mut options = Options { target: None, time: DEFAULT_TIME };
+    let mut rest = args;
+    loop {
+        rest = match rest {
+            [] => return Ok(options),
+            ["--seconds", n, rest @ ..] => {
+                let seconds = n.parse().with_context(|| format!("`{n}` is not a number"))?;
+                // libFuzzer takes zero for "without end".
+                ensure!(seconds > 0, "`--seconds` must be at least 1");
+                options.time = Duration::from_secs(seconds);
+                rest
+            }
+            [flag, ..] if flag.starts_with('-') => bail!("unknown or incomplete option `{flag}`"),
+            [name, rest @ ..] => {
+                ensure!(options.target.is_none(), "`fuzz` takes one target or none");
+                options.target = Some((*name).to_owned());
+                rest
+            }
+        }
+    }
+}
+
+/// The targets, as cargo-fuzz lists them.
+fn targets() -> anyhow::Result<Vec<String>> {
+    let output = cargo_nightly(&["fuzz", "list"]).output().context("cannot list fuzz targets")?;
+    ensure!(
+        output.status.success(),
+        "cannot list fuzz targets: {}",
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    let names: Vec<String> =
+        String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
+    ensure!(!names.is_empty(), "there are no fuzz targets");
+    Ok(names)
+}
+
+/// One target. New inputs go to a scratch corpus, so the small one in the repository stays small.
+fn fuzz(target: &str, time: Duration) -> anyhow::Result<()> {
+    let root = process::workspace_root();
+    let scratch = root.join("fuzz/target/corpus").join(target);
+    let seeds = root.join("fuzz/corpus").join(target);
+    for folder in [&scratch, &seeds] {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot create `{}`", folder.display()))?;
+    }
+    let limit = format!("-max_total_time={}", time.as_secs());
+    process::run(
+        cargo_nightly(&["fuzz", "run", target]).arg(scratch).arg(seeds).arg("--").arg(limit),
+    )
+    .with_context(|| format!("fuzz target `{target}` found a fault or could not run"))
+}
+
+/// `cargo xtask` runs under the toolchain of the workspace, and says so to its children in these
+/// variables; they would win over `+nightly`.
+fn cargo_nightly(args: &[&str]) -> Command {
+    let mut command = process::command("cargo", &["+nightly"]);
+    command.args(args).env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO");
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_in_any_order() {
+        let want = Options { target: Some("cel_parse".to_owned()), time: Duration::from_secs(5) };
+        assert_eq!(parse(&["cel_parse", "--seconds", "5"]).unwrap(), want);
+        assert_eq!(parse(&["--seconds", "5", "cel_parse"]).unwrap(), want);
+        assert_eq!(parse(&[]).unwrap(), Options { target: None, time: DEFAULT_TIME });
+    }
+
+    #[test]
+    fn options_that_make_no_sense_are_refused() {
+        for (args, message) in [
+            (&["--seconds", "0"][..], "`--seconds` must be at least 1"),
+            (&["--seconds", "soon"], "`soon` is not a number"),
+            (&["--seconds"], "unknown or incomplete option `--seconds`"),
+            (&["a", "b"], "`fuzz` takes one target or none"),
+        ] {
+            assert_eq!(parse(args).unwrap_err().to_string(), message);
+        }
+    }
+}

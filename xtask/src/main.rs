@@ -1,0 +1,73 @@
+//! Every chore of the repository, run as `cargo xtask <chore>`.
+//!
+//! Chores are here rather than in shell scripts so that they are typed, tested and the same on
+//! every machine. Few dependencies: this crate is compiled before anything else can be checked.
+
+mod bench;
+mod ci;
+mod conformance;
+mod fuzz;
+mod process;
+mod setup;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+
+const USAGE: &str = "\
+Usage: cargo xtask <chore>
+
+Chores:
+  setup                                  install what the tests need
+  test                                   setup, then every test, then the totals
+  ci                                     format, lints, documentation, tidy and tests
+  tidy                                   rules of the source tree that no compiler checks
+  conformance [--vectors DIR] [--suite NAME] [-v]
+                                         compare with recorded answers of Kubernetes
+  bench NAME                             run a benchmark; without NAME, list them
+  fuzz [TARGET] [--seconds N]            fuzz one target or all of them, N seconds each";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match run(&args) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[&str]) -> anyhow::Result<ExitCode> {
+    match args {
+        [] | ["help" | "--help" | "-h"] => println!("{USAGE}"),
+        ["setup"] => setup::run()?,
+        ["test"] => return test::run(),
+        ["ci"] => return ci::run(),
+        ["tidy"] => tidy::run()?,
+        ["conformance", rest @ ..] => return conformance::run(rest),
+        ["bench", rest @ ..] => bench::run(rest)?,
+        ["fuzz", rest @ ..] => fuzz::run(rest)?,
+        [chore @ ("setup" | "test" | "ci" | "tidy"), ..] => {
+            bail!("`{chore}` takes no arguments\n\n{USAGE}")
+        }
+        [unknown, ..] => bail!("unknown chore `{unknown}`\n\n{USAGE}"),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::run;
+
+    #[test]
+    fn unknown_chores_and_stray_arguments_are_errors() {
+        let unknown = run(&["tset"]).unwrap_err().to_string();
+        assert!(unknown.starts_with("unknown chore `tset`"), "{unknown}");
+        let stray = run(&["tidy", "now"]).unwrap_err().to_string();
+        assert!(stray.starts_with("`tidy` takes no arguments"), "{stray}");
+    }
+}

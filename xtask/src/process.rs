@@ -1,0 +1,72 @@
+//! Child processes, always started from the root of the workspace.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+use anyhow::{Context, bail};
+
+/// The root of the workspace: the folder above this crate's own.
+pub(crate) fn workspace_root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
+}
+
+/// A command that will run in the root of the workspace.
+pub(crate) fn command(program: impl AsRef<OsStr>, args: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(args).current_dir(workspace_root());
+    command
+}
+
+/// Prints a command line and runs it; anything but success is an error.
+pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
+    let line = shown(command);
+    let status = run_for_status(command)?;
+    if !status.success() {
+        bail!("`{line}` failed ({status})");
+    }
+    Ok(())
+}
+
+/// Prints a command line, runs it and returns how it ended.
+pub(crate) fn run_for_status(command: &mut Command) -> anyhow::Result<ExitStatus> {
+    let line = shown(command);
+    eprintln!("$ {line}");
+    command.status().with_context(|| format!("cannot start `{line}`"))
+}
+
+/// Runs a command silently and tells whether it could be started and succeeded.
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
+
+/// The command line as a person would type it.
+pub(crate) fn shown(command: &Command) -> String {
+    std::iter::once(command.get_program())
+        .chain(command.get_args())
+        .map(OsStr::to_string_lossy)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_root_holds_the_workspace_manifest() {
+        let manifest = std::fs::read_to_string(workspace_root().join("Cargo.toml")).unwrap();
+        assert!(manifest.contains("[workspace]"));
+    }
+
+    #[test]
+    fn a_missing_program_and_a_failing_one_are_told_apart_from_success() {
+        assert!(succeeds(&mut command("cargo", &["--version"])));
+        assert!(!succeeds(&mut command("cargo", &["--no-such-flag"])));
+        assert!(!succeeds(&mut command("no-such-program-anywhere", &[])));
+        let error = run(&mut command("no-such-program-anywhere", &["x"])).unwrap_err();
+        assert_eq!(error.to_string(), "cannot start `no-such-program-anywhere x`");
+    }
+}

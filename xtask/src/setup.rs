@@ -1,0 +1,86 @@
+//! What the tests need besides a Rust toolchain, and how to get it.
+
+use anyhow::{Context, ensure};
+
+use crate::process;
+
+/// Something a chore calls, a probe that succeeds when it is there, and the command that brings it.
+struct Need {
+    name: &'static str,
+    probe: &'static [&'static str],
+    install: &'static [&'static str],
+}
+
+/// Everything that `cargo xtask ci` uses today. A test that needs a system package adds its row
+/// here, with `apt-get install --yes PACKAGE` as the command; nothing is listed in advance.
+const NEEDS: &[Need] = &[
+    Need {
+        name: "rustfmt",
+        probe: &["cargo", "fmt", "--version"],
+        install: &["rustup", "component", "add", "rustfmt"],
+    },
+    Need {
+        name: "clippy",
+        probe: &["cargo", "clippy", "--version"],
+        install: &["rustup", "component", "add", "clippy"],
+    },
+];
+
+/// Installs what is missing, saying so; does nothing when all is there.
+pub(crate) fn run() -> anyhow::Result<()> {
+    NEEDS.iter().try_for_each(satisfy)
+}
+
+fn satisfy(need: &Need) -> anyhow::Result<()> {
+    let name = need.name;
+    if is_present(need) {
+        return Ok(());
+    }
+    eprintln!("{name} is missing: installing it");
+    process::run(&mut command(need.install))
+        .with_context(|| format!("{name} is missing and could not be installed"))?;
+    ensure!(is_present(need), "{name} was installed but still does not run");
+    Ok(())
+}
+
+fn is_present(need: &Need) -> bool {
+    process::succeeds(&mut command(need.probe))
+}
+
+fn command(line: &[&str]) -> std::process::Command {
+    match line {
+        [program, args @ ..] => process::command(program, args),
+        // An empty line has no program; starting one without a name fails, which is the answer.
+        [] => process::command("", &[]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_present_is_not_installed_again() {
+        let need = Need {
+            name: "cargo",
+            probe: &["cargo", "--version"],
+            install: &["no-such-program-anywhere"],
+        };
+        satisfy(&need).unwrap();
+    }
+
+    #[test]
+    fn a_failing_installation_and_one_that_changes_nothing_are_errors() {
+        let probe: &[&str] = &["no-such-program-anywhere"];
+        let failing = Need { name: "thing", probe, install: &["cargo", "--no-such-flag"] };
+        assert_eq!(
+            satisfy(&failing).unwrap_err().to_string(),
+            "thing is missing and could not be installed"
+        );
+        let useless = Need { name: "thing", probe, install: &["cargo", "--version"] };
+        assert_eq!(
+            satisfy(&useless).unwrap_err().to_string(),
+            "thing was installed but still does not run"
+        );
+    }
+}

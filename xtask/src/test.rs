@@ -1,0 +1,160 @@
+//! Runs every test of the repository and prints the totals.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{ExitCode, Stdio};
+
+use anyhow::Context;
+
+use crate::{process, setup};
+
+/// Counts of one or more test binaries.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Totals {
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+}
+
+/// The arguments of cargo that run the tests: of the workspace, and of the peer that is one of its
+/// own because it depends on a package that has the name of ours.
+const RUNS: &[&[&str]] = &[
+    &["test", "--workspace", "--no-fail-fast"],
+    &[
+        "test",
+        "--no-fail-fast",
+        "--manifest-path",
+        "peers/cel-rust/Cargo.toml",
+        "--target-dir",
+        "target/peers",
+    ],
+];
+
+/// Installs what is missing, runs all tests to the end, and prints `N passed, M failed` as the last
+/// line.
+pub(crate) fn run() -> anyhow::Result<ExitCode> {
+    setup::run()?;
+    let mut totals = Totals::default();
+    let mut is_success = true;
+    for arguments in RUNS {
+        let mut command = process::command("cargo", arguments);
+        let line = process::shown(&command);
+        eprintln!("$ {line}");
+        let mut child = command
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start `{line}`"))?;
+        if let Some(stdout) = child.stdout.take() {
+            totals.add(&pass_through(BufReader::new(stdout), &mut std::io::stdout().lock())?);
+        }
+        is_success &= child.wait()?.success();
+    }
+    let fault = fault(&totals, is_success);
+    if let Some(fault) = &fault {
+        eprintln!("error: {fault}");
+    }
+    println!("{} passed, {} failed", totals.passed, totals.failed);
+    Ok(if fault.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Totals {
+    fn add(&mut self, more: &Self) {
+        self.passed += more.passed;
+        self.failed += more.failed;
+        self.ignored += more.ignored;
+    }
+}
+
+/// Why the tests prove nothing, if so: one failed or did not compile, one did not run, none ran.
+fn fault(totals: &Totals, is_success: bool) -> Option<String> {
+    match totals {
+        Totals { failed: 1.., .. } => Some("tests failed".to_owned()),
+        _ if !is_success => Some("a test does not compile or ended early".to_owned()),
+        Totals { ignored: 1.., .. } => Some(format!("{} tests were ignored", totals.ignored)),
+        Totals { passed: 0, .. } => Some("no test ran".to_owned()),
+        _ => None,
+    }
+}
+
+/// Copies the output of cargo as it comes and adds up the result lines in it.
+///
+/// Bytes are copied as they are: a test may print what is not UTF-8.
+fn pass_through(mut from: impl BufRead, to: &mut impl Write) -> std::io::Result<Totals> {
+    let mut totals = Totals::default();
+    let mut line = Vec::new();
+    while from.read_until(b'\n', &mut line)? > 0 {
+        to.write_all(&line)?;
+        to.flush()?;
+        if let Some(result) = result_line(&String::from_utf8_lossy(&line)) {
+            totals.add(&result);
+        }
+        line.clear();
+    }
+    Ok(totals)
+}
+
+/// Reads `test result: ok. 3 passed; 0 failed; 1 ignored; ...`.
+fn result_line(line: &str) -> Option<Totals> {
+    let (_verdict, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
+    let mut totals = Totals::default();
+    for count in counts.split(';') {
+        let Some((n, what)) = count.trim().split_once(' ') else {
+            continue;
+        };
+        match what {
+            "passed" => totals.passed = n.parse().ok()?,
+            "failed" => totals.failed = n.parse().ok()?,
+            "ignored" => totals.ignored = n.parse().ok()?,
+            _ => {}
+        }
+    }
+    Some(totals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn result_lines_of_all_binaries_add_up_and_the_output_is_kept() {
+        let output = "\
+running 2 tests
+test a ... ok
+test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+
+test result: FAILED. 10 passed; 3 failed; 1 ignored; 0 measured; 0 filtered out; finished in 1.5s
+";
+        let mut copy = Vec::new();
+        let totals = pass_through(output.as_bytes(), &mut copy).unwrap();
+        assert_eq!(totals, Totals { passed: 12, failed: 3, ignored: 1 });
+        assert_eq!(copy, output.as_bytes());
+    }
+
+    #[test]
+    fn lines_that_only_resemble_results_do_not_count() {
+        assert_eq!(result_line("test result: unknown"), None);
+        assert_eq!(result_line("the test result: ok. 2 passed; 0 failed"), None);
+        assert_eq!(result_line("test result: ok. many passed; 0 failed"), None);
+    }
+
+    #[test]
+    fn only_tests_that_all_ran_and_passed_are_a_success() {
+        let totals = |passed, failed, ignored| Totals { passed, failed, ignored };
+        assert_eq!(fault(&totals(1, 0, 0), true), None);
+        for (totals, is_success) in [
+            (totals(1, 1, 0), true),
+            (totals(1, 0, 0), false),
+            (totals(1, 0, 1), true),
+            (totals(0, 0, 0), true),
+        ] {
+            assert!(fault(&totals, is_success).is_some(), "{totals:?}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_pass_through() {
+        let mut copy = Vec::new();
+        let totals = pass_through(&b"\xff\xfe\ntest result: ok. 1 passed"[..], &mut copy).unwrap();
+        assert_eq!(totals.passed, 1);
+        assert_eq!(copy, b"\xff\xfe\ntest result: ok. 1 passed");
+    }
+}

@@ -1,0 +1,124 @@
+//! Rules of the source tree that neither the compiler nor clippy checks.
+//!
+//! Each rule is a function from plain values to findings, in a file of its own, with a test that
+//! shows it can fail. The whole runs as `cargo xtask tidy` and as a test of this crate.
+
+mod arrows;
+mod banned_code;
+mod crate_docs;
+mod file_sizes;
+mod machine_paths;
+mod manifests;
+mod module_names;
+mod packages;
+mod reexports;
+mod rust_text;
+mod tree;
+
+use std::fmt;
+use std::path::Path;
+
+use anyhow::bail;
+
+use crate::process;
+
+/// Whether a finding stops a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Severity {
+    Warning,
+    Error,
+}
+
+/// One place that breaks a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Finding {
+    severity: Severity,
+    /// The file, relative to the root, or the crate.
+    place: String,
+    /// 1-based; absent when the whole file or crate is meant.
+    line: Option<usize>,
+    message: String,
+}
+
+impl Finding {
+    fn error(place: &str, message: impl Into<String>) -> Self {
+        let severity = Severity::Error;
+        Self { severity, place: place.to_owned(), line: None, message: message.into() }
+    }
+
+    fn warning(place: &str, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(place, message) }
+    }
+
+    fn at_line(self, line: usize) -> Self {
+        Self { line: Some(line), ..self }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let severity = match self.severity {
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        };
+        write!(f, "{severity}: {}", self.place)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+/// Prints all findings; an error among them is a failure.
+pub(crate) fn run() -> anyhow::Result<()> {
+    let findings = check(&process::workspace_root())?;
+    for finding in &findings {
+        eprintln!("{finding}");
+    }
+    let n_errors = findings.iter().filter(|f| f.severity == Severity::Error).count();
+    if n_errors > 0 {
+        bail!("tidy: {n_errors} errors");
+    }
+    Ok(())
+}
+
+/// Applies every rule to the tree under `root`.
+fn check(root: &Path) -> anyhow::Result<Vec<Finding>> {
+    let files = tree::read(root)?;
+    let packages = packages::of_workspace(root)?;
+    Ok([
+        crate_docs::check(&files, &packages),
+        arrows::check(&packages, arrows::TABLE),
+        manifests::check(&files, &packages),
+        module_names::check(&files),
+        reexports::check(&files),
+        file_sizes::check(&files, file_sizes::EXCEPTIONS),
+        banned_code::check(&files),
+        machine_paths::check(&files),
+    ]
+    .concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_source_tree_is_tidy() {
+        let findings = check(&process::workspace_root()).unwrap();
+        let errors: Vec<String> = findings
+            .iter()
+            .filter(|f| f.severity == Severity::Error)
+            .map(Finding::to_string)
+            .collect();
+        assert!(errors.is_empty(), "\n{}", errors.join("\n"));
+    }
+
+    #[test]
+    fn a_finding_reads_like_a_compiler_message() {
+        let finding = Finding::error("crates/a/src/b.rs", "is wrong").at_line(7);
+        assert_eq!(finding.to_string(), "error: crates/a/src/b.rs:7: is wrong");
+        let finding = Finding::warning("crates/a", "is odd");
+        assert_eq!(finding.to_string(), "warning: crates/a: is odd");
+    }
+}

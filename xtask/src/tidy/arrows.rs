@@ -1,0 +1,137 @@
+//! Which crate may depend on which.
+//!
+//! Arrows point inward: from what knows files and people to what knows only rules. A new arrow is
+//! a design change, so it takes a line here that a reviewer sees.
+
+use super::Finding;
+use super::packages::Package;
+
+/// The crates of ours that one crate may use.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row {
+    from: &'static str,
+    to: &'static [&'static str],
+    /// What its tests, examples and benches may use in addition.
+    dev: &'static [&'static str],
+}
+
+const fn row(from: &'static str, to: &'static [&'static str]) -> Row {
+    Row { from, to, dev: &[] }
+}
+
+/// The allowed arrows, innermost crate first.
+pub(super) const TABLE: &[Row] = &[
+    row("gotext", &[]),
+    row("field", &["gotext"]),
+    row("authz", &["field", "gotext"]),
+    row("cel", &["gotext"]),
+    row("authz-webhook", &["authz", "cel", "field"]),
+    row("authz-chain", &["authz", "authz-webhook", "field"]),
+    row("api", &["authz", "authz-chain", "authz-webhook", "cel", "field", "gotext"]),
+    row("cli", &["api", "authz", "authz-chain", "authz-webhook", "cel", "field"]),
+    row("conformance", &["api", "authz", "authz-chain", "authz-webhook", "cel", "field"]),
+    row("xtask", &[]),
+];
+
+/// Every arrow must be in the table, and the table must speak of the crates that exist.
+pub(super) fn check(packages: &[Package], table: &[Row]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for package in packages {
+        let Some(row) = table.iter().find(|row| row.from == package.name) else {
+            findings.push(Finding::error(&package.folder, "has no row in the table of arrows"));
+            continue;
+        };
+        let mut report = |to: &str, kind: &str| {
+            let message = format!("{kind} on `{to}` is not in the table of arrows");
+            findings.push(Finding::error(&package.folder, message));
+        };
+        for to in &package.uses {
+            if !row.to.contains(&to.as_str()) {
+                report(to, "dependency");
+            }
+        }
+        for to in &package.dev_uses {
+            if !row.to.contains(&to.as_str()) && !row.dev.contains(&to.as_str()) {
+                report(to, "dev-dependency");
+            }
+        }
+    }
+    for row in table {
+        let exists = |name: &str| packages.iter().any(|package| package.name == name);
+        for name in std::iter::once(&row.from).chain(row.to).chain(row.dev) {
+            if !exists(name) {
+                let message = format!("row `{}` names `{name}`, which is not a crate", row.from);
+                findings.push(Finding::error("table of arrows", message));
+            }
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &[Row] =
+        &[row("a", &[]), row("b", &["a"]), Row { from: "c", to: &["b"], dev: &["a"] }];
+
+    fn messages(packages: &[Package], table: &[Row]) -> Vec<String> {
+        check(packages, table).iter().map(Finding::to_string).collect()
+    }
+
+    #[test]
+    fn arrows_of_the_table_pass() {
+        let packages = [
+            Package::new("a", &[], &[]),
+            Package::new("b", &["a"], &["a"]),
+            Package::new("c", &["b"], &["a"]),
+        ];
+        assert!(messages(&packages, SMALL).is_empty());
+    }
+
+    #[test]
+    fn arrows_outside_the_table_are_found() {
+        let packages = [
+            Package::new("a", &["b"], &[]),
+            Package::new("b", &[], &["c"]),
+            Package::new("c", &["a"], &[]),
+        ];
+        assert_eq!(
+            messages(&packages, SMALL),
+            [
+                "error: crates/a: dependency on `b` is not in the table of arrows",
+                "error: crates/b: dev-dependency on `c` is not in the table of arrows",
+                "error: crates/c: dependency on `a` is not in the table of arrows",
+            ]
+        );
+    }
+
+    #[test]
+    fn crates_without_row_and_rows_without_crate_are_found() {
+        let packages = [Package::new("a", &[], &[]), Package::new("new", &[], &[])];
+        let table = [row("a", &[]), row("old", &["a", "gone"])];
+        assert_eq!(
+            messages(&packages, &table),
+            [
+                "error: crates/new: has no row in the table of arrows",
+                "error: table of arrows: row `old` names `old`, which is not a crate",
+                "error: table of arrows: row `old` names `gone`, which is not a crate",
+            ]
+        );
+    }
+
+    /// A cycle through normal dependencies is refused by cargo, but one in the table could let a
+    /// new arrow point outward unnoticed.
+    #[test]
+    fn the_table_only_points_to_rows_above() {
+        for (idx, row) in TABLE.iter().enumerate() {
+            for to in row.to {
+                assert!(
+                    TABLE[..idx].iter().any(|above| above.from == *to),
+                    "{} points to {to}, which is not above it",
+                    row.from
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! No path of a particular machine: it works for one person and tells where they work.
+
+use super::Finding;
+use super::tree::File;
+
+/// Top folders in which people and build machines keep checkouts and scratch files.
+const FOLDERS: [&str; 5] = ["home", "root", "tmp", "Users", "work"];
+
+/// Files whose content others produced, so that any path in it is theirs.
+const DATA: [&str; 4] = [".jsonl", ".lock", ".sum", ".svg"];
+
+/// Looks at every text file that we write ourselves.
+pub(super) fn check(files: &[File]) -> Vec<Finding> {
+    files
+        .iter()
+        .filter(|file| !DATA.iter().any(|suffix| file.path.ends_with(suffix)))
+        .flat_map(check_file)
+        .collect()
+}
+
+fn check_file(file: &File) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (idx, line) in file.text.lines().enumerate() {
+        for folder in FOLDERS {
+            if mentions(line, &format!("/{folder}/")) {
+                let message = format!("names a path of one machine (`/{folder}/...`)");
+                findings.push(Finding::error(&file.path, message).at_line(idx + 1));
+            }
+        }
+    }
+    findings
+}
+
+/// Whether an absolute path begins with `folder`, rather than containing it further down.
+fn mentions(line: &str, folder: &str) -> bool {
+    line.match_indices(folder).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        !before.is_some_and(|c| c.is_alphanumeric() || "._-~%*})/".contains(c))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Written in two parts, or this file would be the first finding.
+    fn in_folder(folder: &str) -> String {
+        format!("see `/{folder}/ana/portcullis`\n")
+    }
+
+    fn messages(path: &str, text: &str) -> Vec<String> {
+        check(&[File::new(path, text)]).iter().map(Finding::to_string).collect()
+    }
+
+    #[test]
+    fn each_folder_is_found_at_its_line() {
+        for folder in FOLDERS {
+            let text = format!("first\n{}", in_folder(folder));
+            let want = format!("error: a.md:2: names a path of one machine (`/{folder}/...`)");
+            assert_eq!(messages("a.md", &text), [want]);
+        }
+    }
+
+    #[test]
+    fn folders_further_down_and_recorded_data_pass() {
+        let deep = "https://example.com/home/x and crates/work/src and $ROOT}/tmp/x and /homes/x";
+        assert!(messages("a.md", deep).is_empty());
+        assert!(messages("conformance/a.jsonl", &in_folder("home")).is_empty());
+    }
+}
