@@ -1,0 +1,80 @@
+//! Our engine, called as the webhook authorizer calls it.
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+
+use api::Source;
+use api::authorization::{LoadOptions, Role, assume_regular, load};
+use authz_webhook::{
+    Extra, MatchCondition, MatchConditions, Matching, ResourceAttributes, ReviewSpec,
+};
+use serde_json::Value;
+
+use crate::cases::{self, Case};
+use crate::measure::{Effort, Measured, measure};
+
+/// One evaluation of all conditions. The view of the request is made beforehand, as the review is
+/// for the peers.
+pub fn run(case: &Case, effort: Effort) -> Result<Measured, String> {
+    let compiled = case
+        .expressions
+        .iter()
+        .map(|expression| MatchCondition::compile(expression))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| format!("{error:?}"))?;
+    let conditions = MatchConditions::V1(compiled);
+    let request = cases::request();
+    let groups = strings(&request["groups"]);
+    let extra: BTreeMap<String, Vec<String>> = request["extra"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, values)| (key.clone(), strings(values)))
+        .collect();
+    let view = view(&request, &groups, &extra);
+    let evaluate = || conditions.evaluate(black_box(&view));
+    match evaluate() {
+        Matching::Matched => Ok(measure(effort, evaluate)),
+        other => Err(format!("our engine says {other:?}")),
+    }
+}
+
+fn view<'a>(
+    request: &'a Value,
+    groups: &'a [String],
+    extra: &'a BTreeMap<String, Vec<String>>,
+) -> ReviewSpec<'a> {
+    let text = |value: &'a Value| value.as_str().unwrap_or_default();
+    let resource = &request["resourceAttributes"];
+    ReviewSpec {
+        resource: Some(ResourceAttributes {
+            namespace: text(&resource["namespace"]),
+            verb: text(&resource["verb"]),
+            version: text(&resource["version"]),
+            resource: text(&resource["resource"]),
+            name: text(&resource["name"]),
+            ..ResourceAttributes::default()
+        }),
+        non_resource: None,
+        user: text(&request["user"]),
+        groups,
+        extra: Extra(Some(extra)),
+        uid: text(&request["uid"]),
+    }
+}
+
+fn strings(list: &Value) -> Vec<String> {
+    let items = list.as_array().into_iter().flatten();
+    items.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Loading, checking and compiling a configuration with 64 conditions.
+pub fn load_configuration(effort: Effort) -> Result<Measured, String> {
+    let text = cases::largest_configuration();
+    let options = LoadOptions { role: Role::Main, probe: &assume_regular, ..LoadOptions::default() };
+    let source = Source { name: "bench.yaml", bytes: text.as_bytes() };
+    if let Err(error) = load(&source, &options).outcome {
+        return Err(format!("the configuration does not load: {error}"));
+    }
+    Ok(measure(effort, || load(&source, &options)))
+}
