@@ -149,13 +149,29 @@ impl Cost {
     }
 }
 
+/// How many values a walk looks at: enough to pass every limit.
+const WALK_STEPS_MAX: u64 = 2_000_000;
+
 /// A walk over a value: text is rounded down here, unlike everywhere else.
 fn walk(value: &Value<'_>) -> u64 {
+    let mut steps = WALK_STEPS_MAX;
+    walk_within(value, &mut steps)
+}
+
+fn walk_within(value: &Value<'_>, steps: &mut u64) -> u64 {
+    // Parts may be shared many times over; whoever makes such a value pays the limit.
+    let Some(left) = steps.checked_sub(1) else { return u64::MAX };
+    *steps = left;
+    let sum = |total: u64, part: u64| total.saturating_add(part);
     match value {
         Value::String(text) => (text.as_str().len() as f64 * PER_CODE_POINT) as u64,
         Value::Bytes(bytes) => (bytes.as_slice().len() as f64 * PER_CODE_POINT) as u64,
-        Value::List(list) => list.iter().map(|item| walk(&item)).sum(),
-        Value::Map(map) => map.iter().map(|(key, value)| walk(&key) + walk(&value)).sum(),
+        Value::List(list) => list.iter().fold(0, |total, item| {
+            if *steps == 0 { u64::MAX } else { sum(total, walk_within(&item, steps)) }
+        }),
+        Value::Map(map) => map.iter().fold(0, |total, (key, value)| {
+            sum(sum(total, walk_within(&key, steps)), walk_within(&value, steps))
+        }),
         _ => 1,
     }
 }

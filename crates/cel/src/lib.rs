@@ -36,6 +36,6 @@ pub use issue::{Issue, Issues};
 pub use program::{COST_LIMIT, CheckedExpression, CompileError, Evaluation, Program};
 pub use ty::{ObjectType, Type};
 pub use value::{
-    Bytes, Cidr, List, ListSource, Map, MapSource, NamedFormat, Opaque, OwnedMap, Quantity, Record,
-    Semver, Str, Timestamp, TimestampError, TypeName, Value,
+    Bytes, Cidr, List, ListSource, Map, MapSource, NamedFormat, Opaque, OwnedList, OwnedMap,
+    Quantity, Record, Semver, Str, Timestamp, TimestampError, TypeName, Value,
 };

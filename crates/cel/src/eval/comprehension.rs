@@ -121,9 +121,9 @@ impl<'a> Evaluator<'_, 'a> {
         let element = self.argument(element)?;
         self.charge(1 + cost::LIST + 1)?;
         match self.take(slot) {
-            Ok(Value::List(List::Owned(mut items))) => {
-                Arc::make_mut(&mut items).push(element?);
-                Ok(Value::List(List::Owned(items)))
+            Ok(Value::List(List::Owned(mut list))) => {
+                Arc::make_mut(&mut list).push(element?);
+                Ok(Value::List(List::Owned(list)))
             }
             Ok(Value::List(list)) => {
                 let items: Vec<Value<'a>> = list.iter().chain([element?]).collect();

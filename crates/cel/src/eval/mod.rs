@@ -10,7 +10,7 @@ mod comprehension;
 use crate::cost;
 use crate::function::{Failure, Outcome};
 use crate::ir::{ConstantSet, Entry, Expr, MessageExpr};
-use crate::value::{List, Map, OwnedMap, Str, Value};
+use crate::value::{EQUALITY_STEPS_MAX, List, Map, OwnedMap, Str, Value};
 
 /// The state of one evaluation.
 pub(crate) struct Evaluator<'s, 'a> {
@@ -79,15 +79,15 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         match expr {
             Expr::Const(value) => Ok(borrowed(value)),
             Expr::Attr(attr) => self.attribute(attr),
-            Expr::Call(call) => self.call(call),
+            Expr::Call(call) => self.call(call).and_then(bounded),
             Expr::Regex(call) => self.regex(call),
             Expr::OptionalOr { sides, unwrap } => self.optional_or(sides, *unwrap),
-            Expr::List { elements, optional } => self.list(elements, optional),
-            Expr::Map(entries) => self.map(entries),
+            Expr::List { elements, optional } => self.list(elements, optional).and_then(bounded),
+            Expr::Map(entries) => self.map(entries).and_then(bounded),
             Expr::Message(message) => self.message(message),
             Expr::Fold(fold) => self.fold(fold),
-            Expr::Append { slot, element } => self.append(*slot, element),
-            Expr::Insert { slot, args } => self.insert(*slot, args),
+            Expr::Append { slot, element } => self.append(*slot, element).and_then(bounded),
+            Expr::Insert { slot, args } => self.insert(*slot, args).and_then(bounded),
             Expr::Quick(_)
             | Expr::Has(_)
             | Expr::And(_)
@@ -169,7 +169,10 @@ impl<'s, 'a> Evaluator<'s, 'a> {
             };
             return equal.ok_or_else(Failure::no_such_overload);
         }
-        Ok(left.equals(&right) != negated)
+        // Equal parts may be shared many times over; comparing them counts as cost without end.
+        left.equals_within(&right, &mut EQUALITY_STEPS_MAX.clone())
+            .map(|equal| equal != negated)
+            .ok_or(Failure::CostLimit)
     }
 
     /// An argument whose error must not stop the evaluation of the arguments after it; only the
@@ -277,12 +280,25 @@ impl<'s, 'a> Evaluator<'s, 'a> {
     }
 }
 
+/// How deep values may be nested in each other. Walks over values recurse, and loops can nest
+/// values deeper than any text.
+const VALUE_DEPTH_MAX: u32 = 1_000;
+
+/// Refuses a value that is nested too deep.
+#[inline]
+fn bounded(value: Value<'_>) -> Outcome<'_> {
+    if value.depth() > VALUE_DEPTH_MAX {
+        return Err(Failure::new(format!("value nesting limit exceeded: {VALUE_DEPTH_MAX}")));
+    }
+    Ok(value)
+}
+
 /// A constant of the program as a value that borrows it.
 #[inline]
 pub(crate) fn borrowed<'a>(constant: &'a Value<'static>) -> Value<'a> {
     match constant {
         Value::String(text) => Value::String(Str::Borrowed(text.as_str())),
-        Value::List(List::Owned(items)) => Value::List(List::Constant(items)),
+        Value::List(List::Owned(list)) => Value::List(List::Constant(list)),
         other => other.clone(),
     }
 }

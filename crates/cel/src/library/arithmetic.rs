@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::operators::refuse;
 use crate::function::{Failure, Outcome};
-use crate::value::{Bytes, List, Str, Value};
+use crate::value::{Bytes, List, OwnedList, Str, Value};
 
 const INT_OVERFLOW: &str = "integer overflow";
 const UINT_OVERFLOW: &str = "unsigned integer overflow";
@@ -176,7 +176,7 @@ fn joined_list<'a>(a: &List<'a>, b: &List<'a>) -> List<'a> {
     if a.is_empty() {
         return b.clone();
     }
-    List::Owned(Arc::new(a.iter().chain(b.iter()).collect()))
+    List::Owned(Arc::new(OwnedList::new(a.iter().chain(b.iter()).collect())))
 }
 
 #[cfg(test)]

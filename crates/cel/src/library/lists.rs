@@ -112,8 +112,7 @@ fn slice<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     }
     let part = match list {
         List::Strings(items) => List::Strings(items.get(first..last).unwrap_or_default()),
-        List::Constant(items) => List::Constant(items.get(first..last).unwrap_or_default()),
-        List::Source(_) | List::Owned(_) => {
+        List::Source(_) | List::Constant(_) | List::Owned(_) => {
             return Ok(Value::list((first..last).filter_map(|index| list.get(index)).collect()));
         }
     };

@@ -5,11 +5,22 @@ use std::cmp::Ordering;
 use super::{List, Map, Value};
 use crate::function::Failure;
 
+/// How many values one comparison may look at. Lists made in loops share their parts, so a short
+/// expression can make two that would take forever to compare.
+pub(crate) const EQUALITY_STEPS_MAX: u32 = 1_000_000;
+
 impl<'a> Value<'a> {
     /// `self == other` as the language defines it: numbers compare across their types, all other
-    /// types are unequal to each other, and NaN is unequal to itself.
+    /// types are unequal to each other, and NaN is unequal to itself. Values that would take more
+    /// than [`EQUALITY_STEPS_MAX`] steps to compare count as unequal.
     pub fn equals(&self, other: &Value<'a>) -> bool {
-        match (self, other) {
+        self.equals_within(other, &mut EQUALITY_STEPS_MAX.clone()).unwrap_or(false)
+    }
+
+    /// As [`Value::equals`], with `None` when the steps run out.
+    pub(crate) fn equals_within(&self, other: &Value<'a>, steps: &mut u32) -> Option<bool> {
+        *steps = steps.checked_sub(1)?;
+        Some(match (self, other) {
             (Self::String(a), Self::String(b)) => a.as_str() == b.as_str(),
             (Self::Null, Self::Null) => true,
             (Self::Bool(a), Self::Bool(b)) => a == b,
@@ -17,11 +28,11 @@ impl<'a> Value<'a> {
             (Self::Duration(a), Self::Duration(b)) => a == b,
             (Self::Timestamp(a), Self::Timestamp(b)) => a == b,
             (Self::Type(a), Self::Type(b)) => a == b,
-            (Self::List(a), Self::List(b)) => lists_equal(a, b),
-            (Self::Map(a), Self::Map(b)) => maps_equal(a, b),
+            (Self::List(a), Self::List(b)) => return lists_equal(a, b, steps),
+            (Self::Map(a), Self::Map(b)) => return maps_equal(a, b, steps),
             (Self::Optional(a), Self::Optional(b)) => match (a, b) {
                 (None, None) => true,
-                (Some(a), Some(b)) => a.equals(b),
+                (Some(a), Some(b)) => return a.equals_within(b, steps),
                 (None, Some(_)) | (Some(_), None) => false,
             },
             (Self::Opaque(a), Self::Opaque(b)) => a == b,
@@ -30,7 +41,7 @@ impl<'a> Value<'a> {
                 (Some(a), Some(b)) => a.order(b) == Some(Ordering::Equal),
                 _ => false,
             },
-        }
+        })
     }
 
     /// The order of two values of comparable types; an error for NaN and for all other types.
@@ -111,11 +122,27 @@ fn double_to_uint(d: f64, u: u64) -> Option<Ordering> {
     d.partial_cmp(&(u as f64))
 }
 
-fn lists_equal<'a>(a: &List<'a>, b: &List<'a>) -> bool {
-    a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| x.equals(&y))
+fn lists_equal<'a>(a: &List<'a>, b: &List<'a>, steps: &mut u32) -> Option<bool> {
+    if a.len() != b.len() {
+        return Some(false);
+    }
+    for (x, y) in a.iter().zip(b.iter()) {
+        if !x.equals_within(&y, steps)? {
+            return Some(false);
+        }
+    }
+    Some(true)
 }
 
-fn maps_equal<'a>(a: &Map<'a>, b: &Map<'a>) -> bool {
-    a.len() == b.len()
-        && a.iter().all(|(key, value)| b.get(&key).is_some_and(|other| value.equals(&other)))
+fn maps_equal<'a>(a: &Map<'a>, b: &Map<'a>, steps: &mut u32) -> Option<bool> {
+    if a.len() != b.len() {
+        return Some(false);
+    }
+    for (key, value) in a.iter() {
+        match b.get(&key) {
+            Some(other) if value.equals_within(&other, steps)? => {}
+            _ => return Some(false),
+        }
+    }
+    Some(true)
 }

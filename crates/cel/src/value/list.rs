@@ -25,9 +25,41 @@ pub enum List<'a> {
     /// Any other list of the host.
     Source(&'a dyn ListSource),
     /// A constant of the program.
-    Constant(&'a [Value<'a>]),
+    Constant(&'a OwnedList<'a>),
     /// A list made during the evaluation.
-    Owned(Arc<Vec<Value<'a>>>),
+    Owned(Arc<OwnedList<'a>>),
+}
+
+/// Elements, and how deep they nest.
+#[derive(Debug, Clone, Default)]
+pub struct OwnedList<'a> {
+    items: Vec<Value<'a>>,
+    /// The greatest depth among the elements.
+    depth: u32,
+}
+
+impl<'a> OwnedList<'a> {
+    /// A list of these elements.
+    pub fn new(items: Vec<Value<'a>>) -> Self {
+        let depth = items.iter().map(Value::depth).max().unwrap_or(0);
+        Self { items, depth }
+    }
+
+    /// Adds an element at the end.
+    pub fn push(&mut self, item: Value<'a>) {
+        self.depth = self.depth.max(item.depth());
+        self.items.push(item);
+    }
+
+    /// The elements in order.
+    pub fn as_slice(&self) -> &[Value<'a>] {
+        &self.items
+    }
+
+    /// The greatest depth among the elements.
+    pub(super) fn depth(&self) -> u32 {
+        self.depth
+    }
 }
 
 impl<'a> List<'a> {
@@ -36,8 +68,8 @@ impl<'a> List<'a> {
         match self {
             Self::Strings(items) => items.len(),
             Self::Source(items) => items.len(),
-            Self::Constant(items) => items.len(),
-            Self::Owned(items) => items.len(),
+            Self::Constant(list) => list.items.len(),
+            Self::Owned(list) => list.items.len(),
         }
     }
 
@@ -57,8 +89,8 @@ impl<'a> List<'a> {
                 let items: &'a dyn ListSource = *items;
                 items.get(index)
             }
-            Self::Constant(items) => items.get(index).cloned(),
-            Self::Owned(items) => items.get(index).cloned(),
+            Self::Constant(list) => list.items.get(index).cloned(),
+            Self::Owned(list) => list.items.get(index).cloned(),
         }
     }
 

@@ -84,6 +84,8 @@ const SEARCHED_MAX: usize = 16;
 pub struct OwnedMap<'a> {
     entries: Vec<(Value<'a>, Value<'a>)>,
     index: HashMap<Key<'a>, usize>,
+    /// The greatest depth that an entry has had.
+    depth: u32,
 }
 
 /// A key: `1`, `1u` and `1.0` are the same one.
@@ -172,7 +174,7 @@ impl<'a> OwnedMap<'a> {
             return false;
         }
         self.index.insert(k, self.entries.len());
-        self.entries.push((key, value));
+        self.push(key, value);
         true
     }
 
@@ -180,15 +182,28 @@ impl<'a> OwnedMap<'a> {
     /// not be looked up is only counted and walked over.
     pub fn set(&mut self, key: Value<'a>, value: Value<'a>) {
         let Some(k) = Key::of(&key) else {
-            self.entries.push((key, value));
+            self.push(key, value);
             return;
         };
         match self.index.get(&k).and_then(|&position| self.entries.get_mut(position)) {
-            Some(entry) => entry.1 = value,
+            Some(entry) => {
+                self.depth = self.depth.max(value.depth());
+                entry.1 = value;
+            }
             None => {
                 self.insert(key, value);
             }
         }
+    }
+
+    fn push(&mut self, key: Value<'a>, value: Value<'a>) {
+        self.depth = self.depth.max(key.depth()).max(value.depth());
+        self.entries.push((key, value));
+    }
+
+    /// The greatest depth that an entry has had.
+    pub(super) fn depth(&self) -> u32 {
+        self.depth
     }
 
     /// Removes an entry, if there is one.

@@ -10,7 +10,8 @@ mod timestamp;
 
 use std::sync::Arc;
 
-pub use list::{List, ListSource};
+pub(crate) use compare::EQUALITY_STEPS_MAX;
+pub use list::{List, ListSource, OwnedList};
 pub use map::{Map, MapSource, OwnedMap, Record};
 pub use opaque::{Cidr, NamedFormat, Opaque, Quantity, Semver};
 pub use text::{Bytes, Str};
@@ -67,7 +68,7 @@ impl<'a> Value<'a> {
 
     /// A list that owns its elements.
     pub fn list(elements: Vec<Value<'a>>) -> Self {
-        Self::List(List::Owned(Arc::new(elements)))
+        Self::List(List::Owned(Arc::new(OwnedList::new(elements))))
     }
 
     /// `optional.of(value)`
@@ -102,6 +103,18 @@ impl<'a> Value<'a> {
             Self::Type(_) => "type",
             Self::Optional(_) => "optional_type",
             Self::Opaque(opaque) => opaque.type_name(),
+        }
+    }
+
+    /// How deep lists, maps and optional values made during the evaluation are nested in each
+    /// other; 0 for everything else.
+    pub fn depth(&self) -> u32 {
+        match self {
+            Self::List(List::Owned(list)) => list.depth() + 1,
+            Self::List(List::Constant(list)) => list.depth() + 1,
+            Self::Map(Map::Owned(map)) => map.depth() + 1,
+            Self::Optional(Some(inner)) => inner.depth() + 1,
+            _ => 0,
         }
     }
 

@@ -96,20 +96,38 @@ impl<'b> Choices<'b> {
 fn forms(letter: char) -> (&'static [&'static str], &'static [&'static str]) {
     match letter {
         'b' => (BOOL_LEAVES, BOOLS),
-        'i' => (
-            &["0", "1", "2", "-1", "7", "9223372036854775807", "-9223372036854775808", "40"],
-            INTS,
-        ),
+        'i' => {
+            (&["0", "1", "2", "-1", "7", "9223372036854775807", "-9223372036854775808", "40"], INTS)
+        }
         'd' => (
             &["0.0", "1.5", "-2.25", "1e300", "double('NaN')", "double('-Infinity')"],
-            &["($d + $d)", "($d * $d)", "($d / $d)", "(-$d)", "double($i)", "$q.asApproximateFloat()"],
+            &[
+                "($d + $d)",
+                "($d * $d)",
+                "($d / $d)",
+                "(-$d)",
+                "double($i)",
+                "$q.asApproximateFloat()",
+            ],
         ),
         's' => (
-            &["''", "'a'", "'dev'", "'é日'", "request.user", "request.resourceAttributes.verb", "'%d'"],
+            &[
+                "''",
+                "'a'",
+                "'dev'",
+                "'é日'",
+                "request.user",
+                "request.resourceAttributes.verb",
+                "'%d'",
+            ],
             STRINGS,
         ),
         't' => (
-            &["timestamp('2024-02-29T12:30:45.5Z')", "timestamp(0)", "timestamp('9999-12-31T23:59:59Z')"],
+            &[
+                "timestamp('2024-02-29T12:30:45.5Z')",
+                "timestamp(0)",
+                "timestamp('9999-12-31T23:59:59Z')",
+            ],
             &["($t + $u)", "($t - $u)", "timestamp($s)", "timestamp($i)", "timestamp(string($t))"],
         ),
         'u' => (
@@ -134,7 +152,12 @@ fn forms(letter: char) -> (&'static [&'static str], &'static [&'static str]) {
             ],
         ),
         'o' => (
-            &["optional.none()", "optional.of('a')", "request.groups[?0]", "request.?resourceAttributes.name"],
+            &[
+                "optional.none()",
+                "optional.of('a')",
+                "request.groups[?0]",
+                "request.?resourceAttributes.name",
+            ],
             &[
                 "optional.of($s)",
                 "optional.ofNonZeroValue($s)",
@@ -153,9 +176,23 @@ fn forms(letter: char) -> (&'static [&'static str], &'static [&'static str]) {
         _ => (
             &["dyn(1)", "dyn('a')", "dyn([1])", "dyn(request)", "dyn(null)", "dyn(2.5)", "dyn(7u)"],
             &[
-                "dyn($i)", "dyn($s)", "dyn($d)", "dyn($S)", "dyn($M)", "dyn($o)", "dyn($t)", "dyn($u)",
-                "dyn($q)", "dyn(type($x))", "dyn($L)", "($x + $x)", "$x[$i]", "$x[$s]", "$x.user",
-                "[$x, $x][$i]", "$x.map(@x, $x)",
+                "dyn($i)",
+                "dyn($s)",
+                "dyn($d)",
+                "dyn($S)",
+                "dyn($M)",
+                "dyn($o)",
+                "dyn($t)",
+                "dyn($u)",
+                "dyn($q)",
+                "dyn(type($x))",
+                "dyn($L)",
+                "($x + $x)",
+                "$x[$i]",
+                "$x[$s]",
+                "$x.user",
+                "[$x, $x][$i]",
+                "$x.map(@x, $x)",
             ],
         ),
     }
@@ -254,7 +291,7 @@ const INTS: &[&str] = &[
     "$q.compareTo($q)",
     "semver('1.2.3').compareTo(semver('1.2.' + string($i)))",
     "($b ? $i : $i)",
-    "$o.optMap(@s, $i).orValue($i)",
+    "optional.of($i).optMap(@i, $i).orValue(7)",
 ];
 
 const STRINGS: &[&str] = &[

@@ -132,12 +132,7 @@ fn check(law: (Alike, &str, &str), parts: &[(char, &str)]) -> Result<(), TestCas
             alike == Agree
         }
     };
-    prop_assert!(
-        holds,
-        "{left}\n  {:?}\n{right}\n  {:?}",
-        answer(&left).0,
-        answer(&right).0
-    );
+    prop_assert!(holds, "{left}\n  {:?}\n{right}\n  {:?}", answer(&left).0, answer(&right).0);
     Ok(())
 }
 
@@ -146,7 +141,9 @@ fn check(law: (Alike, &str, &str), parts: &[(char, &str)]) -> Result<(), TestCas
 fn most_generated_expressions_compile_and_many_have_a_value() {
     let mut n_values = 0;
     for seed in 0..400_u32 {
-        let bytes: Vec<u8> = (1..60_u32).map(|n| (n * (seed + 7) * 2_654_435 >> 11) as u8).collect();
+        let scattered =
+            |n: u32| n.wrapping_mul(seed + 7).wrapping_mul(2_654_435_761).to_be_bytes()[0];
+        let bytes: Vec<u8> = (1..60).map(scattered).collect();
         let source = Choices::new(&bytes).expression(['b', 'I', 's', 'i'][seed as usize % 4]);
         match answer(&source).0 {
             Answer::Value(_) => n_values += 1,

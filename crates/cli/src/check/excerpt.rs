@@ -1,0 +1,140 @@
+//! The lines of a file around some places, small enough to be shown whatever the file is.
+
+use std::ops::Range;
+
+use api::Place;
+
+/// The most bytes of an excerpt. The renderer cuts lines to the width of a page; this bounds its
+/// work on a line of a megabyte.
+const EXCERPT_BYTES_MAX: usize = 16_384;
+
+/// Consecutive lines of a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Excerpt {
+    /// The lines, each ended by a line feed, without characters that steer a terminal.
+    pub(super) text: String,
+    /// The number of the first of them.
+    pub(super) first_line: usize,
+    /// Each place as a range of the text, within one line.
+    pub(super) spans: Vec<Range<usize>>,
+}
+
+/// The range of each line without what ends it (LF, CR LF or CR) and without a byte order mark.
+pub(super) fn lines(text: &str) -> Vec<Range<usize>> {
+    let bytes = text.as_bytes();
+    let mut lines = Vec::new();
+    let mut start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let mut at = start;
+    while let Some(&byte) = bytes.get(at) {
+        let after = match byte {
+            b'\r' if bytes.get(at + 1) == Some(&b'\n') => at + 2,
+            b'\r' | b'\n' => at + 1,
+            _ => {
+                at += 1;
+                continue;
+            }
+        };
+        lines.push(start..at);
+        (start, at) = (after, after);
+    }
+    lines.push(start..bytes.len());
+    lines
+}
+
+/// The lines from the first to the last of `places`; none if that is too much to show.
+pub(super) fn excerpt(text: &str, lines: &[Range<usize>], places: &[Place]) -> Option<Excerpt> {
+    let numbers = places.iter().map(|place| place.line);
+    let first_line = numbers.clone().min()?;
+    let last_line = numbers.max()?;
+    let shown = lines.get(first_line.checked_sub(1)?..last_line)?;
+    if shown.iter().map(Range::len).sum::<usize>() > EXCERPT_BYTES_MAX {
+        return None;
+    }
+    // Where each line begins in the excerpt.
+    let mut starts = Vec::with_capacity(shown.len());
+    let mut excerpt = String::new();
+    for line in shown {
+        starts.push(excerpt.len());
+        excerpt.extend(text.get(line.clone())?.chars().map(harmless));
+        excerpt.push('\n');
+    }
+    let span = |place: &Place| {
+        let idx = place.line - first_line;
+        let (line, start) = (shown.get(idx)?, starts.get(idx)?);
+        let translate = |at: usize| at.clamp(line.start, line.end) - line.start + start;
+        Some(translate(place.start)..translate(place.end))
+    };
+    let spans = places.iter().map(span).collect::<Option<_>>()?;
+    Some(Excerpt { text: excerpt, first_line, spans })
+}
+
+/// The second set of control characters, which the renderer lets pass, as another character of
+/// the same length.
+fn harmless(c: char) -> char {
+    if matches!(c, '\u{80}'..='\u{9f}') { '·' } else { c }
+}
+
+/// A text that may come from a file, as one line for a terminal: control characters and line feeds
+/// are made visible.
+pub(super) fn printable(text: &str) -> String {
+    let text = annotate_snippets::normalize_untrusted_str(text);
+    text.chars().map(|c| if c == '\n' { '␊' } else { harmless(c) }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(line: usize, start: usize, end: usize) -> Place {
+        Place { line, column: 1, start, end }
+    }
+
+    fn of(text: &str, places: &[Place]) -> Option<Excerpt> {
+        excerpt(text, &lines(text), places)
+    }
+
+    #[test]
+    fn lines_end_as_editors_end_them() {
+        assert_eq!(lines("a\r\nb\rc\n"), [0..1, 3..4, 5..6, 7..7]);
+        assert_eq!(lines("\n\r"), [0..0, 1..1, 2..2]);
+        assert_eq!(lines(""), [0..0; 1]);
+        assert_eq!(lines("\u{feff}a\n"), [3..4, 5..5]);
+    }
+
+    #[test]
+    fn places_are_translated_line_by_line() {
+        let places = [place(2, 6, 8), place(3, 9, 20)];
+        let found = of("x\r\nab cd\rsecond\nlast", &places).unwrap();
+        assert_eq!(found.text, "ab cd\nsecond\n");
+        assert_eq!(found.first_line, 2);
+        // The second place ends with its line, although it reaches into the next one.
+        assert_eq!(found.spans, [3..5, 6..12]);
+    }
+
+    #[test]
+    fn an_excerpt_has_a_size_limit() {
+        for (n, is_shown) in [(EXCERPT_BYTES_MAX, true), (EXCERPT_BYTES_MAX + 1, false)] {
+            let long = "a".repeat(n);
+            assert_eq!(of(&long, &[place(1, 9, 10)]).is_some(), is_shown);
+            let (first, second) = long.split_at(n / 2);
+            let text = format!("{first}\n{second}\n");
+            let places = [place(1, 0, 1), place(2, n / 2 + 1, n / 2 + 2)];
+            assert_eq!(of(&text, &places).is_some(), is_shown);
+            assert!(of(&text, &places[..1]).is_some());
+        }
+    }
+
+    #[test]
+    fn places_outside_of_the_text_have_no_excerpt() {
+        assert_eq!(of("a", &[place(7, 0, 1)]), None);
+        assert_eq!(of("a", &[place(0, 0, 1)]), None);
+        assert_eq!(of("a", &[]), None);
+        assert_eq!(of("a", &[place(1, 99, 3)]).unwrap().spans[0], 1..1);
+    }
+
+    #[test]
+    fn nothing_steers_the_terminal() {
+        assert_eq!(of("\u{9b}31m", &[place(1, 0, 0)]).unwrap().text, "·31m\n");
+        assert_eq!(printable("a\u{1b}[31m\u{9b}b\nc"), "a␛[31m·b␊c");
+    }
+}

@@ -1,0 +1,185 @@
+//! Findings for people: each with the lines of the source that it is about.
+
+use std::io::{self, Write};
+use std::ops::Range;
+
+use annotate_snippets::{Annotation, AnnotationKind, Level, Origin, Renderer, Snippet};
+use api::Note;
+
+use super::excerpt::{Excerpt, excerpt, lines, printable};
+use super::finding::{Checked, Finding, Outcome, ReadFile, Summary};
+use super::rule;
+
+/// The most findings of one file that are shown. Whoever has more mends the first ones first.
+const FINDINGS_MAX: usize = 100;
+
+/// The most issues of one expression that are shown.
+const ISSUES_MAX: usize = 10;
+
+/// The longest message that is shown whole, in characters. Kubernetes quotes the value at fault,
+/// however long it is, and sometimes the whole file.
+const MESSAGE_CHARS_MAX: usize = 2000;
+
+/// The most authorizers that the summary names.
+const NAMES_MAX: usize = 20;
+
+/// Writes findings and a summary to `out`, and which files can not be read to `err`.
+///
+/// # Errors
+/// Fails if one of the two can not be written.
+pub(super) fn write(
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+    checked: &[Checked],
+    colour: bool,
+) -> io::Result<()> {
+    let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+    let mut is_first = true;
+    for Checked { name, outcome } in checked {
+        match outcome {
+            Outcome::Unreadable { message } => writeln!(err, "error: {}", printable(message))?,
+            Outcome::Read(file) => {
+                if !is_first && file.n_findings() > 0 {
+                    writeln!(out)?;
+                }
+                is_first = false;
+                write_file(out, &renderer, name, file)?;
+            }
+        }
+    }
+    if checked.len() > 1 { writeln!(out, "{}", total(checked)) } else { Ok(()) }
+}
+
+fn write_file(
+    out: &mut dyn Write,
+    renderer: &Renderer,
+    name: &str,
+    file: &ReadFile,
+) -> io::Result<()> {
+    let lines = lines(&file.text);
+    let errors = file.errors.iter().map(|finding| (Level::ERROR, finding));
+    let warnings = file.warnings.iter().map(|finding| (Level::WARNING, finding));
+    for (level, finding) in errors.chain(warnings).take(FINDINGS_MAX) {
+        let rendered = render(renderer, level, name, &file.text, &lines, finding);
+        writeln!(out, "{rendered}\n")?;
+    }
+    let n_hidden = file.n_findings().saturating_sub(FINDINGS_MAX);
+    if n_hidden > 0 {
+        writeln!(out, "{n_hidden} more not shown; `-o json` lists them all\n")?;
+    }
+    writeln!(out, "{}: {}", printable(name), verdict(file))
+}
+
+fn render(
+    renderer: &Renderer,
+    level: Level<'static>,
+    name: &str,
+    text: &str,
+    lines: &[Range<usize>],
+    finding: &Finding,
+) -> String {
+    let issues = finding.issues.get(..ISSUES_MAX).unwrap_or(&finding.issues);
+    let places: Vec<_> = match issues {
+        [] => vec![finding.place],
+        issues => issues.iter().map(|issue| issue.place).collect(),
+    };
+    // If the issues are too far apart, the first one must do; if even that is too much, its place.
+    let excerpt = excerpt(text, lines, &places)
+        .or_else(|| excerpt(text, lines, places.get(..1).unwrap_or_default()));
+    let title = level.primary_title(brief(&finding.message));
+    let title = match finding.rule.level {
+        rule::Level::Error => title,
+        rule::Level::Warning => title.id(finding.rule.id),
+    };
+    let mut hints: Vec<&str> = finding.hint.as_deref().into_iter().collect();
+    for hint in issues.iter().filter_map(|issue| issue.hint.as_deref()) {
+        if !hints.contains(&hint) {
+            hints.push(hint);
+        }
+    }
+    let hints = hints.into_iter().map(|hint| Level::HELP.message(printable(hint)));
+    let group = match &excerpt {
+        Some(excerpt) => title.element(snippet(name, excerpt, issues)),
+        None => title.element(
+            Origin::path(printable(name))
+                .line(finding.place.line)
+                .char_column(finding.place.column),
+        ),
+    };
+    renderer.render(&[group.elements(hints)])
+}
+
+/// The lines with a caret under each place, and at each what the compiler says about it.
+fn snippet<'a>(name: &str, excerpt: &'a Excerpt, issues: &[Note]) -> Snippet<'a, Annotation<'a>> {
+    let annotations = excerpt.spans.iter().enumerate().map(|(idx, span)| {
+        let label = issues.get(idx).map(|issue| printable(first_line(&issue.message)));
+        AnnotationKind::Primary.span(span.clone()).label(label)
+    });
+    Snippet::source(excerpt.text.as_str())
+        .line_start(excerpt.first_line)
+        .path(printable(name))
+        .annotations(annotations)
+}
+
+/// The first line of a message, without its middle if it is very long: what is wrong stands at its
+/// beginning and at its end. What the compiler of expressions says in further lines is shown in
+/// the source instead.
+pub(super) fn brief(message: &str) -> String {
+    let line = first_line(message);
+    let n_chars = line.chars().count();
+    if n_chars <= MESSAGE_CHARS_MAX {
+        return printable(line);
+    }
+    let head: String = line.chars().take(MESSAGE_CHARS_MAX / 2).collect();
+    let tail: String = line.chars().skip(n_chars - MESSAGE_CHARS_MAX / 2).collect();
+    printable(&format!("{head}…{tail}"))
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+/// What becomes of one file.
+fn verdict(file: &ReadFile) -> String {
+    let warnings = match file.warnings.len() {
+        0 => String::new(),
+        n => format!(", {}", count(n, "warning")),
+    };
+    match &file.summary {
+        Some(summary) if file.errors.is_empty() => {
+            format!("valid{warnings} ({})", describe(summary))
+        }
+        _ => format!("invalid: {}{warnings}", count(file.errors.len(), "error")),
+    }
+}
+
+fn describe(Summary { kind, authorizers }: &Summary) -> String {
+    let named = authorizers.get(..NAMES_MAX).unwrap_or(authorizers);
+    let rest = match authorizers.len() - named.len() {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let n_authorizers = count(authorizers.len(), "authorizer");
+    format!("{}: {n_authorizers}: {}{rest}", kind.name(), named.join(", "))
+}
+
+/// What becomes of all files.
+fn total(checked: &[Checked]) -> String {
+    let (mut n_valid, mut n_invalid, mut n_unreadable) = (0, 0, 0);
+    for Checked { outcome, .. } in checked {
+        match outcome {
+            Outcome::Unreadable { .. } => n_unreadable += 1,
+            Outcome::Read(file) if file.errors.is_empty() => n_valid += 1,
+            Outcome::Read(_) => n_invalid += 1,
+        }
+    }
+    let n_files = count(checked.len(), "file");
+    let parts = [(n_valid, "valid"), (n_invalid, "invalid"), (n_unreadable, "unreadable")];
+    let parts = parts.into_iter().filter(|(n, _)| *n > 0);
+    let parts: Vec<_> = parts.map(|(n, what)| format!("{n} {what}")).collect();
+    format!("{n_files}: {}", parts.join(", "))
+}
+
+fn count(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}

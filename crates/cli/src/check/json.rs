@@ -1,0 +1,148 @@
+//! Findings as one JSON object, for programs.
+//!
+//! ```json
+//! {
+//!   "valid": false,
+//!   "files": [{"file": "a.yaml", "valid": false, "kind": null, "authorizers": [], "message": "…"}],
+//!   "errors": [{"file": "a.yaml", "type": "Required", "field": "authorizers[0].timeout",
+//!               "message": "…", "line": 6, "column": 3, "endLine": 6, "endColumn": 10,
+//!               "hint": null, "issues": []}],
+//!   "warnings": []
+//! }
+//! ```
+//!
+//! There is one object however many files there are; each finding names its file. Lines and
+//! columns count from 1, columns in characters, and the end is the place after the last character.
+//! All are null for a file that can not be read. `issues` has one entry for each fault inside an
+//! expression, with its place in the file and in the expression. `message` of a file is what
+//! kube-apiserver says about it in one text. New members may be added; these stay.
+
+use std::io::{self, Write};
+
+use api::{Note, Place};
+use serde_json::{Value, json};
+
+use super::finding::{Checked, Finding, Outcome, ReadFile};
+use super::rule::UNREADABLE;
+use crate::output::write_json;
+
+/// Writes the object.
+///
+/// # Errors
+/// Fails if it can not be written.
+pub(super) fn write(out: &mut dyn Write, checked: &[Checked]) -> io::Result<()> {
+    write_json(out, &report(checked))
+}
+
+fn report(checked: &[Checked]) -> Value {
+    let mut errors = Vec::new();
+    let mut warnings = Vec::new();
+    for Checked { name, outcome } in checked {
+        match outcome {
+            Outcome::Unreadable { message } => errors.push(unreadable(name, message)),
+            Outcome::Read(file) => {
+                let to_json = |finding| finding_json(name, &file.text, finding);
+                errors.extend(file.errors.iter().map(to_json));
+                warnings.extend(file.warnings.iter().map(to_json));
+            }
+        }
+    }
+    json!({
+        "valid": errors.is_empty(),
+        "files": checked.iter().map(file_json).collect::<Vec<_>>(),
+        "errors": errors,
+        "warnings": warnings,
+    })
+}
+
+fn file_json(Checked { name, outcome }: &Checked) -> Value {
+    match outcome {
+        Outcome::Unreadable { message } => json!({
+            "file": name, "valid": false, "kind": null, "authorizers": [], "message": message,
+        }),
+        Outcome::Read(file) => {
+            let ReadFile { summary, refusal, errors, .. } = file.as_ref();
+            json!({
+                "file": name,
+                "valid": errors.is_empty(),
+                "kind": summary.as_ref().map(|summary| summary.kind.name()),
+                "authorizers": summary.as_ref().map_or(&[][..], |summary| &summary.authorizers),
+                "message": refusal,
+            })
+        }
+    }
+}
+
+fn unreadable(name: &str, message: &str) -> Value {
+    json!({
+        "file": name,
+        "type": UNREADABLE,
+        "field": "",
+        "message": message,
+        "line": null,
+        "column": null,
+        "endLine": null,
+        "endColumn": null,
+        "hint": null,
+        "issues": [],
+    })
+}
+
+fn finding_json(name: &str, text: &str, finding: &Finding) -> Value {
+    let (end_line, end_column) = end(text, finding.place);
+    json!({
+        "file": name,
+        "type": finding.rule.id,
+        "field": finding.field,
+        "message": finding.message,
+        "line": finding.place.line,
+        "column": finding.place.column,
+        "endLine": end_line,
+        "endColumn": end_column,
+        "hint": finding.hint,
+        "issues": finding.issues.iter().map(issue_json).collect::<Vec<_>>(),
+    })
+}
+
+fn issue_json(issue: &Note) -> Value {
+    json!({
+        "message": issue.message,
+        "line": issue.place.line,
+        "column": issue.place.column,
+        "expressionLine": issue.line,
+        "expressionColumn": issue.column,
+        "hint": issue.hint,
+    })
+}
+
+/// The line and column after the last character of a place.
+pub(super) fn end(text: &str, place: Place) -> (usize, usize) {
+    let covered = text.get(place.start..place.end).unwrap_or_default();
+    let lines = super::excerpt::lines(covered);
+    let last = lines.last().cloned().unwrap_or_default();
+    let width = covered.get(last).unwrap_or_default().chars().count();
+    match lines.len() {
+        0 | 1 => (place.line, place.column + width),
+        n => (place.line + n - 1, width + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_count_lines_and_characters() {
+        let text = "ab\r\ncäd\re";
+        for (start, end_at, line, column, want) in [
+            (0, 2, 1, 1, (1, 3)),
+            (1, 1, 1, 2, (1, 2)),
+            (1, 7, 1, 2, (2, 3)),
+            (4, 10, 2, 1, (3, 2)),
+            (9, 99, 3, 1, (3, 1)),
+        ] {
+            let place = Place { line, column, start, end: end_at };
+            assert_eq!(end(text, place), want, "{start}..{end_at}");
+        }
+    }
+}

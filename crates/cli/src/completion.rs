@@ -1,0 +1,39 @@
+//! `portcullis completion`: what a shell completes after the name of the program.
+
+use std::io::{self, Write};
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::Cli;
+use crate::exit::Exit;
+use crate::output::ignore_closed_pipe;
+
+/// Print completions for a shell
+///
+/// The shell then completes commands, options and their values.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  portcullis completion bash > /etc/bash_completion.d/portcullis
+  portcullis completion zsh > \"${fpath[1]}/_portcullis\"
+  portcullis completion fish > ~/.config/fish/completions/portcullis.fish
+  source <(portcullis completion bash)")]
+pub(crate) struct Args {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+/// Prints the completions.
+///
+/// # Errors
+/// Fails if they can not be written.
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> io::Result<Exit> {
+    // The generator panics when it can not write, so it writes to memory.
+    let mut script = Vec::new();
+    let mut command = Cli::command();
+    let name = command.get_name().to_owned();
+    clap_complete::generate(args.shell, &mut command, name, &mut script);
+    ignore_closed_pipe(out.write_all(&script))?;
+    Ok(Exit::Clean)
+}

@@ -1,0 +1,34 @@
+//! `portcullis schema`: what a file may look like, for editors and other checkers.
+
+use std::io::{self, Write};
+
+use crate::exit::Exit;
+use crate::kind::Kind;
+use crate::output::{ignore_closed_pipe, write_json};
+
+/// Print the JSON Schema of a configuration kind
+///
+/// The schema (draft 7) is for editors that complete and check YAML while you type, and for tools
+/// such as kubeconform. It says which fields exist and what they may hold. Rules that a schema can
+/// not express, such as unique names and expressions that compile, are left to `portcullis check`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  portcullis schema > authorization.schema.json
+  portcullis schema AuthorizationConfiguration
+
+With yaml-language-server (VS Code, Neovim, Helix and others), begin the file with
+  # yaml-language-server: $schema=./authorization.schema.json")]
+pub(crate) struct Args {
+    /// The kind to describe
+    #[arg(value_enum, ignore_case = true, default_value = "AuthorizationConfiguration")]
+    kind: Kind,
+}
+
+/// Prints the schema.
+///
+/// # Errors
+/// Fails if it can not be written.
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> io::Result<Exit> {
+    ignore_closed_pipe(write_json(out, &args.kind.schema()))?;
+    Ok(Exit::Clean)
+}

@@ -1,0 +1,35 @@
+//! The documentation shows what the program prints.
+
+use crate::expected::assert_is;
+use crate::program::run;
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/check.md");
+
+/// Begins a block of a command and its output, which ends with [`END`].
+const START: &str = "```console\n$ portcullis ";
+const END: &str = "\n```";
+
+/// The page with the true output of each command in it, and how many there are.
+fn with_true_output(page: &str) -> (String, usize) {
+    let mut parts = page.split(START);
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    let mut n_commands = 0;
+    for part in parts {
+        let (block, rest) = part.split_once(END).unwrap();
+        let command = block.lines().next().unwrap();
+        let found = run(&command.split(' ').collect::<Vec<_>>());
+        assert_eq!(found.stderr, "", "{command}");
+        text.push_str(&format!("{START}{command}\n{}{END}{rest}", found.stdout.trim_end()));
+        n_commands += 1;
+    }
+    (text, n_commands)
+}
+
+#[test]
+fn documented_output_is_true() {
+    let page = std::fs::read_to_string(PAGE).unwrap();
+    let (text, n_commands) = with_true_output(&page);
+    assert_eq!(n_commands, page.matches("$ portcullis ").count(), "a command is not shown as one");
+    assert!(n_commands >= 3, "{n_commands} commands");
+    assert_is(PAGE, &text);
+}
