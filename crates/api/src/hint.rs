@@ -91,6 +91,13 @@ pub(crate) fn for_syntax(message: &str, text: &str, offset: usize) -> Option<Str
     if tagged.starts_with('!') && !tagged.starts_with("!!") {
         return Some(LEADING_BANG.to_owned());
     }
+    // The value began as a quoted text, and the expression went on behind its closing quote.
+    if let Some(quote @ ('\'' | '"')) = tagged.chars().next()
+        && message.contains("did not find expected")
+    {
+        let other = if quote == '"' { "single" } else { "double" };
+        return Some(format!("the quoted text ends here: put {other} quotes around the whole value"));
+    }
     let indentation: String = line.chars().take_while(|c| c.is_whitespace()).collect();
     if indentation.contains('\t') {
         return Some("YAML is indented with spaces, not tabs".to_owned());
@@ -132,6 +139,9 @@ mod tests {
         assert_eq!(for_syntax("", text, 30).as_deref(), Some(LEADING_BANG));
         assert!(for_syntax("", text, 36).is_some_and(|hint| hint.contains("tabs")));
         assert_eq!(for_syntax("", text, 999), None);
+        let text = "- expression: 'a' in request.groups\n";
+        let hint = for_syntax("yaml: line 1: did not find expected key", text, 18);
+        assert!(hint.is_some_and(|hint| hint.contains("double quotes")));
         let message = "yaml: line 1: mapping values are not allowed in this context";
         assert!(for_syntax(message, text, 2).is_some_and(|hint| hint.contains("quotes")));
     }

@@ -3,7 +3,11 @@
 use crate::expected::assert_is;
 use crate::program::run;
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/check.md");
+/// The pages that show commands.
+const PAGES: &[&str] = &[
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md"),
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/check.md"),
+];
 
 /// Begins a block of a command and its output, which ends with [`END`].
 const START: &str = "```console\n$ portcullis ";
@@ -27,9 +31,12 @@ fn with_true_output(page: &str) -> (String, usize) {
 
 #[test]
 fn documented_output_is_true() {
-    let page = std::fs::read_to_string(PAGE).unwrap();
-    let (text, n_commands) = with_true_output(&page);
-    assert_eq!(n_commands, page.matches("$ portcullis ").count(), "a command is not shown as one");
-    assert!(n_commands >= 3, "{n_commands} commands");
-    assert_is(PAGE, &text);
+    for path in PAGES {
+        let page = std::fs::read_to_string(path).unwrap();
+        let (text, n_commands) = with_true_output(&page);
+        let n_shown = page.matches("$ portcullis ").count();
+        assert_eq!(n_commands, n_shown, "{path}: a command is not shown as one");
+        assert!(n_commands >= 3, "{path}: {n_commands} commands");
+        assert_is(path, &text);
+    }
 }
