@@ -73,6 +73,11 @@ impl CheckedExpression<'_> {
         self.checked.ty(self.checked.ast.root)
     }
 
+    #[cfg(test)]
+    pub(crate) fn checked(&self) -> &crate::check::Checked {
+        &self.checked
+    }
+
     /// Makes the program; fails when a constant part of the expression fails.
     pub fn program(&self) -> Result<Program, String> {
         let plan = plan(&self.checked, self.environment)?;

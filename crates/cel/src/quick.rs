@@ -275,3 +275,6 @@ impl FieldPath {
         self.records.len() as u64 + 1
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+//! What compiles, what does not, and what the author is told (CEL-01 to CEL-11).
+
+use authz_webhook::{ConditionError, MatchCondition};
+
+/// The detail of the error of an expression that must not compile.
+fn refused(expression: &str) -> (String, Vec<authz_webhook::Issue>) {
+    match MatchCondition::compile(expression) {
+        Err(ConditionError::Invalid { detail, issues }) => (detail, issues),
+        other => panic!("{expression}: {other:?}"),
+    }
+}
+
+#[test]
+fn refused_expressions_have_kubernetes_text() {
+    let cases = [
+        (
+            "CEL-01",
+            "test",
+            "compilation failed: ERROR: <input>:1:1: undeclared reference to 'test' (in container \
+             '')\n | test\n | ^",
+        ),
+        ("CEL-02", "request.user = 'test'", "ERROR: <input>:1:14: Syntax error: "),
+        ("CEL-02", "request.user = 'test'", "ERROR: <input>:1:16: Syntax error: "),
+        ("CEL-03", "request.time == 'now'", "undefined field 'time'"),
+        ("CEL-04", "request++'", "Syntax error"),
+        ("CEL-05", "request.user", "must evaluate to bool but got string"),
+        ("CEL-06", "dyn(true)", "must evaluate to bool but got dyn"),
+        ("CEL-07", "x.user", "undeclared reference to 'x' (in container '')"),
+        ("CEL-08", "('group3' in request.group)", "ERROR: <input>:1:21: undefined field 'group'"),
+        (
+            "CEL-09",
+            "request.nonResourceAttributes.verb == 2",
+            "ERROR: <input>:1:36: found no matching overload for '_==_' applied to '(string, int)'",
+        ),
+        (
+            "CEL-11",
+            "authorizer.group('').resource('pods').check('get').allowed()",
+            "undeclared reference to 'authorizer' (in container '')",
+        ),
+    ];
+    for (id, expression, text) in cases {
+        let (detail, issues) = refused(expression);
+        assert!(detail.contains(text), "{id} {expression}: {detail}");
+        assert!(!issues.is_empty(), "{id}");
+    }
+}
+
+#[test]
+fn selectors_are_part_of_the_type() {
+    for expression in [
+        "request.resourceAttributes.fieldSelector.rawSelector == 'foo'",
+        "request.resourceAttributes.labelSelector.requirements.exists(r, r.key == 'foo' && \
+         r.operator == 'In' && ('bar' in r.values))",
+    ] {
+        assert!(MatchCondition::compile(expression).is_ok(), "CEL-10 {expression}");
+    }
+}
+
+#[test]
+fn a_constant_that_fails_is_an_internal_error() {
+    match MatchCondition::compile("int('x') == 0") {
+        Err(ConditionError::Internal { detail }) => assert_eq!(
+            detail,
+            "program instantiation failed: type conversion error from 'string' to 'int'"
+        ),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn near_misses_have_hints() {
+    for (expression, hint) in [
+        ("'a' in request.user.groups", "`user` is a string, did you mean `request.groups`?"),
+        ("request.group == ''", "did you mean `request.resourceAttributes.group`?"),
+        ("request.resourceAttributes.namespce == ''", "did you mean `namespace`?"),
+        ("request.spec.user == ''", "`request` is the spec of the review: write `request.user`"),
+        ("request.user.name == 'a'", "`user` is a string: `request.user` is the name itself"),
+        ("object.kind == 'Pod'", "match conditions know one variable, `request`"),
+        ("groups.size() == 0", "did you mean `request.groups`?"),
+        ("requst.user == 'a'", "did you mean `request`?"),
+        ("request.user = 'a'", "`==` compares"),
+        ("true and false", "write `&&` for `and`"),
+        ("request.user == 1", "a string is compared with int: quote the value"),
+        ("request.groups in 'a'", "the list stands on the right: `'name' in request.groups`"),
+        ("request.user", "compare it: `request.user == '...'`"),
+        ("request.groups", "test for an element: `'...' in request.groups`"),
+    ] {
+        let (detail, issues) = refused(expression);
+        let hints: Vec<&str> = issues.iter().filter_map(|issue| issue.hint.as_deref()).collect();
+        assert!(hints.contains(&hint), "{expression}: {hints:?}\n{detail}");
+    }
+    // Nothing is guessed where nothing is near.
+    let (_, issues) = refused("request.volume == ''");
+    assert_eq!(issues[0].hint, None);
+}

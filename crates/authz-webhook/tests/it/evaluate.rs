@@ -1,0 +1,173 @@
+//! What conditions see and how their answers become one (CEL-12 to CEL-27).
+
+use std::collections::BTreeMap;
+
+use authz::{Attributes, Resource, Selector, Target, User, parse_label_selector};
+use authz_webhook::{MatchCondition, MatchConditions, Matching, ReviewSpec};
+
+const GUARDED: &str = "has(request.resourceAttributes) && \
+                       request.resourceAttributes.namespace == 'kittensandponies'";
+const UNGUARDED: &str = "request.resourceAttributes.namespace == 'kittensandponies'";
+
+fn alice() -> User {
+    let values = ["a", "b", "c"].map(str::to_owned).to_vec();
+    User {
+        name: "alice".to_owned(),
+        uid: "1".to_owned(),
+        groups: vec!["group1".to_owned(), "group2".to_owned()],
+        extra: BTreeMap::from([("key1".to_owned(), values)]),
+    }
+}
+
+fn named(name: &str) -> User {
+    User { name: name.to_owned(), ..User::default() }
+}
+
+/// Request R: a resource request.
+fn resource(user: &User) -> Attributes<'_> {
+    let resource = Resource { namespace: "kittensandponies", ..Resource::default() };
+    Attributes { user: Some(user), verb: "get", target: Target::Resource(resource) }
+}
+
+/// Requests B and Z: for a path.
+fn path(user: &User) -> Attributes<'_> {
+    Attributes { user: Some(user), verb: "get", target: Target::Path("/") }
+}
+
+fn evaluate(expressions: &[&str], attributes: &Attributes<'_>) -> Matching {
+    let compiled = expressions.iter().map(|e| MatchCondition::compile(e).unwrap()).collect();
+    let conditions = MatchConditions::V1(compiled);
+    conditions.evaluate(&ReviewSpec::new(attributes, conditions.selectors()))
+}
+
+fn excluded(errors: bool) -> Matching {
+    Matching::Excluded { errors }
+}
+
+#[test]
+fn resource_requests() {
+    let user = alice();
+    let all = [
+        "request.user == 'alice'",
+        "request.uid == '1'",
+        "'group1' in request.groups",
+        "'key1' in request.extra",
+        "!('key2' in request.extra)",
+        "'a' in request.extra['key1']",
+        "!('z' in request.extra['key1'])",
+        GUARDED,
+    ];
+    assert_eq!(evaluate(&[], &resource(&user)), Matching::Matched, "CEL-12");
+    assert_eq!(evaluate(&all, &resource(&user)), Matching::Matched, "CEL-13");
+    for other in
+        ["'group3' in request.groups", "request.uid == '2'", &UNGUARDED.replace("and", "&")]
+    {
+        let mut conditions = all.to_vec();
+        conditions.insert(4, other);
+        assert_eq!(evaluate(&conditions, &resource(&user)), excluded(false), "CEL-14 {other}");
+    }
+}
+
+#[test]
+fn path_requests() {
+    let bob = named("bob");
+    let cases = [
+        ("CEL-15", "request.user == 'alice'", excluded(false)),
+        ("CEL-16", GUARDED, excluded(false)),
+        (
+            "CEL-17",
+            "has(request.nonResourceAttributes) && request.nonResourceAttributes.verb == 'get'",
+            Matching::Matched,
+        ),
+    ];
+    for (id, expression, want) in cases {
+        assert_eq!(evaluate(&[expression], &path(&bob)), want, "{id}");
+    }
+}
+
+#[test]
+fn errors_count_only_if_nothing_is_false() {
+    let user = named("alice2");
+    let error = |expression: &str| {
+        format!(
+            "cel evaluation error: expression '{expression}' resulted in error: no such key: \
+             resourceAttributes"
+        )
+    };
+    let same = "request.user == 'alice2'";
+    let other = "request.user != 'alice2'";
+    let verb = "request.resourceAttributes.verb == 'get'";
+    assert_eq!(
+        evaluate(&[same, UNGUARDED], &path(&user)),
+        Matching::Failed(error(UNGUARDED)),
+        "CEL-18, CEL-19"
+    );
+    assert_eq!(evaluate(&[other, UNGUARDED], &path(&user)), excluded(false), "CEL-20");
+    assert_eq!(evaluate(&[UNGUARDED, other], &path(&user)), excluded(true), "CEL-21");
+    assert_eq!(
+        evaluate(&[UNGUARDED, verb], &path(&user)),
+        Matching::Failed(format!("[{}, {}]", error(UNGUARDED), error(verb))),
+        "CEL-22"
+    );
+}
+
+#[test]
+fn nobody_is_an_empty_user() {
+    let nobody = Attributes { user: None, verb: "get", target: Target::Path("/") };
+    let conditions = ["request.user == ''", "request.groups.size() == 0", "request.uid == ''"];
+    assert_eq!(evaluate(&conditions, &nobody), Matching::Matched, "CEL-23");
+    assert_eq!(evaluate(&["size(request.extra) == 0"], &nobody), Matching::Matched, "CEL-23");
+}
+
+#[test]
+fn presence_of_selectors_and_of_empty_text() {
+    let user = alice();
+    for (expression, want) in [
+        ("has(request.resourceAttributes.labelSelector)", excluded(false)),
+        ("has(request.resourceAttributes.subresource)", Matching::Matched),
+    ] {
+        assert_eq!(evaluate(&[expression], &resource(&user)), want, "CEL-24 {expression}");
+    }
+}
+
+#[test]
+fn label_selectors() {
+    let expression = "request.?resourceAttributes.labelSelector.requirements.orValue([]).exists(r, \
+                      r.key == 'baz' && r.operator == 'In' && ('qux' in r.values))";
+    let user = alice();
+    let selector = Selector::from_parsed(parse_label_selector("baz=qux,n>1"));
+    let target = Resource { label_selector: selector.as_ref(), ..Resource::default() };
+    let labelled = Attributes { target: Target::Resource(target), ..resource(&user) };
+    assert_eq!(evaluate(&[expression], &labelled), Matching::Matched, "CEL-25");
+    assert_eq!(evaluate(&[expression], &path(&user)), excluded(false), "CEL-25");
+    // `n>1` can not be said in a review.
+    let count = "request.resourceAttributes.labelSelector.requirements.size() == 1";
+    assert_eq!(evaluate(&[count], &labelled), Matching::Matched);
+    // No condition of this list mentions the selector by name, so it is not made.
+    let hidden = "!('labelSelector' in dyn(request.resourceAttributes))";
+    assert_eq!(evaluate(&[hidden], &labelled), Matching::Matched);
+}
+
+#[test]
+fn cost_is_limited() {
+    let groups = (0..1000).map(|n| format!("group{n}")).collect();
+    let user = User { groups, ..named("alice") };
+    let nested = "request.groups.all(a, request.groups.all(b, request.groups.all(c, \
+                  a + b + c != '')))";
+    match evaluate(&[nested], &path(&user)) {
+        Matching::Failed(error) => assert!(
+            error.ends_with("operation cancelled: actual cost limit exceeded"),
+            "CEL-26 {error}"
+        ),
+        other => panic!("CEL-26 {other:?}"),
+    }
+    // The limit is not an error that something could absorb.
+    let absorbed = format!("{nested} || true");
+    assert!(matches!(evaluate(&[&absorbed], &path(&user)), Matching::Failed(_)));
+}
+
+#[test]
+fn groups_have_their_v1_name() {
+    assert_eq!(evaluate(&["'group1' in request.groups"], &resource(&alice())), Matching::Matched);
+    assert!(MatchCondition::compile("'group1' in request.group").is_err(), "CEL-27");
+}
