@@ -106,33 +106,14 @@ pub(super) fn negate<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 /// The order of two operands, for the comparison operator of that name.
 pub(super) fn order(function: &str, arguments: &[Value<'_>]) -> Result<Ordering, Failure> {
     match arguments {
-        [left, right] if is_ordered(left) => left.compare(right),
-        [_, _] => Err(refuse(function, arguments, is_ordered)),
+        [left, right] if left.is_ordered() => left.compare(right),
+        [_, _] => Err(refuse(function, arguments, |first| first.is_ordered())),
         _ => Err(Failure::no_such_overload()),
     }
 }
 
 fn is_number(value: &Value<'_>) -> bool {
     matches!(value, Value::Int(_) | Value::Uint(_) | Value::Double(_))
-}
-
-fn is_ordered(value: &Value<'_>) -> bool {
-    match value {
-        Value::Bool(_)
-        | Value::Int(_)
-        | Value::Uint(_)
-        | Value::Double(_)
-        | Value::String(_)
-        | Value::Bytes(_)
-        | Value::Duration(_)
-        | Value::Timestamp(_) => true,
-        Value::Null
-        | Value::List(_)
-        | Value::Map(_)
-        | Value::Type(_)
-        | Value::Optional(_)
-        | Value::Opaque(_) => false,
-    }
 }
 
 fn int<'a>(result: Option<i64>) -> Outcome<'a> {

@@ -3,7 +3,6 @@
 use std::cmp::Ordering;
 
 use super::arithmetic;
-use super::lists::is_comparable;
 use crate::function::{Cost, Failure, Functions, Implementation, Outcome, Overload};
 use crate::ty::Type;
 use crate::value::Value;
@@ -165,7 +164,7 @@ fn extreme<'a>(arguments: &[Value<'a>], name: &str, replaced_if: Ordering) -> Ou
 }
 
 fn check_comparable(value: &Value<'_>) -> Result<(), Failure> {
-    if is_comparable(value) { Ok(()) } else { Err(Failure::no_such_overload()) }
+    if value.is_ordered() { Ok(()) } else { Err(Failure::no_such_overload()) }
 }
 
 fn sum<'a>(arguments: &[Value<'a>], zero: Value<'a>) -> Outcome<'a> {

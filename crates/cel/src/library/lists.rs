@@ -212,7 +212,7 @@ fn sorted_by<'a>(list: &List<'a>, keys: &List<'a>) -> Outcome<'a> {
         )));
     }
     let Some(first) = keys.get(0) else { return Ok(Value::List(list.clone())) };
-    if !is_comparable(&first) {
+    if !first.is_ordered() {
         return Err(Failure::new("list elements must be comparable"));
     }
     let keys: Vec<Value<'a>> = keys.iter().collect();
@@ -226,26 +226,6 @@ fn sorted_by<'a>(list: &List<'a>, keys: &List<'a>) -> Outcome<'a> {
     };
     let order = pdqsort::order(keys.len(), &less);
     Ok(Value::list(order.into_iter().filter_map(|index| list.get(index)).collect()))
-}
-
-/// Whether values of this type have an order among themselves.
-pub(super) fn is_comparable(value: &Value<'_>) -> bool {
-    match value {
-        Value::Bool(_)
-        | Value::Int(_)
-        | Value::Uint(_)
-        | Value::Double(_)
-        | Value::String(_)
-        | Value::Bytes(_)
-        | Value::Duration(_)
-        | Value::Timestamp(_) => true,
-        Value::Null
-        | Value::List(_)
-        | Value::Map(_)
-        | Value::Type(_)
-        | Value::Optional(_)
-        | Value::Opaque(_) => false,
-    }
 }
 
 /// 1 for what has no size, failures included.

@@ -44,6 +44,26 @@ impl<'a> Value<'a> {
         })
     }
 
+    /// Whether values of this type have an order among themselves.
+    pub(crate) fn is_ordered(&self) -> bool {
+        match self {
+            Self::Bool(_)
+            | Self::Int(_)
+            | Self::Uint(_)
+            | Self::Double(_)
+            | Self::String(_)
+            | Self::Bytes(_)
+            | Self::Duration(_)
+            | Self::Timestamp(_) => true,
+            Self::Null
+            | Self::List(_)
+            | Self::Map(_)
+            | Self::Type(_)
+            | Self::Optional(_)
+            | Self::Opaque(_) => false,
+        }
+    }
+
     /// The order of two values of comparable types; an error for NaN and for all other types.
     pub(crate) fn compare(&self, other: &Value<'a>) -> Result<Ordering, Failure> {
         match (self, other) {

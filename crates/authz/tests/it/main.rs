@@ -1,3 +1,0 @@
-//! Runs the recorded answers of Kubernetes against this crate.
-
-mod request_attributes;
