@@ -103,6 +103,14 @@ impl MatchCondition {
         (outcome.map_err(|cause| self.error(&cause)), cost)
     }
 
+    #[inline]
+    fn holds(&self, request: &ReviewSpec<'_>) -> Result<bool, String> {
+        match self.program.test(&[request], COST_LIMIT) {
+            Some((outcome, _)) => Ok(outcome),
+            None => self.evaluate(request).0,
+        }
+    }
+
     #[cold]
     fn error(&self, cause: &Failure) -> String {
         let expression = &self.expression;
@@ -122,13 +130,12 @@ impl MatchConditions {
     /// 1. The first one that is false ends the matter: the webhook is not asked.
     /// 2. Errors are remembered, and count only if nothing is false.
     pub fn evaluate(&self, request: &ReviewSpec<'_>) -> Matching {
-        let variables = [Value::Map(Map::Record(request))];
         let mut errors = Vec::new();
         for condition in self.as_slice() {
-            match condition.program.evaluate_bool(&variables, COST_LIMIT).0 {
+            match condition.holds(request) {
                 Ok(true) => {}
                 Ok(false) => return Matching::Excluded { errors: !errors.is_empty() },
-                Err(cause) => errors.push(condition.error(&cause)),
+                Err(error) => errors.push(error),
             }
         }
         if errors.is_empty() {

@@ -205,7 +205,16 @@ impl Record for ReviewSpec<'_> {
         }
     }
 
-    // These three are what conditions ask for most, so they make no value.
+    // These are what conditions ask for most, so they make no value.
+    #[inline]
+    fn has(&self, index: usize) -> bool {
+        match index {
+            0 => self.resource.is_some(),
+            1 => self.non_resource.is_some(),
+            _ => index < self.field_names().len(),
+        }
+    }
+
     #[inline]
     fn text(&self, index: usize) -> Option<&str> {
         match index {
@@ -251,6 +260,15 @@ impl Record for ResourceAttributes<'_> {
             7 => self.field_selector.as_ref().map(record),
             8 => self.label_selector.as_ref().map(record),
             _ => self.text(index).map(Value::string),
+        }
+    }
+
+    #[inline]
+    fn has(&self, index: usize) -> bool {
+        match index {
+            7 => self.field_selector.is_some(),
+            8 => self.label_selector.is_some(),
+            _ => index < self.field_names().len(),
         }
     }
 

@@ -114,6 +114,9 @@ pub(crate) fn strings(a: &str, b: &str) -> u64 {
     if shorter <= 10 {
         return u64::from(shorter > 0);
     }
+    if a.is_ascii() && b.is_ascii() {
+        return traversal(shorter as u64);
+    }
     traversal(code_points(a).min(code_points(b)))
 }
 

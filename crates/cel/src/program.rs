@@ -14,7 +14,7 @@ use crate::issue::Issues;
 use crate::parse::parse;
 use crate::plan::plan;
 use crate::ty::Type;
-use crate::value::Value;
+use crate::value::{Record, Value};
 
 /// The limit on the cost of one evaluation that Kubernetes sets.
 pub const COST_LIMIT: u64 = 1_000_000;
@@ -137,14 +137,22 @@ impl Program {
             let result = evaluator.bool(&self.expr);
             (result, evaluator.cost())
         };
-        // Most conditions have no loops, and most loops need no room for their variable.
-        if let Expr::Quick(quick) = &self.expr
-            && let Some((outcome, cost)) = quick.answer(variables, &[])
-            && cost <= cost_limit
-        {
-            return (Ok(outcome), cost);
-        }
+        // Most conditions have no loops.
         if self.slots == 0 { evaluate(&mut []) } else { self.with_slots(evaluate) }
+    }
+
+    /// Evaluates with records for all variables, making no values: answers for most expressions
+    /// that yield a bool, with the cost, and otherwise declines. Then
+    /// [`evaluate_bool`](Self::evaluate_bool) says what is the case.
+    #[inline]
+    pub fn test<'a>(
+        &'a self,
+        variables: &[&'a dyn Record],
+        cost_limit: u64,
+    ) -> Option<(bool, u64)> {
+        let Expr::Quick(quick) = &self.expr else { return None };
+        let answer = quick.answer(|index| variables.get(index).copied(), &[])?;
+        (answer.1 <= cost_limit).then_some(answer)
     }
 
     /// Runs with room for the local variables, on the stack if they are few.

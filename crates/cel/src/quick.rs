@@ -8,7 +8,7 @@
 use crate::cost;
 use crate::eval::Slot;
 use crate::ir::{Attr, Call, ConstantSet, Expr, Key, Quantifier, Root};
-use crate::value::{Map, Record, Str, Value};
+use crate::value::{Record, Str, Value};
 
 /// A test and its general form.
 #[derive(Debug)]
@@ -27,6 +27,12 @@ enum Test {
     In { item: Text, list: FieldPath },
     /// `item in [constants]`
     Member { item: Text, set: ConstantSet },
+    /// `!test`
+    Not(Box<Test>),
+    /// `a && b`
+    All(Box<[Test]>),
+    /// `a || b`
+    Any(Box<[Test]>),
     /// `list.exists(x, test)`, which stops at true, or `list.all(x, test)`, which stops at false.
     Loop { list: FieldPath, slot: usize, test: Box<Test>, stops_at: bool },
 }
@@ -68,8 +74,12 @@ pub(crate) fn quick(general: Expr) -> Expr {
     }
 }
 
+/// The largest number of single tests in a quick form. Each part of a chain has a form of its own,
+/// so without a bound long chains would take quadratic room.
+const SINGLE_TESTS_MAX: usize = 16;
+
 fn test_of(expr: &Expr) -> Option<Test> {
-    match expr {
+    let test = match expr {
         Expr::Has(attr) => FieldPath::of(attr).map(Test::Has),
         Expr::Equal { sides, negated } => {
             let comparison = if *negated { Comparison::NotEquals } else { Comparison::Equals };
@@ -80,6 +90,18 @@ fn test_of(expr: &Expr) -> Option<Test> {
         }
         Expr::Call(call) => call_of(call),
         Expr::Quantifier(quantifier) => loop_of(quantifier),
+        Expr::Not(operand) => Some(Test::Not(Box::new(part_of(operand)?))),
+        Expr::And(terms) => Some(Test::All(terms.iter().map(part_of).collect::<Option<_>>()?)),
+        Expr::Or(terms) => Some(Test::Any(terms.iter().map(part_of).collect::<Option<_>>()?)),
+        _ => None,
+    }?;
+    (test.n_single() <= SINGLE_TESTS_MAX).then_some(test)
+}
+
+/// The test of an operand that has one.
+fn part_of(operand: &Expr) -> Option<Test> {
+    match operand {
+        Expr::Quick(quick) if !quick.test.has_loop() => Some(quick.test.clone()),
         _ => None,
     }
 }
@@ -101,19 +123,11 @@ fn call_of(call: &Call) -> Option<Test> {
 }
 
 fn loop_of(quantifier: &Quantifier) -> Option<Test> {
-    let (Expr::Attr(range), Expr::Quick(body), None) =
-        (&quantifier.range, &quantifier.predicate, quantifier.second)
-    else {
-        return None;
-    };
-    // Loops in loops are rare, and bind more than one variable.
-    if matches!(body.test, Test::Loop { .. }) {
-        return None;
-    }
+    let (Expr::Attr(range), None) = (&quantifier.range, quantifier.second) else { return None };
     Some(Test::Loop {
         list: FieldPath::of(range)?,
         slot: quantifier.slot,
-        test: Box::new(body.test.clone()),
+        test: Box::new(part_of(&quantifier.predicate)?),
         stops_at: quantifier.stops_at,
     })
 }
@@ -123,11 +137,12 @@ fn compare(comparison: Comparison, left: &Expr, right: &Expr) -> Option<Test> {
 }
 
 impl Quick {
-    /// The outcome and its cost, or `None` when the general form must be asked.
+    /// The outcome and its cost, or `None` when the general form must be asked. `variables` gives
+    /// the records among the variables.
     #[inline]
     pub(crate) fn answer<'a>(
         &'a self,
-        variables: &'a [Value<'a>],
+        variables: impl Fn(usize) -> Option<&'a dyn Record>,
         slots: &[Slot<'a>],
     ) -> Option<(bool, u64)> {
         let local = |slot: usize| match slots.get(slot)? {
@@ -136,7 +151,7 @@ impl Quick {
         };
         match &self.test {
             Test::Loop { list, slot, test, stops_at } => {
-                let texts = list.record(variables)?.texts(list.last)?;
+                let texts = list.record(&variables)?.texts(list.last)?;
                 let mut cost = 1 + list.steps();
                 let condition = if *stops_at { 3 } else { 2 };
                 let mut stopped = false;
@@ -148,30 +163,47 @@ impl Quick {
                     let inner = |wanted: usize| {
                         if wanted == *slot { Some(text.as_str()) } else { local(wanted) }
                     };
-                    let (outcome, step) = test.answer(variables, inner)?;
+                    let (outcome, step) = test.answer(&variables, &inner)?;
                     cost += 1 + step;
                     stopped = outcome == *stops_at;
                 }
                 Some((stopped == *stops_at, cost + 1))
             }
-            test => test.answer(variables, local),
+            test => test.answer(&variables, &local),
         }
     }
 }
 
 impl Test {
-    /// The outcome of a test that is no loop.
-    #[inline]
+    fn n_single(&self) -> usize {
+        match self {
+            Self::Not(test) | Self::Loop { test, .. } => test.n_single(),
+            Self::All(tests) | Self::Any(tests) => tests.iter().map(Self::n_single).sum(),
+            Self::Has(_) | Self::Compare { .. } | Self::In { .. } | Self::Member { .. } => 1,
+        }
+    }
+
+    /// Loops in loops, or as parts of other tests, are rare and bind more than one variable.
+    fn has_loop(&self) -> bool {
+        match self {
+            Self::Loop { .. } => true,
+            Self::Not(test) => test.has_loop(),
+            Self::All(tests) | Self::Any(tests) => tests.iter().any(Self::has_loop),
+            Self::Has(_) | Self::Compare { .. } | Self::In { .. } | Self::Member { .. } => false,
+        }
+    }
+
+    /// The outcome of a test without loops.
     fn answer<'a>(
         &'a self,
-        variables: &'a [Value<'a>],
-        local: impl Fn(usize) -> Option<&'a str>,
+        variables: &impl Fn(usize) -> Option<&'a dyn Record>,
+        local: &impl Fn(usize) -> Option<&'a str>,
     ) -> Option<(bool, u64)> {
         match self {
             Self::Has(path) => Some((path.record(variables)?.has(path.last), path.steps())),
             Self::Compare { comparison, left, right } => {
-                let a = left.get(variables, &local)?;
-                let b = right.get(variables, &local)?;
+                let a = left.get(variables, local)?;
+                let b = right.get(variables, local)?;
                 let (outcome, cost) = match comparison {
                     Comparison::Equals => (a == b, cost::strings(a, b)),
                     Comparison::NotEquals => (a != b, cost::strings(a, b)),
@@ -184,18 +216,42 @@ impl Test {
                 Some((outcome, cost + left.cost() + right.cost()))
             }
             Self::In { item, list } => {
-                let text = item.get(variables, &local)?;
+                let text = item.get(variables, local)?;
                 let texts = list.record(variables)?.texts(list.last)?;
                 let found = texts.iter().any(|candidate| candidate == text);
                 Some((found, texts.len() as u64 + item.cost() + 1 + list.steps()))
             }
             Self::Member { item, set } => {
-                let text = item.get(variables, &local)?;
+                let text = item.get(variables, local)?;
                 Some((set.contains_text(text), item.cost()))
             }
+            Self::Not(test) => {
+                let (outcome, cost) = test.answer(variables, local)?;
+                Some((!outcome, cost + 1))
+            }
+            Self::All(tests) => chain(tests, false, variables, local),
+            Self::Any(tests) => chain(tests, true, variables, local),
             Self::Loop { .. } => None,
         }
     }
+}
+
+/// Asks each test until one has the outcome that decides.
+fn chain<'a>(
+    tests: &'a [Test],
+    decides: bool,
+    variables: &impl Fn(usize) -> Option<&'a dyn Record>,
+    local: &impl Fn(usize) -> Option<&'a str>,
+) -> Option<(bool, u64)> {
+    let mut total = 0;
+    for test in tests {
+        let (outcome, cost) = test.answer(variables, local)?;
+        total += cost;
+        if outcome == decides {
+            return Some((decides, total));
+        }
+    }
+    Some((!decides, total))
 }
 
 impl Text {
@@ -216,7 +272,7 @@ impl Text {
     #[inline]
     fn get<'a>(
         &'a self,
-        variables: &'a [Value<'a>],
+        variables: &impl Fn(usize) -> Option<&'a dyn Record>,
         local: &impl Fn(usize) -> Option<&'a str>,
     ) -> Option<&'a str> {
         match self {
@@ -261,9 +317,11 @@ impl FieldPath {
 
     /// The record that has the last field.
     #[inline]
-    fn record<'a>(&self, variables: &'a [Value<'a>]) -> Option<&'a dyn Record> {
-        let Value::Map(Map::Record(record)) = variables.get(self.variable)? else { return None };
-        let mut record: &'a dyn Record = *record;
+    fn record<'a>(
+        &self,
+        variables: &impl Fn(usize) -> Option<&'a dyn Record>,
+    ) -> Option<&'a dyn Record> {
+        let mut record = variables(self.variable)?;
         for index in &self.records {
             record = record.record(*index)?;
         }

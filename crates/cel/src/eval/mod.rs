@@ -10,7 +10,7 @@ mod comprehension;
 use crate::cost;
 use crate::function::{Failure, Outcome};
 use crate::ir::{ConstantSet, Entry, Expr, MessageExpr};
-use crate::value::{EQUALITY_STEPS_MAX, List, Map, OwnedMap, Str, Value};
+use crate::value::{EQUALITY_STEPS_MAX, List, Map, OwnedMap, Record, Str, Value};
 
 /// The state of one evaluation.
 pub(crate) struct Evaluator<'s, 'a> {
@@ -102,7 +102,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
     /// The value of an expression where only a bool will do.
     pub(crate) fn bool(&mut self, expr: &'a Expr) -> Result<bool, Failure> {
         match expr {
-            Expr::Quick(quick) => match quick.answer(self.variables, self.slots) {
+            Expr::Quick(quick) => match quick.answer(records(self.variables), self.slots) {
                 Some((outcome, cost)) => self.charge(cost).map(|()| outcome),
                 None => self.bool(&quick.general),
             },
@@ -291,6 +291,14 @@ fn bounded(value: Value<'_>) -> Outcome<'_> {
         return Err(Failure::new(format!("value nesting limit exceeded: {VALUE_DEPTH_MAX}")));
     }
     Ok(value)
+}
+
+/// The records among variables, by number.
+fn records<'a>(variables: &'a [Value<'a>]) -> impl Fn(usize) -> Option<&'a dyn Record> {
+    |index| match variables.get(index) {
+        Some(Value::Map(Map::Record(record))) => Some(*record),
+        _ => None,
+    }
 }
 
 /// A constant of the program as a value that borrows it.

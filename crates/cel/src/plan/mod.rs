@@ -146,7 +146,7 @@ impl<'c> Planner<'c> {
             ("orValue", Ok(sides)) => Ok(Expr::OptionalOr { sides: Box::new(sides), unwrap: true }),
             (name, Ok(sides)) => self.function(name, overloads, &ids, sides.into()),
             ("!_", Err(args)) => match args.into_iter().next() {
-                Some(arg) => Ok(Expr::Not(Box::new(arg))),
+                Some(arg) => Ok(quick(Expr::Not(Box::new(arg)))),
                 None => Err("no such overload: !_()".to_owned()),
             },
             (name, Err(args)) => self.function(name, overloads, &ids, args),
@@ -163,11 +163,15 @@ impl<'c> Planner<'c> {
             );
             match self.expr(arg)? {
                 Expr::And(inner) | Expr::Or(inner) if nested => terms.extend(inner),
+                Expr::Quick(quick) if nested => match quick.general {
+                    Expr::And(inner) | Expr::Or(inner) => terms.extend(inner),
+                    other => terms.push(other),
+                },
                 other => terms.push(other),
             }
         }
         let terms = terms.into_boxed_slice();
-        Ok(if name == "_&&_" { Expr::And(terms) } else { Expr::Or(terms) })
+        Ok(quick(if name == "_&&_" { Expr::And(terms) } else { Expr::Or(terms) }))
     }
 
     fn conditional(&mut self, args: &[NodeId]) -> Result<Expr, String> {
