@@ -7,13 +7,14 @@ use crate::function::Functions;
 use crate::library;
 use crate::message::Message;
 use crate::ty::{ObjectType, Type};
+use crate::value::TypeName;
 
 /// The variables, types and functions of a family of expressions.
 #[derive(Debug)]
 pub struct Environment {
     variables: Vec<(String, Type)>,
     /// Identifiers that name a type and the type they name.
-    types: HashMap<String, Type>,
+    types: HashMap<&'static str, Type>,
     objects: HashMap<String, Arc<ObjectType>>,
     functions: Functions,
 }
@@ -39,9 +40,12 @@ impl Environment {
 
     /// The type that an identifier names.
     pub(crate) fn named_type(&self, name: &str) -> Option<Type> {
-        match self.types.get(name) {
-            Some(ty) => Some(ty.clone()),
-            None => self.message_type(name),
+        match (self.types.get(name), name) {
+            (Some(ty), _) => Some(ty.clone()),
+            // Kubernetes' own names for these two are known to the checker only.
+            (None, "duration") => Some(Type::Duration),
+            (None, "timestamp") => Some(Type::Timestamp),
+            (None, _) => self.message_type(name),
         }
     }
 
@@ -54,9 +58,9 @@ impl Environment {
         }
     }
 
-    /// Whether an identifier that names a type is a value at run time.
-    pub(crate) fn is_type_value(&self, name: &str) -> bool {
-        self.types.contains_key(name)
+    /// The name of a type that is a value at run time.
+    pub(crate) fn type_value(&self, name: &str) -> Option<TypeName<'static>> {
+        self.types.get_key_value(name).map(|(name, _)| TypeName(name))
     }
 
     pub(crate) fn functions(&self) -> &Functions {
@@ -65,8 +69,8 @@ impl Environment {
 }
 
 /// Types that an expression can name, such as in `type(x) == int`.
-fn named_types() -> HashMap<String, Type> {
-    let types = [
+fn named_types() -> HashMap<&'static str, Type> {
+    HashMap::from([
         ("bool", Type::Bool),
         ("bytes", Type::Bytes),
         ("double", Type::Double),
@@ -82,8 +86,7 @@ fn named_types() -> HashMap<String, Type> {
         ("string", Type::String),
         ("type", Type::Type(None)),
         ("uint", Type::Uint),
-    ];
-    types.into_iter().map(|(name, ty)| (name.to_owned(), ty)).collect()
+    ])
 }
 
 /// Finds all object types inside a type. Object types can not be recursive: they are made from

@@ -19,7 +19,7 @@ use crate::library::regex::Pattern;
 use crate::message::Message;
 use crate::quick::quick;
 use crate::ty::Type;
-use crate::value::{Bytes, Map, OwnedMap, Str, TypeName, Value};
+use crate::value::{Bytes, Map, OwnedMap, Str, Value};
 
 /// Lists of text up to this length are searched, longer ones are hashed.
 const FEW_STRINGS_MAX: usize = 8;
@@ -81,11 +81,10 @@ impl<'c> Planner<'c> {
                 let slot = self.locals.iter().rev().find(|(local, _)| local == name);
                 Root::Slot(slot.ok_or_else(|| format!("no such attribute(s): {name}"))?.1)
             }
-            Some(Reference::Type(name)) if self.env.is_type_value(name) => {
-                return Ok(Expr::Const(Value::Type(TypeName(static_type_name(name)))));
-            }
             Some(Reference::Type(name)) => {
-                return Err(format!("reference to undefined type: {name}"));
+                let value = self.env.type_value(name);
+                let value = value.ok_or_else(|| format!("reference to undefined type: {name}"))?;
+                return Ok(Expr::Const(Value::Type(value)));
             }
             Some(Reference::Constant(value)) => return Ok(Expr::Const(Value::Int(*value))),
             Some(Reference::Function { .. }) | None => return Err("unresolved name".to_owned()),
@@ -466,26 +465,4 @@ fn literal_value(literal: &Literal) -> Value<'static> {
         Literal::String(text) => Value::String(Str::Owned(Arc::clone(text))),
         Literal::Bytes(bytes) => Value::Bytes(Bytes::Owned(Arc::clone(bytes))),
     }
-}
-
-/// The run-time name of a type that an identifier names.
-fn static_type_name(name: &str) -> &'static str {
-    const NAMES: &[&str] = &[
-        "bool",
-        "bytes",
-        "double",
-        "google.protobuf.Duration",
-        "google.protobuf.Timestamp",
-        "int",
-        "list",
-        "map",
-        "net.CIDR",
-        "net.IP",
-        "null_type",
-        "optional_type",
-        "string",
-        "type",
-        "uint",
-    ];
-    NAMES.iter().find(|n| **n == name).copied().unwrap_or("type")
 }
