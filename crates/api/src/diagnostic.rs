@@ -112,6 +112,10 @@ pub enum WarningCode {
     MissingBuiltInName,
     /// Something follows the first YAML document and is ignored.
     SeveralDocuments,
+    /// A field of an ABAC policy that does not exist and is ignored.
+    UnknownPolicyField,
+    /// A file with ABAC policies that do not say their version.
+    UnversionedPolicy,
 }
 
 impl WarningCode {
@@ -121,6 +125,8 @@ impl WarningCode {
             Self::KubeConfigAlias => "kube-config-alias",
             Self::MissingBuiltInName => "missing-built-in-name",
             Self::SeveralDocuments => "several-documents",
+            Self::UnknownPolicyField => "unknown-policy-field",
+            Self::UnversionedPolicy => "unversioned-policy",
         }
     }
 }

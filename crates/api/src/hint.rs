@@ -96,7 +96,9 @@ pub(crate) fn for_syntax(message: &str, text: &str, offset: usize) -> Option<Str
         && message.contains("did not find expected")
     {
         let other = if quote == '"' { "single" } else { "double" };
-        return Some(format!("the quoted text ends here: put {other} quotes around the whole value"));
+        return Some(format!(
+            "the quoted text ends here: put {other} quotes around the whole value"
+        ));
     }
     let indentation: String = line.chars().take_while(|c| c.is_whitespace()).collect();
     if indentation.contains('\t') {

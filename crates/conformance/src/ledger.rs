@@ -4,6 +4,7 @@
 //! here has seen. A rule changes what is wanted into what we mean to answer; everything else in
 //! the vector must still agree. A new rule is a design change and is reviewed like one.
 
+mod abac;
 mod config_load;
 mod match_conditions;
 mod request_attributes;
@@ -28,6 +29,27 @@ pub struct Rule {
 
 /// All of them.
 pub const LEDGER: &[Rule] = &[
+    Rule {
+        name: "abac-fail-open-line",
+        suite: Suite::Abac,
+        reason: "Kubernetes accepts lines that it did not understand, such as null, YAML or a spec \
+                 without a version, and may take them to grant everything; they are refused",
+        amend: abac::fail_open_line,
+    },
+    Rule {
+        name: "abac-proposal-names",
+        suite: Suite::Abac,
+        reason: "the first proposal writes kind for the resource and ns for the namespace, which \
+                 Kubernetes refuses or ignores; they are read as what they say",
+        amend: abac::proposal_names,
+    },
+    Rule {
+        name: "abac-path-rules",
+        suite: Suite::Abac,
+        reason: "Kubernetes lists rules about paths only in the namespace of their policy; \
+                 paths have none, so the rules are listed in all",
+        amend: abac::path_rules,
+    },
     Rule {
         name: "built-in-without-name",
         suite: Suite::ConfigLoad,

@@ -1,8 +1,13 @@
 //! The suites: each knows the form of its vectors and which public functions answer them.
 
+mod abac;
 mod config_load;
 mod faults;
 mod match_conditions;
+mod node;
+mod question;
+mod rbac;
+mod rbac_escalation;
 mod request_attributes;
 mod review;
 mod texts;
@@ -11,15 +16,26 @@ use serde_json::Value;
 
 use crate::vectors::Vector;
 
+pub(crate) use abac::{answer_to as abac_answer, refusal as abac_refusal};
 pub(crate) use request_attributes::answer_to as request_answer;
 
 /// The suites that are implemented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Suite {
+    /// Loading an ABAC policy file, and what it grants.
+    Abac,
     /// Loading an AuthorizationConfiguration file.
     ConfigLoad,
     /// Compiling and evaluating the match conditions of a webhook.
     MatchConditions,
+    /// Requests of nodes, by the objects that relate to them.
+    Node,
+    /// What roles and bindings grant.
+    Rbac,
+    /// What the default roles and bindings grant.
+    RbacBootstrap,
+    /// Who may grant what they hold.
+    RbacEscalation,
     /// From an HTTP request line to the attributes of a request.
     RequestAttributes,
 }
@@ -44,13 +60,27 @@ pub(crate) struct Warning {
 
 impl Suite {
     /// All of them, in the order of their names.
-    pub const ALL: [Self; 3] = [Self::ConfigLoad, Self::MatchConditions, Self::RequestAttributes];
+    pub const ALL: [Self; 8] = [
+        Self::Abac,
+        Self::ConfigLoad,
+        Self::MatchConditions,
+        Self::Node,
+        Self::Rbac,
+        Self::RbacBootstrap,
+        Self::RbacEscalation,
+        Self::RequestAttributes,
+    ];
 
     /// The name, which is that of its file.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Abac => "abac",
             Self::ConfigLoad => "config-load",
             Self::MatchConditions => "match-conditions",
+            Self::Node => "node",
+            Self::Rbac => "rbac",
+            Self::RbacBootstrap => "rbac-bootstrap",
+            Self::RbacEscalation => "rbac-escalation",
             Self::RequestAttributes => "request-attributes",
         }
     }
@@ -63,8 +93,13 @@ impl Suite {
     /// Computes our answer; an error says why the vector can not be understood.
     pub(crate) fn answer(self, vector: &Vector) -> Result<Answer, String> {
         match self {
+            Self::Abac => abac::answer(vector),
             Self::ConfigLoad => config_load::answer(vector),
             Self::MatchConditions => match_conditions::answer(vector),
+            Self::Node => node::answer(vector),
+            Self::Rbac => rbac::answer(vector),
+            Self::RbacBootstrap => rbac::answer_beside_defaults(vector),
+            Self::RbacEscalation => rbac_escalation::answer(vector),
             Self::RequestAttributes => request_attributes::answer(vector),
         }
     }
@@ -72,8 +107,12 @@ impl Suite {
     /// How many bytes of a text in the answer must agree.
     pub(crate) fn exact_length(self, path: &str, text: &str) -> usize {
         match self {
+            Self::Abac => abac::exact_length(text),
             Self::ConfigLoad => config_load::exact_length(text),
             Self::MatchConditions => match_conditions::exact_length(text),
+            Self::Node => node::exact_length(text),
+            Self::Rbac | Self::RbacBootstrap => rbac::exact_length(text),
+            Self::RbacEscalation => rbac_escalation::exact_length(text),
             Self::RequestAttributes => request_attributes::exact_length(path, text),
         }
     }

@@ -67,6 +67,14 @@ impl Rule {
                 "Only the first YAML document of the file is read.",
                 "Remove what follows the first document. kube-apiserver ignores it silently.",
             ),
+            WarningCode::UnknownPolicyField => (
+                "A field of an ABAC policy does not exist and is ignored.",
+                "Correct the name. A line whose restriction is ignored grants more than was meant.",
+            ),
+            WarningCode::UnversionedPolicy => (
+                "Policies do not say their version.",
+                "Write them as abac.authorization.kubernetes.io/v1beta1.",
+            ),
         };
         Self { id: code.name(), summary, help, level: Level::Warning }
     }

@@ -63,6 +63,7 @@ fn nested(nest: &Nest, n: usize) -> String {
     format!("{}{}{}", nest.open.repeat(n), nest.inside, nest.close.repeat(n))
 }
 
+#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 fn on_a_small_stack(run: fn()) {
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(run).unwrap();
     thread.join().unwrap();

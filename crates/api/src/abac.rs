@@ -1,0 +1,10 @@
+//! ABAC policy files: one JSON object a line.
+
+mod line;
+mod load;
+#[cfg(test)]
+mod tests;
+
+pub use load::{
+    LINE_BYTES_MAX, LoadError, LoadOptions, Loaded, POLICY_FILE_BYTES_MAX, WARNINGS_MAX, load,
+};

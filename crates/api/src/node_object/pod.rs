@@ -1,0 +1,120 @@
+//! Pods and the names they refer to.
+
+use authz_node::{Pod, ResourceClaimStatus};
+use serde_json::Value;
+
+use super::{first_member, items, text};
+
+/// Marks the image of a static pod, which its node made.
+const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";
+
+/// Kinds of volumes that may name a secret, in Kubernetes' order.
+const SECRET_VOLUMES: [&str; 11] = [
+    "azureFile",
+    "cephfs",
+    "cinder",
+    "flexVolume",
+    "projected",
+    "rbd",
+    "secret",
+    "scaleIO",
+    "iscsi",
+    "storageos",
+    "csi",
+];
+
+pub(super) fn read(object: &Value) -> Pod {
+    let (metadata, spec, status) = (&object["metadata"], &object["spec"], &object["status"]);
+    let statuses: Vec<ResourceClaimStatus> =
+        items(&status["resourceClaimStatuses"]).map(claim_status).collect();
+    let extended = &status["extendedResourceClaimStatus"]["resourceClaimName"];
+    let mut pod = Pod {
+        namespace: text(&metadata["namespace"]),
+        name: text(&metadata["name"]),
+        uid: text(&metadata["uid"]),
+        node_name: text(&spec["nodeName"]),
+        is_mirror: metadata["annotations"].get(MIRROR_ANNOTATION).is_some(),
+        service_account_name: text(&spec["serviceAccountName"]),
+        secrets: items(&spec["imagePullSecrets"]).map(|own| text(&own["name"])).collect(),
+        resource_claims: items(&spec["resourceClaims"])
+            .filter_map(|claim| resource_claim(claim, &statuses))
+            .collect(),
+        n_ephemeral_containers: items(&spec["ephemeralContainers"]).count(),
+        resource_claim_statuses: statuses,
+        extended_resource_claim: extended.as_str().map(str::to_owned),
+        ..Pod::default()
+    };
+    for list in ["initContainers", "containers", "ephemeralContainers"] {
+        items(&spec[list]).for_each(|container| read_container(&mut pod, container));
+    }
+    items(&spec["volumes"]).for_each(|volume| read_volume(&mut pod, volume));
+    pod
+}
+
+fn claim_status(status: &Value) -> ResourceClaimStatus {
+    ResourceClaimStatus {
+        name: text(&status["name"]),
+        resource_claim_name: status["resourceClaimName"].as_str().map(str::to_owned),
+    }
+}
+
+/// The claim of an entry; none if it was not made from its template yet, or never will be.
+fn resource_claim(entry: &Value, statuses: &[ResourceClaimStatus]) -> Option<String> {
+    if let Some(name) = entry["resourceClaimName"].as_str() {
+        return Some(name.to_owned());
+    }
+    entry["resourceClaimTemplateName"].as_str()?;
+    let status =
+        statuses.iter().find(|status| Some(status.name.as_str()) == entry["name"].as_str());
+    status?.resource_claim_name.clone()
+}
+
+fn read_container(pod: &mut Pod, container: &Value) {
+    let whole =
+        items(&container["envFrom"]).map(|from| (&from["secretRef"], &from["configMapRef"]));
+    let single = items(&container["env"]).map(|variable| {
+        let from = &variable["valueFrom"];
+        (&from["secretKeyRef"], &from["configMapKeyRef"])
+    });
+    for (secret, config_map) in whole.chain(single) {
+        push_name(&mut pod.secrets, &secret["name"]);
+        push_name(&mut pod.config_maps, &config_map["name"]);
+    }
+}
+
+fn read_volume(pod: &mut Pod, volume: &Value) {
+    match first_member(volume, &SECRET_VOLUMES) {
+        Some(("azureFile" | "secret", source)) => {
+            push_name(&mut pod.secrets, &source["secretName"]);
+        }
+        Some(("projected", source)) => {
+            items(&source["sources"])
+                .for_each(|source| push_name(&mut pod.secrets, &source["secret"]["name"]));
+        }
+        Some(("csi", source)) => {
+            push_name(&mut pod.secrets, &source["nodePublishSecretRef"]["name"]);
+        }
+        Some((_, source)) => push_name(&mut pod.secrets, &source["secretRef"]["name"]),
+        None => {}
+    }
+    match first_member(volume, &["projected", "configMap"]) {
+        Some(("projected", source)) => {
+            items(&source["sources"])
+                .for_each(|source| push_name(&mut pod.config_maps, &source["configMap"]["name"]));
+        }
+        Some((_, source)) => push_name(&mut pod.config_maps, &source["name"]),
+        None => {}
+    }
+    match first_member(volume, &["persistentVolumeClaim", "ephemeral"]) {
+        Some(("ephemeral", _)) => {
+            let claim = format!("{}-{}", pod.name, text(&volume["name"]));
+            pod.persistent_volume_claims.push(claim);
+        }
+        Some((_, source)) => push_name(&mut pod.persistent_volume_claims, &source["claimName"]),
+        None => {}
+    }
+}
+
+fn push_name(names: &mut Vec<String>, name: &Value) {
+    names.extend(name.as_str().filter(|name| !name.is_empty()).map(str::to_owned));
+}

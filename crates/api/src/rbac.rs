@@ -1,0 +1,15 @@
+//! The four kinds of `rbac.authorization.k8s.io/v1`: from JSON to policy and back.
+
+mod bootstrap;
+mod decode;
+mod encode;
+mod metadata;
+#[cfg(test)]
+mod tests;
+mod validate;
+mod wire;
+
+pub use bootstrap::bootstrap_policy;
+pub use decode::{API_VERSION, DecodeError, Kind, Manifest, Object, decode, decode_rules};
+pub use encode::{encode, encode_rule, encode_subject};
+pub use validate::validate_update;

@@ -1,0 +1,296 @@
+//! Both sides of every rule for the four kinds.
+
+use authz_rbac::{
+    BOOTSTRAP_POLICY_JSON, BootstrapPolicy, Extras, Snapshot, bootstrap, resource_access_reviewer,
+};
+use serde_json::{Value, json};
+
+use super::*;
+
+fn cluster_role(body: Value) -> Value {
+    with(json!({"apiVersion": API_VERSION, "kind": "ClusterRole", "metadata": {"name": "r"}}), body)
+}
+
+fn role(body: Value) -> Value {
+    let metadata = json!({"name": "r", "namespace": "ns1"});
+    with(json!({"apiVersion": API_VERSION, "kind": "Role", "metadata": metadata}), body)
+}
+
+fn cluster_binding(body: Value) -> Value {
+    let base = json!({
+        "apiVersion": API_VERSION, "kind": "ClusterRoleBinding", "metadata": {"name": "b"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"},
+    });
+    with(base, body)
+}
+
+fn binding(body: Value) -> Value {
+    let base = json!({
+        "kind": "RoleBinding", "metadata": {"name": "b", "namespace": "ns1"},
+    });
+    with(with(cluster_binding(json!({})), base), body)
+}
+
+fn with(mut base: Value, body: Value) -> Value {
+    for (key, value) in body.as_object().unwrap() {
+        base[key] = value.clone();
+    }
+    base
+}
+
+#[track_caller]
+fn check(value: Value, want: &[&str]) {
+    let faults: Vec<String> = match decode(&value).unwrap().into_valid() {
+        Ok(_) => Vec::new(),
+        Err(faults) => faults.iter().map(ToString::to_string).collect(),
+    };
+    assert_eq!(faults, want, "{value}");
+}
+
+#[test]
+fn names_are_path_segments() {
+    check(cluster_role(json!({"metadata": {"name": "system::a:B"}})), &[]);
+    check(
+        cluster_role(json!({"metadata": {}})),
+        &["metadata.name: Required value: name or generateName is required"],
+    );
+    check(
+        cluster_role(json!({"metadata": {"name": "a/b"}})),
+        &["metadata.name: Invalid value: \"a/b\": may not contain '/'"],
+    );
+}
+
+#[test]
+fn namespaces_belong_to_namespaced_kinds() {
+    check(
+        cluster_role(json!({"metadata": {"name": "r", "namespace": "n"}})),
+        &["metadata.namespace: Forbidden: not allowed on this type"],
+    );
+    check(role(json!({"metadata": {"name": "r"}})), &["metadata.namespace: Required value"]);
+    check(role(json!({})), &[]);
+}
+
+#[test]
+fn rules_name_what_they_allow() {
+    let rules = |rule: Value| json!({ "rules": [rule] });
+    check(
+        role(rules(json!({}))),
+        &[
+            "rules[0].verbs: Required value: verbs must contain at least one value",
+            "rules[0].apiGroups: Required value: resource rules must supply at least one api group",
+            "rules[0].resources: Required value: resource rules must supply at least one resource",
+        ],
+    );
+    let mixed = json!({
+        "verbs": ["get"], "nonResourceURLs": ["/a", "/b"], "resourceNames": ["x"],
+    });
+    let both = "rules[0].nonResourceURLs: Invalid value: [\"/a\",\"/b\"]: rules cannot apply to \
+                both regular resources and non-resource URLs";
+    check(cluster_role(rules(mixed.clone())), &[both]);
+    check(
+        role(rules(mixed)),
+        &[
+            "rules[0].nonResourceURLs: Invalid value: [\"/a\",\"/b\"]: namespaced rules cannot \
+             apply to non-resource URLs",
+            both,
+        ],
+    );
+    let sound = json!({"verbs": ["get"], "apiGroups": [""], "resources": ["whatever/*"]});
+    check(role(rules(sound)), &[]);
+    check(cluster_role(rules(json!({"verbs": ["get"], "nonResourceURLs": ["*"]}))), &[]);
+    check(role(json!({"rules": null})), &[]);
+}
+
+#[test]
+fn aggregation_needs_sound_selectors() {
+    let aggregated = |selectors: Value| {
+        cluster_role(json!({"aggregationRule": {"clusterRoleSelectors": selectors}}))
+    };
+    check(
+        aggregated(json!([])),
+        &["aggregationRule.clusterRoleSelectors: Required value: at least one \
+           clusterRoleSelector required if aggregationRule is non-nil"],
+    );
+    check(aggregated(json!([{"matchLabels": {"a/b": "true"}}])), &[]);
+    let whole = "aggregationRule.clusterRoleSelectors[0]: Invalid value: null: invalid label \
+                 selector.";
+    for (expression, first) in [
+        (
+            json!({"key": "a", "operator": "In"}),
+            "values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
+        ),
+        (
+            json!({"key": "a", "operator": "Exists", "values": ["x"]}),
+            "values: Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+        ),
+        (
+            json!({"key": "a", "operator": "Gt"}),
+            "operator: Invalid value: \"Gt\": not a valid selector operator",
+        ),
+    ] {
+        let at = "aggregationRule.clusterRoleSelectors[0].matchExpressions[0]";
+        check(
+            aggregated(json!([{"matchExpressions": [expression]}])),
+            &[&format!("{at}.{first}"), whole],
+        );
+    }
+}
+
+#[test]
+fn a_role_is_referred_to_by_group_kind_and_name() {
+    let refer = |role_ref: Value| json!({ "roleRef": role_ref });
+    check(
+        cluster_binding(refer(json!({"apiGroup": "x", "kind": "Role", "name": ""}))),
+        &[
+            "roleRef.apiGroup: Unsupported value: \"x\": supported values: \
+             \"rbac.authorization.k8s.io\"",
+            "roleRef.kind: Unsupported value: \"Role\": supported values: \"ClusterRole\"",
+            "roleRef.name: Required value",
+        ],
+    );
+    check(binding(refer(json!({"kind": "Role", "name": "a:b"}))), &[]);
+    check(
+        binding(refer(json!({"kind": "Role", "name": ".."}))),
+        &["roleRef.name: Invalid value: \"..\": may not be '..'"],
+    );
+}
+
+#[test]
+fn subjects_are_users_groups_and_service_accounts() {
+    let to = |subject: Value| json!({ "subjects": [subject] });
+    check(cluster_binding(to(json!({"kind": "User", "name": "valid@username"}))), &[]);
+    check(
+        cluster_binding(to(json!({"name": "x"}))),
+        &["subjects[0].kind: Unsupported value: \"\": supported values: \
+           \"ServiceAccount\", \"User\", \"Group\""],
+    );
+    check(
+        cluster_binding(to(json!({"kind": "ServiceAccount", "name": "x"}))),
+        &["subjects[0].namespace: Required value"],
+    );
+    check(binding(to(json!({"kind": "ServiceAccount", "name": "x"}))), &[]);
+    check(
+        binding(to(json!({"kind": "ServiceAccount", "name": "", "apiGroup": "g"}))),
+        &[
+            "subjects[0].name: Required value",
+            "subjects[0].apiGroup: Unsupported value: \"g\": supported values: \"\"",
+        ],
+    );
+    let faults = decode(&binding(to(json!({"kind": "ServiceAccount", "name": "subject:bad"}))));
+    let faults = faults.unwrap().into_valid().unwrap_err();
+    assert_eq!(faults.iter().map(|it| it.path.as_str()).collect::<Vec<_>>(), ["subjects[0].name"]);
+    check(
+        binding(to(json!({"kind": "Group", "name": "x", "apiGroup": "g"}))),
+        &["subjects[0].apiGroup: Unsupported value: \"g\": supported values: \
+           \"rbac.authorization.k8s.io\""],
+    );
+}
+
+#[test]
+fn the_role_of_a_binding_can_not_change() {
+    let old = decode(&binding(json!({}))).unwrap().into_valid().unwrap();
+    let same = decode(&binding(json!({"subjects": [{"kind": "User", "name": "u"}]}))).unwrap();
+    assert!(validate_update(same, &old).is_ok());
+    let other = binding(json!({"roleRef": {"kind": "Role", "name": "x"}}));
+    let faults = validate_update(decode(&other).unwrap(), &old).unwrap_err();
+    assert_eq!(
+        faults.to_string(),
+        "roleRef: Invalid value: {\"apiGroup\":\"rbac.authorization.k8s.io\",\"kind\":\"Role\",\
+         \"name\":\"x\"}: field is immutable"
+    );
+}
+
+#[test]
+fn values_that_were_stored_may_stay() {
+    let with_value = |value: &str| {
+        let expression = json!({"key": "a", "operator": "In", "values": [value]});
+        let selectors = json!([{"matchExpressions": [expression]}]);
+        cluster_role(json!({"aggregationRule": {"clusterRoleSelectors": selectors}}))
+    };
+    let bad = || decode(&with_value("no good")).unwrap();
+    let good = decode(&with_value("good")).unwrap().into_valid().unwrap();
+    assert!(bad().into_valid().is_err());
+    assert!(validate_update(bad(), &good).is_err());
+    assert!(validate_update(bad(), &bad().into_unchecked().unwrap()).is_ok());
+}
+
+#[test]
+fn what_is_none_of_the_kinds_is_refused() {
+    for value in [
+        json!(null),
+        json!([]),
+        json!({"kind": "Role"}),
+        json!({"apiVersion": "v1", "kind": "Role"}),
+        json!({"apiVersion": API_VERSION, "kind": "RoleList"}),
+        cluster_role(json!({"rules": {}})),
+        cluster_role(json!({"rules": [{"verbs": "get"}]})),
+        cluster_binding(json!({"subjects": [7]})),
+    ] {
+        assert!(decode(&value).is_err(), "{value}");
+    }
+}
+
+#[test]
+fn an_unchecked_role_without_a_namespace_is_not_a_cluster_role() {
+    assert!(decode(&role(json!({"metadata": {"name": "r"}}))).unwrap().into_unchecked().is_err());
+    let stray = cluster_role(json!({"metadata": {"name": "r", "namespace": "n"}}));
+    let Ok(Object::Role(stray)) = decode(&stray).unwrap().into_unchecked() else {
+        panic!("refused");
+    };
+    assert_eq!(stray.metadata.namespace, "");
+}
+
+/// The lists of the data as JSON.
+fn data() -> Value {
+    serde_json::from_str(BOOTSTRAP_POLICY_JSON).unwrap()
+}
+
+#[test]
+fn the_default_objects_are_valid_and_survive_a_round_trip() {
+    let data = data();
+    let mut n_objects = 0;
+    for list in ["clusterRoles", "clusterRoleBindings", "roles", "roleBindings"] {
+        for value in data[list].as_array().unwrap() {
+            let object = decode(value).unwrap().into_valid().unwrap();
+            let mut want = value.clone();
+            if want["rules"].is_null() && matches!(object, Object::Role(_)) {
+                want["rules"] = json!([]);
+            }
+            assert_eq!(encode(&object).unwrap(), want);
+            n_objects += 1;
+        }
+    }
+    assert_eq!(n_objects, 73 + 54 + 7 + 7);
+    let policy = bootstrap_policy().unwrap();
+    assert_eq!(policy.roles.len() + policy.bindings.len(), n_objects + 1);
+    let added = encode(&Object::Role(resource_access_reviewer())).unwrap();
+    assert!(decode(&added).unwrap().into_valid().is_ok());
+}
+
+#[test]
+fn aggregation_makes_of_the_defaults_what_kubernetes_makes_of_them() {
+    let mut policy = bootstrap_policy().unwrap();
+    policy.roles.retain(|role| *role != resource_access_reviewer());
+    let mut snapshot = Snapshot::default();
+    let changes = bootstrap(&mut snapshot, &policy, Extras::Keep);
+    assert!(changes.len() >= policy.roles.len() + policy.bindings.len());
+    for value in data()["aggregatedClusterRoles"].as_array().unwrap() {
+        let name = value["metadata"]["name"].as_str().unwrap();
+        let role = snapshot.role("", name).unwrap();
+        assert_eq!(encode(&Object::Role(role.as_ref().clone())).unwrap(), *value, "{name}");
+    }
+    assert!(bootstrap(&mut snapshot, &policy, Extras::Keep).is_empty());
+    assert!(bootstrap(&mut snapshot, &BootstrapPolicy::default(), Extras::Keep).is_empty());
+}
+
+#[test]
+fn default_rules_that_list_also_watch() {
+    for role in bootstrap_policy().unwrap().roles {
+        let lists_only = |rule: &authz_rbac::PolicyRule| {
+            let has = |verb: &str| rule.verbs.iter().any(|it| it == verb);
+            has("list") && !has("watch")
+        };
+        let is_exempt = role.name() == "system:controller:storage-version-migrator-controller";
+        assert!(is_exempt || !role.rules.iter().any(lists_only), "{}", role.name());
+    }
+}

@@ -1,0 +1,116 @@
+//! The decision, and the snapshot it is made from.
+
+use authz::{Attributes, Decision, Event, Recorder};
+
+use crate::index::{Index, PolicyIdx};
+use crate::near_miss;
+use crate::policy::Policy;
+
+/// The reason beside having no opinion.
+pub const NO_POLICY_MATCHED: &str = "No policy matched.";
+
+/// The most policies that are held. A file of this many lines is far past what people write, and
+/// the index counts them, their parts and their prefixes in 32 bits.
+pub const POLICIES_MAX: usize = 1_000_000;
+
+/// All policies of a file, indexed. A changed file becomes a new value.
+///
+/// INVARIANT: at most [`POLICIES_MAX`] policies, in file order.
+#[derive(Debug, Clone, Default)]
+pub struct Policies {
+    pub(crate) policies: Box<[Policy]>,
+    pub(crate) index: Index,
+}
+
+/// There are more than [`POLICIES_MAX`] policies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{n_policies} policies are more than {POLICIES_MAX}")]
+pub struct TooManyPolicies {
+    /// How many there are.
+    pub n_policies: usize,
+}
+
+impl Policies {
+    /// Indexes policies that are given in file order.
+    ///
+    /// # Errors
+    /// Fails if there are too many.
+    pub fn new(policies: Vec<Policy>) -> Result<Self, TooManyPolicies> {
+        if policies.len() > POLICIES_MAX {
+            return Err(TooManyPolicies { n_policies: policies.len() });
+        }
+        let index = Index::new(&policies);
+        Ok(Self { policies: policies.into(), index })
+    }
+
+    /// The policies in file order.
+    pub fn as_slice(&self) -> &[Policy] {
+        &self.policies
+    }
+
+    /// Answers whether some policy grants the request.
+    ///
+    /// 1. A policy matches if its user and its group, as far as they are set, are those of the
+    ///    request, at least one being set;
+    /// 2. and if the verb only reads or the policy is not read-only;
+    /// 3. and if its namespace, resource and API group each are `*` or the request's; for a request
+    ///    that is not for a resource, if its path covers the request's.
+    /// 4. If any policy matches, the request is allowed; the first one is noted. Otherwise there is
+    ///    no opinion, and near misses are noted. A request without a user matches nothing.
+    ///
+    /// Never denies and never fails. Allocates nothing unless the recorder is on.
+    pub fn authorize(&self, attributes: &Attributes<'_>, mut recorder: Recorder<'_>) -> Decision {
+        let first = attributes.user.and_then(|user| self.index.first_match(user, attributes));
+        if let Some(policy) = first.and_then(|idx| self.policy(idx)) {
+            recorder.note(|| event(policy).with("matches", true));
+            return Decision::allow("");
+        }
+        if recorder.is_on() {
+            for miss in near_miss::find(self, attributes) {
+                recorder.note(|| {
+                    event(miss.policy).with("matches", false).with("lacks", miss.lack.name())
+                });
+            }
+        }
+        Decision::no_opinion(NO_POLICY_MATCHED)
+    }
+
+    pub(crate) fn policy(&self, idx: PolicyIdx) -> Option<&Policy> {
+        self.policies.get(usize::try_from(idx).ok()?)
+    }
+}
+
+/// A policy as an explanation shows it: its line, and its parts unless they are empty.
+fn event(policy: &Policy) -> Event {
+    let spec = policy.spec();
+    let mut event = Event::new("rule").with("line", policy.line());
+    for (name, part) in [
+        ("user", &spec.user),
+        ("group", &spec.group),
+        ("namespace", &spec.namespace),
+        ("resource", &spec.resource),
+        ("apiGroup", &spec.api_group),
+        ("nonResourcePath", &spec.non_resource_path),
+    ] {
+        if !part.is_empty() {
+            event = event.with(name, part.as_str());
+        }
+    }
+    event.with("readonly", spec.is_readonly)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Spec;
+
+    #[test]
+    fn there_may_be_as_many_policies_as_the_limit_and_no_more() {
+        let policies = vec![Policy::v1beta1(1, Spec::default()); POLICIES_MAX];
+        let mut more = policies.clone();
+        assert_eq!(Policies::new(policies).unwrap().as_slice().len(), POLICIES_MAX);
+        more.push(Policy::v1beta1(2, Spec::default()));
+        let error = Policies::new(more).unwrap_err();
+        assert_eq!(error.to_string(), "1000001 policies are more than 1000000");
+    }
+}

@@ -1,0 +1,207 @@
+//! What one line of a policy file grants.
+
+use authz::{Attributes, Target};
+
+/// The group of everybody who is not anonymous.
+const AUTHENTICATED: &str = "system:authenticated";
+
+/// Stands for every value of a part.
+pub(crate) const ANY: &str = "*";
+
+/// The parts of a policy. What an empty one means depends on the version of the line.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Spec {
+    /// The name of the user.
+    pub user: String,
+    /// A group that the user must be in.
+    pub group: String,
+    /// Only `get`, `list` and `watch` are granted.
+    pub is_readonly: bool,
+    /// The API group of the resource.
+    pub api_group: String,
+    /// The resource. Subresources and names are not looked at.
+    pub resource: String,
+    /// The namespace; `*` includes requests without one.
+    pub namespace: String,
+    /// The path of requests that are not for a resource; with `*` at its end, any rest.
+    pub non_resource_path: String,
+}
+
+/// One line of a policy file, in the form in which it is compared with requests.
+///
+/// INVARIANT: neither the user nor the group is `*`; everybody is spelled as the group
+/// `system:authenticated`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Policy {
+    line: usize,
+    spec: Spec,
+}
+
+/// Whom a policy is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Subject<'a> {
+    /// A policy without user and group grants nothing.
+    Nobody,
+    User(&'a str),
+    Group(&'a str),
+    /// Only this user, and only while in the group.
+    Member {
+        user: &'a str,
+        group: &'a str,
+    },
+}
+
+impl Policy {
+    /// A line of version `v1beta1`: parts that are not set are empty and match only what is empty.
+    pub fn v1beta1(line: usize, spec: Spec) -> Self {
+        Self { line, spec: with_everybody(spec) }
+    }
+
+    /// A line of version `v0`, or of no version: parts that are not set match everything.
+    ///
+    /// The version knows neither API groups nor paths, so both are ignored if given. All paths are
+    /// granted if neither a namespace nor a resource narrows the line, and otherwise none.
+    pub fn v0(line: usize, spec: Spec) -> Self {
+        let is_narrowed = !spec.namespace.is_empty() || !spec.resource.is_empty();
+        let or_any = |text: String| if text.is_empty() { ANY.to_owned() } else { text };
+        let is_for_all = spec.user.is_empty() && spec.group.is_empty();
+        let spec = Spec {
+            group: if is_for_all { AUTHENTICATED.to_owned() } else { spec.group },
+            user: spec.user,
+            is_readonly: spec.is_readonly,
+            api_group: ANY.to_owned(),
+            resource: or_any(spec.resource),
+            namespace: or_any(spec.namespace),
+            non_resource_path: if is_narrowed { String::new() } else { ANY.to_owned() },
+        };
+        Self { line, spec: with_everybody(spec) }
+    }
+
+    /// The line of the file, from 1.
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
+    /// The parts, in which an empty text means itself and `*` means everything.
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    pub(crate) fn subject(&self) -> Subject<'_> {
+        match (self.spec.user.as_str(), self.spec.group.as_str()) {
+            ("", "") => Subject::Nobody,
+            (user, "") => Subject::User(user),
+            ("", group) => Subject::Group(group),
+            (user, group) => Subject::Member { user, group },
+        }
+    }
+
+    pub(crate) fn matches_verb(&self, attributes: &Attributes<'_>) -> bool {
+        !self.spec.is_readonly || attributes.is_read_only()
+    }
+
+    pub(crate) fn matches_target(&self, target: &Target<'_>) -> bool {
+        match target {
+            Target::Resource(resource) => {
+                covers(&self.spec.namespace, resource.namespace)
+                    && covers(&self.spec.resource, resource.resource)
+                    && covers(&self.spec.api_group, resource.api_group)
+            }
+            Target::Path(path) => covers_path(&self.spec.non_resource_path, path),
+        }
+    }
+
+    /// The verbs as rules list them.
+    pub(crate) fn verbs(&self) -> Vec<String> {
+        let verbs: &[&str] = if self.spec.is_readonly { &["get", "list", "watch"] } else { &[ANY] };
+        verbs.iter().map(|verb| (*verb).to_owned()).collect()
+    }
+}
+
+/// `*` as user or as group means everybody who is authenticated, whatever the other part says.
+fn with_everybody(spec: Spec) -> Spec {
+    if spec.user == ANY || spec.group == ANY {
+        Spec { user: String::new(), group: AUTHENTICATED.to_owned(), ..spec }
+    } else {
+        spec
+    }
+}
+
+/// Reports whether a part of a policy is `*` or the value itself.
+pub(crate) fn covers(part: &str, value: &str) -> bool {
+    part == ANY || part == value
+}
+
+/// Reports whether the path of a policy covers the path of a request.
+pub(crate) fn covers_path(part: &str, path: &str) -> bool {
+    match prefix_of(part) {
+        Some(prefix) => path.starts_with(prefix),
+        None => part == path,
+    }
+}
+
+/// What paths must begin with, if a path of a policy ends in `*`. All trailing `*` are removed.
+pub(crate) fn prefix_of(part: &str) -> Option<&str> {
+    part.ends_with('*').then(|| part.trim_end_matches('*'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(parts: [&str; 6]) -> Spec {
+        let [user, group, api_group, resource, namespace, non_resource_path] =
+            parts.map(str::to_owned);
+        Spec { user, group, is_readonly: false, api_group, resource, namespace, non_resource_path }
+    }
+
+    /// Cases AB-68 to AB-72, and a companion of `*`, which is dropped.
+    #[test]
+    fn conversion_fills_in_what_is_unset() {
+        let all = "system:authenticated";
+        for (given, want) in [
+            (["", "", "", "", "", ""], ["", all, "*", "*", "*", "*"]),
+            (["bob", "", "", "", "", ""], ["bob", "", "*", "*", "*", "*"]),
+            (["", "", "", "", "myns", ""], ["", all, "*", "*", "myns", ""]),
+            (["", "", "", "r", "", ""], ["", all, "*", "r", "*", ""]),
+            (["", "g", "ignored", "r", "", "/ignored"], ["", "g", "*", "r", "*", ""]),
+            (["*", "g", "", "", "", ""], ["", all, "*", "*", "*", "*"]),
+            (["bob", "*", "", "", "", ""], ["", all, "*", "*", "*", "*"]),
+        ] {
+            assert_eq!(*Policy::v0(1, spec(given)).spec(), spec(want), "{given:?}");
+        }
+        for (given, want) in [
+            (["", "", "", "", "", ""], ["", "", "", "", "", ""]),
+            (["*", "", "", "", "", ""], ["", all, "", "", "", ""]),
+            (["*", "g", "a", "r", "n", "/p"], ["", all, "a", "r", "n", "/p"]),
+            (["bob", "*", "", "", "", ""], ["", all, "", "", "", ""]),
+            (["bob", "g", "", "", "", ""], ["bob", "g", "", "", "", ""]),
+        ] {
+            assert_eq!(*Policy::v1beta1(1, spec(given)).spec(), spec(want), "{given:?}");
+        }
+    }
+
+    #[test]
+    fn paths_are_covered_exactly_or_by_prefix() {
+        for (part, path, want) in [
+            ("*", "", true),
+            ("*", "/x", true),
+            ("**", "/x", true),
+            ("", "", true),
+            ("", "/", false),
+            ("/api", "/api", true),
+            ("/api", "/api2", false),
+            ("/api/*", "/api/foo", true),
+            ("/api/*", "/api2/foo", false),
+            ("/base/*", "/base", false),
+            ("/base/*", "/base/", true),
+            ("/ap*", "/api", true),
+            ("/logs/**", "/logs/x", true),
+            ("/logs/**", "/logs/", true),
+            ("/ver*ion", "/version", false),
+            ("/ver*ion", "/ver*ion", true),
+        ] {
+            assert_eq!(covers_path(part, path), want, "{part} {path}");
+        }
+    }
+}

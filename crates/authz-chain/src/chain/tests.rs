@@ -1,0 +1,227 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use authz::{Answer, Authorizer, NonResourceRule, ResourceRule, Target, Trace};
+
+use super::*;
+use crate::name::AuthorizerName;
+
+/// An authorizer that answers as it is told, and counts how often.
+#[derive(Debug)]
+struct Scripted {
+    decision: Decision,
+    n_calls: AtomicUsize,
+}
+
+impl Authorizer for Scripted {
+    fn authorize<'a>(&'a self, _: &'a Attributes<'a>, _: Recorder<'a>) -> Answer<'a> {
+        self.n_calls.fetch_add(1, Ordering::Relaxed);
+        Box::pin(std::future::ready(self.decision.clone()))
+    }
+
+    fn rules_for(&self, _: &User, namespace: &str) -> Rules {
+        let rule =
+            ResourceRule { resources: vec![namespace.to_owned()], ..ResourceRule::default() };
+        Rules { resource_rules: vec![rule], ..Rules::default() }
+    }
+}
+
+/// Reads `name: N "reason" ! error`, with `A`, `D` or `N` for the answer; reason and error may be
+/// left out.
+fn scripted(text: &str) -> (Member, Arc<Scripted>) {
+    let (name, rest) = text.split_once(": ").unwrap();
+    let (rest, error) = match rest.split_once(" ! ") {
+        Some((rest, error)) => (rest, Some(Failure::message(error))),
+        None => (rest, None),
+    };
+    let (verdict, reason) = rest.split_once(' ').unwrap_or((rest, ""));
+    let reason = reason.trim_matches('"').to_owned();
+    let decision = match verdict {
+        "A" => Decision::allow(reason),
+        "D" => Decision::deny(reason),
+        "N" => Decision::no_opinion(reason),
+        other => panic!("no answer: {other}"),
+    };
+    let authorizer = Arc::new(Scripted {
+        decision: Decision { error, ..decision },
+        n_calls: AtomicUsize::new(0),
+    });
+    let name = AuthorizerName::new(name).unwrap();
+    (Member::Plugin(name, authorizer.clone()), authorizer)
+}
+
+/// Runs a future that never waits, and would be moved between threads if it did.
+fn finish<T>(future: impl Future<Output = T> + Send) -> T {
+    let mut future = std::pin::pin!(future);
+    match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("waits"),
+    }
+}
+
+fn user(groups: &[&str]) -> User {
+    let groups = groups.iter().map(|group| (*group).to_owned()).collect();
+    User { name: "bob".to_owned(), groups, ..User::default() }
+}
+
+/// The answer as `verdict|reason|error|decided by`, with nothing for what is absent.
+fn ask(members: Vec<Member>, user: Option<&User>) -> String {
+    let chain = Chain::new(members).unwrap();
+    let attributes = Attributes { user, verb: "get", target: Target::Path("/x") };
+    let outcome = finish(chain.authorize(&attributes, Recorder::off()));
+    let mut trace = Trace::default();
+    let explained = finish(chain.authorize(&attributes, Recorder::on(&mut trace)));
+    let show = |outcome: &Outcome<'_>| {
+        let Decision { verdict, reason, error } = &outcome.decision;
+        let error = error.as_ref().map(ToString::to_string).unwrap_or_default();
+        format!("{}|{reason}|{error}|{}", verdict.name(), outcome.decided_by.unwrap_or_default())
+    };
+    assert_eq!(show(&outcome), show(&explained));
+    // The last verdict of the trace is the one that counted.
+    let last = trace.entries().last().unwrap();
+    if explained.decided_by.is_some() {
+        assert_eq!(last.event, Event::verdict(&explained.decision));
+    }
+    show(&outcome)
+}
+
+#[test]
+fn the_first_to_decide_ends_the_walk() {
+    for (id, members, want, calls) in [
+        ("CHN-01", &["x: N", "y: A"][..], "allow|||y", &[1, 1][..]),
+        ("CHN-01", &["x: A", "y: N"], "allow|||x", &[1, 0]),
+        ("CHN-02", &["x: N", "y: N"], "noOpinion|||", &[1, 1]),
+        ("CHN-02", &[], "noOpinion|||", &[]),
+        ("CHN-03", &["x: N", "y: A", "z: D"], "allow|||y", &[1, 1, 0]),
+        ("CHN-03", &["x: N", "y: D", "z: A"], "deny|||y", &[1, 1, 0]),
+        ("CHN-04", &["x: N", "y: D ! e", "z: A"], "deny||e|y", &[1, 1, 0]),
+        ("CHN-05", &["x: N ! e1", "y: N ! e2"], "noOpinion||[e1, e2]|", &[1, 1]),
+        ("CHN-05", &["x: N ! e", "y: N ! e"], "noOpinion||e|", &[1, 1]),
+        ("CHN-06", &["x: N ! e", "y: A"], "allow|||y", &[1, 1]),
+        ("CHN-07", &["x: N ! e", "y: D \"r\""], "deny|r||y", &[1, 1]),
+        ("CHN-07", &["x: N \"said\" ! e", "y: D \"r\""], "deny|r||y", &[1, 1]),
+        ("CHN-08", &["x: N \"r1\"", "y: N", "z: N \"r2\""], "noOpinion|x: r1\nz: r2||", &[1, 1, 1]),
+        ("CHN-09", &["x: A \"r\" ! e"], "allow|r|e|x", &[1]),
+    ] {
+        let (members, scripts): (Vec<_>, Vec<_>) =
+            members.iter().map(|text| scripted(text)).unzip();
+        assert_eq!(ask(members, Some(&user(&["g"]))), want, "{id}");
+        // Each was asked twice: to decide, and to explain.
+        let asked: Vec<usize> =
+            scripts.iter().map(|script| script.n_calls.load(Ordering::Relaxed) / 2).collect();
+        assert_eq!(asked, calls, "{id}");
+    }
+}
+
+#[test]
+fn superusers_come_first() {
+    let denying = || vec![scripted("x: D").0];
+    let abstaining = || vec![scripted("x: N \"r\" ! e").0];
+    let privileged = "kubernetes.io/system-privileged-group";
+    for (id, members, groups, want) in [
+        ("CHN-10", denying(), Some(&["a", "system:masters"][..]), format!("allow|||{privileged}")),
+        ("CHN-11", denying(), Some(&["System:masters"]), "deny|||x".to_owned()),
+        ("CHN-11", denying(), Some(&["system:masters "]), "deny|||x".to_owned()),
+        ("CHN-12", denying(), None, "deny|||x".to_owned()),
+        (
+            "CHN-12",
+            abstaining(),
+            None,
+            format!("noOpinion|{privileged}: Error\nx: r|[no user on request., e]|"),
+        ),
+        (
+            "CH-8",
+            vec![Member::AlwaysDeny],
+            Some(&["system:masters"]),
+            format!("allow|||{privileged}"),
+        ),
+    ] {
+        let user = groups.map(user);
+        assert_eq!(ask(members, user.as_ref()), want, "{id}");
+    }
+}
+
+#[test]
+fn always_deny_abstains() {
+    let user = user(&[]);
+    for (id, members, want) in [
+        ("CHN-13", vec![Member::AlwaysDeny], "noOpinion|alwaysdeny: Everything is forbidden.||"),
+        ("CHN-14", vec![Member::AlwaysDeny, Member::AlwaysAllow], "allow|||alwaysallow"),
+        ("CH-9", vec![Member::AlwaysAllow], "allow|||alwaysallow"),
+    ] {
+        assert_eq!(ask(members, Some(&user)), want, "{id}");
+    }
+}
+
+#[test]
+fn the_node_authorizer_is_asked_in_its_place() {
+    let node = User { name: "system:node:n".to_owned(), ..user(&["system:nodes"]) };
+    let members = || vec![Member::AlwaysDeny, Member::Node(Arc::default())];
+    let chain = Chain::new(members()).unwrap();
+    let resource = authz::Resource { resource: "nodes", name: "n", ..authz::Resource::default() };
+    let target = Target::Resource(resource);
+    let attributes = Attributes { user: Some(&node), verb: "get", target };
+    let mut trace = Trace::default();
+    let outcome = finish(chain.authorize(&attributes, Recorder::on(&mut trace)));
+    assert_eq!(outcome.decided_by, Some("node"));
+    let shape: Vec<(usize, &str)> =
+        trace.entries().iter().map(|entry| (entry.depth, entry.event.kind.as_ref())).collect();
+    let want = [
+        (0, "authorizer"),
+        (1, "verdict"),
+        (0, "authorizer"),
+        (1, "verdict"),
+        (0, "authorizer"),
+        (1, "node"),
+        (1, "verdict"),
+    ];
+    assert_eq!(shape, want);
+}
+
+#[test]
+fn built_in_authorizers_bear_their_names_and_abstain_when_empty() {
+    let members = vec![
+        Member::Node(Arc::default()),
+        Member::Abac(Arc::default()),
+        Member::Rbac(Arc::default()),
+        Member::AlwaysDeny,
+    ];
+    let names: Vec<&str> = members.iter().map(Member::name).collect();
+    assert_eq!(names, ["node", "abac", "rbac", "alwaysdeny"]);
+    let want = "noOpinion|abac: No policy matched.\nalwaysdeny: Everything is forbidden.||";
+    assert_eq!(ask(members, Some(&user(&["g"]))), want);
+}
+
+#[test]
+fn names_are_unique() {
+    let members = vec![scripted("x: N").0, scripted("x: A").0];
+    let error = Chain::new(members).unwrap_err().to_string();
+    assert_eq!(error, "authorizer name x is repeated");
+    let members = vec![Member::AlwaysAllow, scripted("alwaysallow: A").0];
+    assert!(Chain::new(members).is_err());
+}
+
+#[test]
+fn rules_are_listed_in_order() {
+    let node = User { name: "system:node:n".to_owned(), ..user(&["system:nodes"]) };
+    let members = vec![
+        scripted("x: N").0,
+        Member::AlwaysAllow,
+        Member::AlwaysDeny,
+        Member::Node(Arc::default()),
+    ];
+    let chain = Chain::new(members).unwrap();
+    assert_eq!(chain.members().len(), 4);
+    let all = vec!["*".to_owned()];
+    let rules = chain.rules_for(&user(&[]), "ns");
+    let resources: Vec<_> = rules.resource_rules.iter().map(|rule| &rule.resources[0]).collect();
+    assert_eq!(resources, ["ns", "*"]);
+    let everything = NonResourceRule { verbs: all.clone(), non_resource_urls: all };
+    assert_eq!(rules.non_resource_rules, [everything]);
+    assert!(!rules.is_incomplete && rules.error.is_none());
+    let rules = chain.rules_for(&node, "ns");
+    let error = rules.error.unwrap().to_string();
+    assert_eq!(error, "node authorizer does not support user rule resolution");
+    assert!(rules.is_incomplete);
+}

@@ -1,0 +1,488 @@
+//! One cluster, and everything that a node may and may not ask of it.
+
+use authz::{Event, ResourceRule, Selector, Target, Trace, Value, Verdict, parse_field_selector};
+
+use super::*;
+use crate::graph::Graph;
+use crate::object::{
+    Assignment, Object, PersistentVolume, Pod, ResourceClaimStatus, SecretReference, VolumeClaim,
+};
+use crate::policy::Gates;
+use crate::rules::NodeRules;
+
+const ALLOW: Result<(), &str> = Ok(());
+const UNRELATED: Result<(), &str> =
+    Err("no relationship found between node 'node0' and this object");
+
+fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+fn assignment(namespace: &str, name: String, node: &str) -> Assignment {
+    Assignment { namespace: namespace.to_owned(), name, node_name: node.to_owned() }
+}
+
+fn pod(n: usize) -> Pod {
+    Pod {
+        namespace: "ns0".to_owned(),
+        name: format!("p{n}"),
+        uid: format!("uid{n}"),
+        node_name: format!("node{n}"),
+        service_account_name: format!("sa{n}"),
+        secrets: vec![format!("s{n}"), "sh".to_owned(), String::new()],
+        config_maps: vec![format!("c{n}")],
+        persistent_volume_claims: vec![format!("v{n}")],
+        resource_claims: vec![format!("rc{n}"), format!("gen{n}")],
+        ..Pod::default()
+    }
+}
+
+fn volume(n: usize) -> PersistentVolume {
+    PersistentVolume {
+        name: format!("pv{n}"),
+        claim: Some(VolumeClaim { namespace: "ns0".to_owned(), name: format!("v{n}") }),
+        secrets: vec![SecretReference { namespace: None, name: format!("ps{n}") }],
+    }
+}
+
+/// Two nodes, each with one of everything, and a secret that both share.
+fn cluster() -> Policy {
+    let mut policy = Policy {
+        rules: NodeRules {
+            resource_rules: vec![ResourceRule {
+                verbs: texts(&["get", "list", "watch"]),
+                api_groups: texts(&[""]),
+                resources: texts(&["services"]),
+                ..ResourceRule::default()
+            }],
+            ..NodeRules::default()
+        }
+        .into(),
+        ..Policy::default()
+    };
+    for n in 0..2 {
+        let node = format!("node{n}");
+        for object in [
+            Object::Pod(Box::new(pod(n))),
+            Object::PersistentVolume(volume(n)),
+            Object::VolumeAttachment(assignment("", format!("va{n}"), &node)),
+            Object::ResourceSlice(assignment("", format!("sl{n}"), &node)),
+            Object::PodCertificateRequest(assignment("ns0", format!("pcr{n}"), &node)),
+        ] {
+            policy.graph.add(&object);
+        }
+    }
+    policy
+}
+
+/// Asks as a node: `VERB RESOURCE[.GROUP][/SUBRESOURCE] [NAMESPACE/NAME] [FIELD=VALUE]`, with `-`
+/// for parts that are left out.
+fn ask(policy: &Policy, node: &str, request: &str) -> Decision {
+    let user = User {
+        name: format!("system:node:{node}"),
+        groups: texts(&["system:nodes"]),
+        ..User::default()
+    };
+    let mut words = request.split(' ').chain(std::iter::repeat(""));
+    let mut word = || words.next().filter(|word| *word != "-").unwrap_or_default();
+    let (verb, resource, place, selector) = (word(), word(), word(), word());
+    let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+    let (resource, api_group) = resource.split_once('.').unwrap_or((resource, ""));
+    let (namespace, name) = place.split_once('/').unwrap_or(("", place));
+    let selector = Selector::from_parsed(parse_field_selector(selector));
+    let target = Target::Resource(Resource {
+        api_group,
+        namespace,
+        resource,
+        subresource,
+        name,
+        field_selector: selector.as_ref(),
+        ..Resource::default()
+    });
+    let attributes = Attributes { user: Some(&user), verb, target };
+    policy.authorize(&attributes, Recorder::off())
+}
+
+fn check(policy: &Policy, request: &str, want: Result<(), &str>) {
+    let decision = ask(policy, "node0", request);
+    let got = match decision.verdict {
+        Verdict::Allow => Ok(()),
+        Verdict::NoOpinion => Err(decision.reason.as_ref()),
+        Verdict::Deny => panic!("denied: {request}"),
+    };
+    assert_eq!(got, want, "{request}");
+    assert!(decision.error.is_none());
+}
+
+#[test]
+fn related_objects_are_allowed_and_their_twins_are_not() {
+    let policy = cluster();
+    for (request, want) in [
+        ("get configmaps ns0/c0", ALLOW),
+        ("get secrets ns0/s0", ALLOW),
+        ("get secrets ns0/sh", ALLOW),
+        ("get secrets ns0/ps0", ALLOW),
+        ("list secrets ns0/s0", ALLOW),
+        ("watch secrets ns0/s0", ALLOW),
+        ("list secrets ns0/", Err("No Object name found")),
+        ("watch configmaps ns0/", Err("No Object name found")),
+        ("list secrets s0", Err("can only read namespaced object of this type")),
+        ("update secrets ns0/s0", Err("can only read resources of this type")),
+        ("get secrets/x ns0/s0", Err("cannot read subresource")),
+        ("get secrets ns1/s0", UNRELATED),
+        ("get configmaps ns0/s0", UNRELATED),
+        ("get configmaps ns0/c1", UNRELATED),
+        ("get secrets ns0/s1", UNRELATED),
+        ("get secrets ns0/ps1", UNRELATED),
+        ("get persistentvolumeclaims ns0/v1", UNRELATED),
+        ("get resourceclaims.resource.k8s.io ns0/rc1", UNRELATED),
+        ("get persistentvolumes pv1", UNRELATED),
+        ("get persistentvolumeclaims ns0/v0", ALLOW),
+        ("get persistentvolumes pv0", ALLOW),
+        ("get persistentvolumes ns0/pv0", UNRELATED),
+        ("get resourceclaims.resource.k8s.io ns0/rc0", ALLOW),
+        ("get resourceclaims.resource.k8s.io ns0/gen0", ALLOW),
+        ("get volumeattachments.storage.k8s.io va0", ALLOW),
+        ("get volumeattachments.storage.k8s.io va1", UNRELATED),
+        ("list persistentvolumes pv0", Err("can only get individual resources of this type")),
+        ("get persistentvolumes/status pv0", Err("cannot get subresource")),
+        ("update persistentvolumeclaims/status ns0/v0", ALLOW),
+        ("patch persistentvolumeclaims/status ns0/v1", UNRELATED),
+        ("get persistentvolumeclaims/status ns0/v0", Err("can only get/update/patch this type")),
+        ("get persistentvolumeclaims/x ns0/v0", Err("cannot get subresource")),
+    ] {
+        check(&policy, request, want);
+    }
+}
+
+#[test]
+fn service_accounts_are_read_and_their_tokens_made() {
+    let only_tokens = Err("can only create tokens for individual service accounts");
+    let only_token = Err("can only create token subresource of serviceaccount");
+    let mut policy = cluster();
+    for (request, want) in [
+        ("create serviceaccounts/token ns0/sa0", ALLOW),
+        ("create serviceaccounts/token ns0/sa1", UNRELATED),
+        ("create serviceaccounts/token ns0/", only_tokens),
+        ("create serviceaccounts ns0/sa0", only_token),
+        ("update serviceaccounts/token ns0/sa0", only_tokens),
+        ("get serviceaccounts/token ns0/sa0", only_tokens),
+        ("get serviceaccounts ns0/sa0", ALLOW),
+        ("get serviceaccounts ns0/sa1", UNRELATED),
+        ("get serviceaccounts sa0", Err("can only read namespaced object of this type")),
+        ("list serviceaccounts ns0/", only_tokens),
+    ] {
+        check(&policy, request, want);
+    }
+    policy.gates.pod_certificate_request = false;
+    check(&policy, "get serviceaccounts ns0/sa0", ALLOW);
+    policy.gates.service_account_token_for_credential_providers = false;
+    let refused = Err("not allowed to get service accounts");
+    check(&policy, "get serviceaccounts ns0/sa0", refused);
+    check(&policy, "create serviceaccounts/token ns0/sa0", ALLOW);
+}
+
+#[test]
+fn leases_and_csi_nodes_bear_the_name_of_the_node() {
+    let mut policy = cluster();
+    let (leases, csi) = ("leases.coordination.k8s.io", "csinodes.storage.k8s.io");
+    let other_lease = "can only access node lease with the same name as the requesting node";
+    let other_csi = "can only access CSINode with the same name as the requesting node";
+    for verb in ["get", "create", "update", "patch", "delete"] {
+        let unless_create = |reason| if verb == "create" { ALLOW } else { Err(reason) };
+        check(&policy, &format!("{verb} {leases} kube-node-lease/node0"), ALLOW);
+        let reason = "can only access leases in the \"kube-node-lease\" system namespace";
+        check(&policy, &format!("{verb} {leases} foo/node0"), Err(reason));
+        let request = format!("{verb} {leases} kube-node-lease/node1");
+        check(&policy, &request, unless_create(other_lease));
+        check(&policy, &format!("{verb} {csi} node0"), ALLOW);
+        check(&policy, &format!("{verb} {csi} node1"), unless_create(other_csi));
+        let reason = "CSINode status access requires CSIVolumeHealth feature";
+        check(&policy, &format!("{verb} {csi}/status node0"), Err(reason));
+        let reason = "cannot authorize CSINode subresources";
+        check(&policy, &format!("{verb} {csi}/csiDrivers node0"), Err(reason));
+    }
+    for verb in ["list", "watch", "deletecollection"] {
+        let reason = "can only get, create, update, patch, or delete a node lease";
+        check(&policy, &format!("{verb} {leases} kube-node-lease/node0"), Err(reason));
+        let reason = "can only get, create, update, patch, or delete a CSINode";
+        check(&policy, &format!("{verb} {csi} node0"), Err(reason));
+        // The subresource is looked at before the verb.
+        let reason = "cannot authorize CSINode subresources";
+        check(&policy, &format!("{verb} {csi}/x node0"), Err(reason));
+        let reason = "CSINode status access requires CSIVolumeHealth feature";
+        check(&policy, &format!("{verb} {csi}/status node0"), Err(reason));
+    }
+    policy.gates.csi_volume_health = true;
+    for (verb, want) in [
+        ("get", ALLOW),
+        ("update", ALLOW),
+        ("patch", ALLOW),
+        ("delete", Err("can only get, update, or patch CSINode status")),
+        ("create", Err("can only get, update, or patch CSINode status")),
+    ] {
+        check(&policy, &format!("{verb} {csi}/status node0"), want);
+    }
+    check(&policy, &format!("get {csi}/status node1"), Err(other_csi));
+}
+
+#[test]
+fn slices_and_certificate_requests_are_named_or_selected() {
+    let mut policy = cluster();
+    let unselected =
+        "can only list/watch/deletecollection resourceslices with nodeName field selector";
+    let slices = "resourceslices.resource.k8s.io";
+    for verb in ["get", "update", "patch", "delete"] {
+        check(&policy, &format!("{verb} {slices} sl0"), ALLOW);
+        check(&policy, &format!("{verb} {slices} sl1"), UNRELATED);
+        check(&policy, &format!("{verb} {slices}"), Err("No Object name found"));
+    }
+    for verb in ["list", "watch", "deletecollection"] {
+        for (selector, want) in [
+            ("spec.nodeName=node0", ALLOW),
+            ("spec.nodeName==node0", ALLOW),
+            ("a=b,spec.nodeName=node0,c!=d", ALLOW),
+            ("spec.nodeName=node1", Err(unselected)),
+            ("spec.nodeName!=node0", Err(unselected)),
+            ("metadata.name=node0", Err(unselected)),
+            ("spec.nodeName", Err(unselected)),
+            ("-", Err(unselected)),
+        ] {
+            check(&policy, &format!("{verb} {slices} sl0 {selector}"), want);
+        }
+    }
+    check(&policy, &format!("create {slices} sl1"), ALLOW);
+    let reason = "cannot authorize ResourceSlice subresources";
+    check(&policy, &format!("get {slices}/status sl0"), Err(reason));
+    let reason = "only the following verbs are allowed for a ResourceSlice: \
+                  get, watch, list, create, update, patch, delete, deletecollection";
+    check(&policy, &format!("educate {slices} sl0"), Err(reason));
+
+    let requests = "podcertificaterequests.certificates.k8s.io";
+    let unselected = "can only list/watch podcertificaterequests with nodeName field selector";
+    let cases = [
+        (format!("create {requests} ns0/"), ALLOW),
+        (format!("get {requests} ns0/pcr0"), ALLOW),
+        (format!("get {requests} ns0/pcr1"), UNRELATED),
+        (format!("get {requests} pcr0/ns0"), UNRELATED),
+        (format!("list {requests} ns0/"), Err(unselected)),
+        (format!("list {requests} - spec.nodeName=node0"), ALLOW),
+        (format!("watch {requests} - spec.nodeName=othernode"), Err(unselected)),
+        (format!("delete {requests} ns0/pcr0"), Err("nodes may not delete podcertificaterequests")),
+        (
+            format!("update {requests}/status ns0/pcr0"),
+            Err("nodes may not access the status subresource of PodCertificateRequests"),
+        ),
+    ];
+    for (request, want) in &cases {
+        check(&policy, request, *want);
+    }
+    policy.gates.pod_certificate_request = false;
+    for (request, _) in &cases {
+        check(&policy, request, Err(""));
+    }
+}
+
+#[test]
+fn pods_and_nodes_have_rows_of_their_own() {
+    let policy = cluster();
+    let unselected = Err("can only list/watch pods with spec.nodeName field selector");
+    for (request, want) in [
+        ("get pods ns0/p0", ALLOW),
+        ("get pods ns0/p1", UNRELATED),
+        ("get pods ns0/", Err("No Object name found")),
+        ("list pods - spec.nodeName=node0", ALLOW),
+        ("watch pods ns0/p1 spec.nodeName=node0", ALLOW),
+        ("list pods ns0/p0", ALLOW),
+        ("list pods ns0/p1", UNRELATED),
+        ("list pods", unselected),
+        ("watch pods - spec.nodeName=node1", unselected),
+        ("create pods ns0/", ALLOW),
+        ("delete pods ns0/p0", ALLOW),
+        ("delete pods ns0/p1", ALLOW),
+        ("update pods ns0/p0", Err("")),
+        ("deletecollection pods ns0/", Err("")),
+        ("create pods/proxy ns0/p0", Err("")),
+        ("delete pods/proxy ns0/p0", Err("")),
+        ("update pods/status ns0/p1", ALLOW),
+        ("patch pods/status ns0/p0", ALLOW),
+        ("get pods/status ns0/p0", Err("")),
+        ("create pods/eviction ns0/p1", ALLOW),
+        ("get pods/eviction ns0/p0", Err("")),
+        ("get nodes node0", ALLOW),
+        ("list nodes node0", ALLOW),
+        ("get nodes node1", Err("node 'node0' cannot read 'node1', only its own Node object")),
+        ("list nodes", Err("node 'node0' cannot read all nodes, only its own Node object")),
+        ("watch nodes", Err("node 'node0' cannot read all nodes, only its own Node object")),
+        ("create nodes", ALLOW),
+        ("update nodes node1", ALLOW),
+        ("patch nodes node0", ALLOW),
+        ("delete nodes node0", Err("")),
+        ("update nodes/status node1", ALLOW),
+        ("get nodes/status node0", Err("")),
+        ("get nodes/proxy node0", Err("")),
+    ] {
+        check(&policy, request, want);
+    }
+    assert_eq!(ask(&policy, "unregistered", "get nodes unregistered").verdict, Verdict::Allow);
+}
+
+#[test]
+fn everything_else_goes_by_the_rules_of_all_nodes() {
+    let policy = cluster();
+    for (request, want) in [
+        ("get services ns0/web", ALLOW),
+        ("list services", ALLOW),
+        ("delete services ns0/web", Err("")),
+        ("get services/status ns0/web", Err("")),
+        ("get services.apps ns0/web", Err("")),
+        ("educate dolphins", Err("")),
+        // The group counts: these are not the resources that go by relation.
+        ("get secrets.example.com ns0/s0", Err("")),
+    ] {
+        check(&policy, request, want);
+    }
+}
+
+#[test]
+fn who_is_not_a_node_gets_no_opinion() {
+    let policy = cluster();
+    let target = Target::Path("/healthz");
+    for (name, groups, want) in [
+        ("system:node:node0", &[][..], ""),
+        ("node0", &["system:nodes"], ""),
+        ("system:node:", &["system:nodes"], "unknown node for user \"system:node:\""),
+    ] {
+        let user = User { name: name.to_owned(), groups: texts(groups), ..User::default() };
+        let attributes = Attributes { user: Some(&user), verb: "get", target };
+        let decision = policy.authorize(&attributes, Recorder::off());
+        assert_eq!((decision.verdict, decision.reason.as_ref()), (Verdict::NoOpinion, want));
+    }
+    let attributes = Attributes { user: None, verb: "get", target };
+    assert_eq!(policy.authorize(&attributes, Recorder::off()).reason, "");
+}
+
+#[test]
+fn rules_are_unknown_for_nodes_and_none_for_others() {
+    let policy = cluster();
+    let mut user = User { name: "system:node:x".to_owned(), ..User::default() };
+    let rules = policy.rules_for(&user);
+    assert!(!rules.is_incomplete && rules.error.is_none());
+    user.groups = texts(&["system:nodes"]);
+    let rules = policy.rules_for(&user);
+    assert!(rules.is_incomplete && rules.resource_rules.is_empty());
+    let error = rules.error.unwrap().to_string();
+    assert_eq!(error, "node authorizer does not support user rule resolution");
+}
+
+#[test]
+fn updates_count_when_references_can_have_changed() {
+    let old = pod(0);
+    let with_secret = |change: fn(&mut Pod)| {
+        let mut new = Pod { secrets: texts(&["late"]), ..old.clone() };
+        change(&mut new);
+        new
+    };
+    for (new, counts) in [
+        (with_secret(|_| {}), false),
+        (with_secret(|new| new.is_mirror = true), false),
+        (with_secret(|new| new.uid = "other".to_owned()), true),
+        (with_secret(|new| new.n_ephemeral_containers = 1), true),
+        (with_secret(|new| new.extended_resource_claim = Some("x".to_owned())), true),
+        (
+            with_secret(|new| {
+                new.resource_claim_statuses = vec![ResourceClaimStatus::default()];
+            }),
+            true,
+        ),
+        // Unbound is never seen by the graph.
+        (with_secret(|new| new.node_name = String::new()), false),
+    ] {
+        let mut policy = cluster();
+        policy.graph.update(&Object::Pod(Box::new(old.clone())), &Object::Pod(Box::new(new)));
+        check(&policy, "get secrets ns0/late", if counts { ALLOW } else { UNRELATED });
+        check(&policy, "get secrets ns0/s0", if counts { UNRELATED } else { ALLOW });
+    }
+}
+
+#[test]
+fn mirror_pods_and_unbound_volumes_relate_nothing() {
+    let mut policy = Policy::default();
+    policy.graph.add(&Object::Pod(Box::new(Pod { is_mirror: true, ..pod(0) })));
+    check(&policy, "get pods ns0/p0", ALLOW);
+    check(&policy, "get secrets ns0/s0", UNRELATED);
+    policy.graph.add(&Object::PersistentVolume(PersistentVolume { claim: None, ..volume(0) }));
+    assert_eq!(policy.graph.n_vertices(), 2);
+}
+
+#[test]
+fn what_is_deleted_leaves_nothing_behind() {
+    let node = "node7";
+    for (object, other_kind) in [
+        (
+            Object::VolumeAttachment(assignment("", "x".to_owned(), node)),
+            Object::ResourceSlice(assignment("", "x".to_owned(), node)),
+        ),
+        (
+            Object::PodCertificateRequest(assignment("ns", "x".to_owned(), node)),
+            Object::PodCertificateRequest(assignment("x", "ns".to_owned(), node)),
+        ),
+        (Object::Pod(Box::new(pod(0))), Object::PersistentVolume(volume(0))),
+    ] {
+        let mut graph = Graph::default();
+        graph.add(&object);
+        let n_vertices = graph.n_vertices();
+        graph.delete(&other_kind);
+        assert_eq!(graph.n_vertices(), n_vertices);
+        graph.delete(&object);
+        assert_eq!(graph.n_vertices(), 0);
+    }
+    let mut graph = Graph::default();
+    graph.add(&Object::Pod(Box::new(Pod { node_name: String::new(), ..pod(0) })));
+    assert_eq!(graph.n_vertices(), 0);
+}
+
+#[test]
+fn explanations_show_the_way_or_what_is_missing() {
+    let policy = cluster();
+    let user = User {
+        name: "system:node:node0".to_owned(),
+        groups: texts(&["system:nodes"]),
+        ..User::default()
+    };
+    let explain = |name: &str| {
+        let resource =
+            Resource { resource: "secrets", namespace: "ns0", name, ..Resource::default() };
+        let target = Target::Resource(resource);
+        let mut trace = Trace::default();
+        let attributes = Attributes { user: Some(&user), verb: "get", target };
+        let _ = policy.authorize(&attributes, Recorder::on(&mut trace));
+        trace.entries().last().map(|entry| entry.event.clone())
+    };
+    let vertices = texts(&[
+        "secret ns0/ps0",
+        "persistentvolume pv0",
+        "persistentvolumeclaim ns0/v0",
+        "pod ns0/p0",
+        "node node0",
+    ]);
+    assert_eq!(explain("ps0"), Some(Event::new("path").with("vertices", vertices)));
+    let missing = |object: &str, is_known: bool, nodes: &[&str]| {
+        Event::new("noPath")
+            .with("object", format!("secret ns0/{object}"))
+            .with("isObjectKnown", is_known)
+            .with("isNodeKnown", true)
+            .with("nNodes", nodes.len())
+            .with("nodes", Value::List(texts(nodes)))
+    };
+    assert_eq!(explain("s1"), Some(missing("s1", true, &["node1"])));
+    assert_eq!(explain("nope"), Some(missing("nope", false, &[])));
+}
+
+#[test]
+fn gates_are_as_in_kubernetes() {
+    let gates = Gates::default();
+    assert!(gates.pod_certificate_request);
+    assert!(gates.service_account_token_for_credential_providers);
+    assert!(!gates.csi_volume_health);
+}

@@ -1,0 +1,61 @@
+//! Who is a node.
+
+use authz::User;
+
+/// What the names of nodes' users begin with; the name of the node follows.
+pub const NODE_USER_PREFIX: &str = "system:node:";
+/// The group that every node is in.
+pub const NODES_GROUP: &str = "system:nodes";
+
+/// Whether a user is a node, and which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeIdentity<'a> {
+    /// The user is the kubelet of this node.
+    Node(&'a str),
+    /// The user looks like a node but has no node's name.
+    Unnamed,
+    /// The user is not a node.
+    NotANode,
+}
+
+impl<'a> NodeIdentity<'a> {
+    /// The identity of a user. Name and group are both needed: the prefix alone could be chosen by
+    /// whoever names users, and the group alone does not say which node it is.
+    pub fn of(user: Option<&'a User>) -> Self {
+        let Some(user) = user else { return Self::NotANode };
+        match user.name.strip_prefix(NODE_USER_PREFIX) {
+            Some(name) if user.is_in_group(NODES_GROUP) => {
+                if name.is_empty() {
+                    Self::Unnamed
+                } else {
+                    Self::Node(name)
+                }
+            }
+            _ => Self::NotANode,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefix_and_group_make_a_node() {
+        for (name, groups, want) in [
+            ("system:node:a", &["x", "system:nodes"][..], NodeIdentity::Node("a")),
+            ("system:node:a:b", &["system:nodes"], NodeIdentity::Node("a:b")),
+            ("system:node:", &["system:nodes"], NodeIdentity::Unnamed),
+            ("system:node:a", &[], NodeIdentity::NotANode),
+            ("system:node:a", &["system:node"], NodeIdentity::NotANode),
+            ("system:nodes:a", &["system:nodes"], NodeIdentity::NotANode),
+            ("System:node:a", &["system:nodes"], NodeIdentity::NotANode),
+            ("", &["system:nodes"], NodeIdentity::NotANode),
+        ] {
+            let groups = groups.iter().map(|group| (*group).to_owned()).collect();
+            let user = User { name: name.to_owned(), groups, ..User::default() };
+            assert_eq!(NodeIdentity::of(Some(&user)), want, "{name}");
+        }
+        assert_eq!(NodeIdentity::of(None), NodeIdentity::NotANode);
+    }
+}

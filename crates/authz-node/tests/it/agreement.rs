@@ -1,0 +1,222 @@
+//! Random histories of a small cluster, and every question about it.
+
+use authz::{Attributes, Recorder, Resource, Target, Trace, User, Verdict};
+use authz_node::{
+    Assignment, Object, PersistentVolume, Pod, Policy, ResourceClaimStatus, SecretReference,
+    VolumeClaim,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::oracle::Cluster;
+
+const NODES: [&str; 3] = ["n1", "n2", "n3"];
+const NAMESPACES: [&str; 3] = ["", "ns1", "ns2"];
+const NAMES: [&str; 3] = ["a", "b", "c"];
+const RESOURCES: [(&str, &str); 10] = [
+    ("", "pods"),
+    ("", "secrets"),
+    ("", "configmaps"),
+    ("", "persistentvolumeclaims"),
+    ("", "persistentvolumes"),
+    ("", "serviceaccounts"),
+    ("resource.k8s.io", "resourceclaims"),
+    ("storage.k8s.io", "volumeattachments"),
+    ("resource.k8s.io", "resourceslices"),
+    ("certificates.k8s.io", "podcertificaterequests"),
+];
+
+/// What happens to the cluster. An update is one if an object of that name was seen before.
+#[derive(Debug, Clone)]
+enum Change {
+    Put(Object),
+    Delete(Object),
+    /// Remember the policy as it is, and see that it stays so.
+    Snapshot,
+}
+
+fn one_of(texts: &'static [&'static str]) -> impl Strategy<Value = String> + Clone {
+    prop::sample::select(texts).prop_map(str::to_owned)
+}
+
+fn node() -> impl Strategy<Value = String> {
+    one_of(&["", "n1", "n2", "n3"])
+}
+
+fn name() -> impl Strategy<Value = String> + Clone {
+    one_of(&["", "a", "a", "b", "b", "c", "c"])
+}
+
+fn namespace() -> impl Strategy<Value = String> {
+    one_of(&["ns1", "ns2"])
+}
+
+fn pod() -> impl Strategy<Value = Object> {
+    let identity = (namespace(), one_of(&NAMES), one_of(&["u", "v"]), node(), 0..8_u8, 0..3_usize);
+    let names = || vec(name(), 0..3);
+    let references = (name(), names(), names(), names(), names());
+    let statuses = (vec(prop::option::of(name()), 0..2), prop::option::of(name()));
+    (identity, references, statuses).prop_map(|(identity, references, statuses)| {
+        let (namespace, name, uid, node_name, mirror, n_ephemeral_containers) = identity;
+        let (service_account_name, secrets, config_maps, claims, resource_claims) = references;
+        let (statuses, extended_resource_claim) = statuses;
+        let status = |resource_claim_name| ResourceClaimStatus {
+            name: "entry".to_owned(),
+            resource_claim_name,
+        };
+        Object::Pod(Box::new(Pod {
+            namespace,
+            name,
+            uid,
+            node_name,
+            is_mirror: mirror == 0,
+            service_account_name,
+            secrets,
+            config_maps,
+            persistent_volume_claims: claims,
+            resource_claims,
+            n_ephemeral_containers,
+            resource_claim_statuses: statuses.into_iter().map(status).collect(),
+            extended_resource_claim,
+        }))
+    })
+}
+
+fn volume() -> impl Strategy<Value = Object> {
+    let claim =
+        (namespace(), one_of(&NAMES)).prop_map(|(namespace, name)| VolumeClaim { namespace, name });
+    let secret = (prop::option::of(one_of(&NAMESPACES)), name())
+        .prop_map(|(namespace, name)| SecretReference { namespace, name });
+    (one_of(&NAMES), prop::option::weighted(0.9, claim), vec(secret, 0..3)).prop_map(
+        |(name, claim, secrets)| {
+            Object::PersistentVolume(PersistentVolume { name, claim, secrets })
+        },
+    )
+}
+
+fn assignment() -> impl Strategy<Value = Object> {
+    (0..3_u8, namespace(), one_of(&NAMES), node()).prop_map(|(kind, namespace, name, node_name)| {
+        match kind {
+            0 => Object::VolumeAttachment(Assignment { name, node_name, ..Assignment::default() }),
+            1 => Object::ResourceSlice(Assignment { name, node_name, ..Assignment::default() }),
+            _ => Object::PodCertificateRequest(Assignment { namespace, name, node_name }),
+        }
+    })
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let object = prop_oneof![4 => pod(), 2 => volume(), 1 => assignment()].boxed();
+    prop_oneof![
+        6 => object.clone().prop_map(Change::Put),
+        2 => object.prop_map(Change::Delete),
+        1 => Just(Change::Snapshot),
+    ]
+}
+
+fn same_name(a: &Object, b: &Object) -> bool {
+    match (a, b) {
+        (Object::Pod(a), Object::Pod(b)) => (&a.namespace, &a.name) == (&b.namespace, &b.name),
+        (Object::PersistentVolume(a), Object::PersistentVolume(b)) => a.name == b.name,
+        (Object::VolumeAttachment(a), Object::VolumeAttachment(b))
+        | (Object::ResourceSlice(a), Object::ResourceSlice(b))
+        | (Object::PodCertificateRequest(a), Object::PodCertificateRequest(b)) => {
+            (&a.namespace, &a.name) == (&b.namespace, &b.name)
+        }
+        _ => false,
+    }
+}
+
+/// Asks every question and compares answer, reason, explanation and enumeration.
+fn check(policy: &Policy, cluster: &Cluster) -> Result<(), TestCaseError> {
+    let users = NODES.map(|node| User {
+        name: format!("system:node:{node}"),
+        groups: vec!["system:nodes".to_owned()],
+        ..User::default()
+    });
+    for (api_group, resource) in RESOURCES {
+        for (namespace, name) in NAMESPACES.into_iter().flat_map(|ns| NAMES.map(|name| (ns, name)))
+        {
+            let target = Resource { api_group, resource, namespace, name, ..Resource::default() };
+            let target = Target::Resource(target);
+            let question = Attributes { user: None, verb: "get", target };
+            let subjects = policy.allowed_subjects(&question);
+            for (node, user) in NODES.into_iter().zip(&users) {
+                let question = Attributes { user: Some(user), ..question };
+                let got = policy.authorize(&question, Recorder::off());
+                let needs_namespace =
+                    matches!(resource, "secrets" | "configmaps" | "serviceaccounts");
+                let (verdict, reason) = if needs_namespace && namespace.is_empty() {
+                    let reason = "can only read namespaced object of this type";
+                    (Verdict::NoOpinion, reason.to_owned())
+                } else if cluster.is_related(resource, namespace, name, node) {
+                    (Verdict::Allow, String::new())
+                } else {
+                    let reason =
+                        format!("no relationship found between node '{node}' and this object");
+                    (Verdict::NoOpinion, reason)
+                };
+                prop_assert_eq!(
+                    (got.verdict, got.reason.as_ref()),
+                    (verdict, reason.as_str()),
+                    "{} {} {} {}",
+                    resource,
+                    namespace,
+                    name,
+                    node
+                );
+                let is_listed = subjects.users.contains(&user.name);
+                prop_assert_eq!(is_listed, verdict == Verdict::Allow);
+                let mut trace = Trace::default();
+                let explained = policy.authorize(&question, Recorder::on(&mut trace));
+                prop_assert_eq!((explained.verdict, explained.reason), (got.verdict, got.reason));
+                let has_path = trace.entries().iter().any(|entry| entry.event.kind == "path");
+                prop_assert_eq!(has_path, verdict == Verdict::Allow);
+            }
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 128 } else { 4096 }))]
+
+    #[test]
+    fn the_graph_agrees_with_looking_at_every_object(changes in vec(change(), 1..40)) {
+        let (mut policy, mut cluster) = (Policy::default(), Cluster::default());
+        let mut seen: Vec<Object> = Vec::new();
+        let mut snapshot = (policy.clone(), cluster.clone());
+        for change in &changes {
+            match change {
+                Change::Put(object) => {
+                    match seen.iter_mut().find(|own| same_name(own, object)) {
+                        Some(old) => {
+                            policy.graph.update(old, object);
+                            cluster.update(old, object);
+                            *old = object.clone();
+                        }
+                        None => {
+                            policy.graph.add(object);
+                            cluster.add(object);
+                            seen.push(object.clone());
+                        }
+                    }
+                }
+                Change::Delete(object) => {
+                    policy.graph.delete(object);
+                    cluster.delete(object);
+                    seen.retain(|own| !same_name(own, object));
+                }
+                Change::Snapshot => snapshot = (policy.clone(), cluster.clone()),
+            }
+        }
+        check(&policy, &cluster)?;
+        check(&snapshot.0, &snapshot.1)?;
+
+        // History leaves no trace: a graph built anew has the same vertices, and an empty cluster none.
+        let mut anew = Policy::default();
+        cluster.objects().iter().for_each(|object| anew.graph.add(object));
+        prop_assert_eq!(policy.graph.n_vertices(), anew.graph.n_vertices());
+        cluster.objects().iter().for_each(|object| policy.graph.delete(object));
+        prop_assert_eq!(policy.graph.n_vertices(), 0);
+    }
+}

@@ -1,0 +1,231 @@
+//! The policy that every cluster starts with.
+
+use crate::policy::{Binding, GROUP, Metadata, PolicyRule, Role};
+use crate::reconcile::{
+    AUTOUPDATE_ANNOTATION, Extras, Reconciled, reconcile_binding, reconcile_role,
+};
+use crate::snapshot::Snapshot;
+
+/// The default roles and bindings of Kubernetes as JSON: `clusterRoles`, `clusterRoleBindings`,
+/// `roles` and `roleBindings` are lists of objects; `aggregatedClusterRoles` shows what aggregation
+/// makes of some. The text is kept here, beside the rules that speak of it, and read by whoever
+/// knows the wire form.
+pub const BOOTSTRAP_POLICY_JSON: &str = include_str!("../data/bootstrap-policy.json");
+
+/// Roles that became aggregated after clusters already had them, and the role that takes over what
+/// an administrator added to each.
+const AGGREGATED_LATER: [(&str, &str); 3] = [
+    ("admin", "system:aggregate-to-admin"),
+    ("edit", "system:aggregate-to-edit"),
+    ("view", "system:aggregate-to-view"),
+];
+
+/// A binding that was split in two: the first half, and the one that was split off.
+const SPLIT_BINDING: (&str, &str) = ("system:discovery", "system:public-info-viewer");
+
+/// The default objects.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BootstrapPolicy {
+    /// ClusterRoles and Roles.
+    pub roles: Vec<Role>,
+    /// ClusterRoleBindings and RoleBindings.
+    pub bindings: Vec<Binding>,
+}
+
+/// One write that brings a cluster in line, in terms of the API.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// Create the role or replace the one of its name.
+    PutRole(Role),
+    /// Create the binding or replace the one of its name.
+    PutBinding(Binding),
+    /// Delete the binding of this name, then create it.
+    RecreateBinding(Binding),
+}
+
+/// Brings a snapshot in line with the default policy and returns the writes that this takes, in
+/// order; none if all was in line.
+///
+/// 1. What an administrator added to a role that is aggregated now moves to the role that supplies
+///    it; the whole step ends at the first role that is aggregated already.
+/// 2. Whom an administrator added to a binding that is split now is in both halves.
+/// 3. Every default object is reconciled.
+/// 4. The rules of aggregated roles are filled in.
+pub fn bootstrap(snapshot: &mut Snapshot, policy: &BootstrapPolicy, extras: Extras) -> Vec<Change> {
+    let mut changes = primed_roles(snapshot);
+    changes.extend(primed_binding(snapshot, policy));
+    apply(snapshot, &changes);
+    for expected in &policy.roles {
+        let existing = snapshot.role(&expected.metadata.namespace, expected.name());
+        match reconcile_role(expected, existing.map(AsRef::as_ref), extras) {
+            Reconciled::Unchanged | Reconciled::Protected => {}
+            Reconciled::Create(role) | Reconciled::Update(role) | Reconciled::Recreate(role) => {
+                snapshot.put_role(role.clone());
+                changes.push(Change::PutRole(role));
+            }
+        }
+    }
+    for expected in &policy.bindings {
+        let existing = snapshot.binding(expected.namespace(), expected.name());
+        let change = match reconcile_binding(expected, existing.map(AsRef::as_ref), extras) {
+            Reconciled::Unchanged | Reconciled::Protected => continue,
+            Reconciled::Create(binding) | Reconciled::Update(binding) => {
+                Change::PutBinding(binding)
+            }
+            Reconciled::Recreate(binding) => Change::RecreateBinding(binding),
+        };
+        apply(snapshot, std::slice::from_ref(&change));
+        changes.push(change);
+    }
+    let aggregated = snapshot.aggregate_roles();
+    changes.extend(aggregated.iter().map(|role| Change::PutRole(role.as_ref().clone())));
+    changes
+}
+
+fn apply(snapshot: &mut Snapshot, changes: &[Change]) {
+    for change in changes {
+        match change {
+            Change::PutRole(role) => snapshot.put_role(role.clone()),
+            Change::PutBinding(binding) | Change::RecreateBinding(binding) => {
+                snapshot.put_binding(binding.clone());
+            }
+        }
+    }
+}
+
+fn primed_roles(snapshot: &Snapshot) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for (name, supplier) in AGGREGATED_LATER {
+        let Some(role) = snapshot.role("", name) else { continue };
+        if snapshot.role("", supplier).is_some() {
+            continue;
+        }
+        if role.aggregation_rule.is_some() {
+            break;
+        }
+        let metadata = Metadata { name: supplier.to_owned(), ..role.metadata.clone() };
+        changes.push(Change::PutRole(Role { metadata, ..role.as_ref().clone() }));
+    }
+    changes
+}
+
+fn primed_binding(snapshot: &Snapshot, policy: &BootstrapPolicy) -> Option<Change> {
+    let (first, second) = SPLIT_BINDING;
+    let existing = snapshot.binding("", first)?;
+    if snapshot.binding("", second).is_some() {
+        return None;
+    }
+    let is_second = |binding: &&Binding| binding.namespace().is_empty() && binding.name() == second;
+    let expected = policy.bindings.iter().find(is_second)?;
+    let metadata = Metadata { name: second.to_owned(), ..existing.metadata.clone() };
+    let subjects = existing.subjects.clone();
+    Some(Change::PutBinding(Binding { metadata, subjects, ..expected.clone() }))
+}
+
+/// The one role that Portcullis adds to those of Kubernetes: who administers a namespace may ask
+/// who can do something there.
+pub fn resource_access_reviewer() -> Role {
+    let rule = |group: &str, resources: &[&str]| PolicyRule {
+        verbs: vec!["create".to_owned()],
+        api_groups: vec![group.to_owned()],
+        resources: resources.iter().map(|&resource| resource.to_owned()).collect(),
+        ..PolicyRule::default()
+    };
+    let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    Role {
+        metadata: Metadata {
+            name: "portcullis:resource-access-reviewer".to_owned(),
+            labels: [
+                pair("kubernetes.io/bootstrapping", "rbac-defaults"),
+                pair(&format!("{GROUP}/aggregate-to-admin"), "true"),
+            ]
+            .into(),
+            annotations: [pair(AUTOUPDATE_ANNOTATION, "true")].into(),
+            ..Metadata::default()
+        },
+        rules: vec![
+            rule(
+                "authorization.portcullis.io",
+                &["localresourceaccessreviews", "resourceaccessreviews"],
+            ),
+            rule("", &["resourceaccessreviews"]),
+        ],
+        aggregation_rule: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{AggregationRule, RoleRef, Subject};
+
+    fn role(name: &str, verbs: &[&str]) -> Role {
+        let rule = PolicyRule {
+            verbs: verbs.iter().map(|&verb| verb.to_owned()).collect(),
+            api_groups: vec![String::new()],
+            resources: vec!["pods".to_owned()],
+            ..PolicyRule::default()
+        };
+        let metadata = Metadata { name: name.to_owned(), ..Metadata::default() };
+        Role { metadata, rules: vec![rule], aggregation_rule: None }
+    }
+
+    fn binding(name: &str, users: &[&str]) -> Binding {
+        Binding {
+            metadata: Metadata { name: name.to_owned(), ..Metadata::default() },
+            role_ref: RoleRef {
+                kind: "ClusterRole".into(),
+                name: name.into(),
+                ..RoleRef::default()
+            },
+            subjects: users.iter().map(|user| Subject::user(user)).collect(),
+        }
+    }
+
+    #[test]
+    fn additions_to_a_role_move_to_its_supplier() {
+        let mut snapshot = Snapshot::default();
+        snapshot.put_role(role("edit", &["own"]));
+        let changes = bootstrap(&mut snapshot, &BootstrapPolicy::default(), Extras::Keep);
+        assert_eq!(changes, [Change::PutRole(role("system:aggregate-to-edit", &["own"]))]);
+        assert!(bootstrap(&mut snapshot, &BootstrapPolicy::default(), Extras::Keep).is_empty());
+    }
+
+    #[test]
+    fn an_aggregated_role_ends_the_move() {
+        let mut snapshot = Snapshot::default();
+        let moved = Role {
+            aggregation_rule: Some(AggregationRule::default()),
+            rules: Vec::new(),
+            ..role("admin", &[])
+        };
+        snapshot.put_role(moved);
+        snapshot.put_role(role("edit", &["own"]));
+        assert!(bootstrap(&mut snapshot, &BootstrapPolicy::default(), Extras::Keep).is_empty());
+    }
+
+    #[test]
+    fn both_halves_of_a_split_binding_have_its_subjects() {
+        let mut snapshot = Snapshot::default();
+        snapshot.put_binding(binding("system:discovery", &["ana"]));
+        let expected = binding("system:public-info-viewer", &["everybody"]);
+        let policy = BootstrapPolicy { bindings: vec![expected], ..BootstrapPolicy::default() };
+        bootstrap(&mut snapshot, &policy, Extras::Keep);
+        let split = snapshot.binding("", "system:public-info-viewer").unwrap();
+        assert_eq!(split.subjects, [Subject::user("ana"), Subject::user("everybody")]);
+        assert_eq!(split.role_ref.name, "system:public-info-viewer");
+    }
+
+    #[test]
+    fn a_binding_to_another_role_is_recreated() {
+        let mut snapshot = Snapshot::default();
+        let other = Binding { role_ref: RoleRef::default(), ..binding("b", &["ana"]) };
+        snapshot.put_binding(other);
+        let expected = binding("b", &["bob"]);
+        let policy =
+            BootstrapPolicy { bindings: vec![expected.clone()], ..BootstrapPolicy::default() };
+        let changes = bootstrap(&mut snapshot, &policy, Extras::Keep);
+        assert_eq!(changes, [Change::RecreateBinding(expected.clone())]);
+        assert_eq!(snapshot.binding("", "b").map(AsRef::as_ref), Some(&expected));
+    }
+}

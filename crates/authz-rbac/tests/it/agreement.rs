@@ -1,0 +1,221 @@
+//! Random policies, changed step by step, and random requests: index and oracle agree.
+
+use authz::{Attributes, Recorder, Resource, Target, Trace, User};
+use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+
+use crate::naive::Naive;
+
+const NAMESPACES: [&str; 4] = ["", "ns1", "ns2", "*"];
+const NAMES: [&str; 6] = ["a", "b", "c", "d", "*", ""];
+const VERBS: [&str; 4] = ["get", "list", "create", "*"];
+const GROUPS: [&str; 3] = ["", "apps", "*"];
+const RESOURCES: [&str; 7] = ["pods", "pods/log", "*/log", "pods/*", "jobs", "*", ""];
+const URLS: [&str; 6] = ["/api", "/api/*", "/api/**", "*", "/version", ""];
+
+/// Every so many requests are explained too, which takes longer than deciding.
+const EXPLAINED_EACH: usize = 4;
+
+/// One step in the life of a policy.
+#[derive(Debug, Clone)]
+enum Step {
+    PutRole(Role),
+    RemoveRole(String, String),
+    PutBinding(Binding),
+    RemoveBinding(String, String),
+}
+
+fn text(from: &'static [&'static str]) -> impl Strategy<Value = String> {
+    select(from).prop_map(str::to_owned)
+}
+
+fn list(from: &'static [&'static str]) -> impl Strategy<Value = Vec<String>> {
+    subsequence(from, 0..=from.len().min(3))
+        .prop_map(|list| list.into_iter().map(str::to_owned).collect())
+}
+
+fn rule() -> impl Strategy<Value = PolicyRule> {
+    let names = prop_oneof![3 => Just(Vec::new()), 1 => list(&NAMES)];
+    (list(&VERBS), list(&GROUPS), list(&RESOURCES), names, list(&URLS)).prop_map(
+        |(verbs, api_groups, resources, resource_names, non_resource_urls)| PolicyRule {
+            verbs,
+            api_groups,
+            resources,
+            resource_names,
+            non_resource_urls,
+        },
+    )
+}
+
+fn metadata() -> impl Strategy<Value = Metadata> {
+    (text(&NAMESPACES), text(&NAMES)).prop_map(|(namespace, name)| Metadata {
+        namespace,
+        name,
+        ..Metadata::default()
+    })
+}
+
+fn role() -> impl Strategy<Value = Role> {
+    (metadata(), prop::collection::vec(rule(), 0..3)).prop_map(|(metadata, rules)| Role {
+        metadata,
+        rules,
+        aggregation_rule: None,
+    })
+}
+
+fn subject() -> impl Strategy<Value = Subject> {
+    let kind = text(&["User", "User", "Group", "Group", "ServiceAccount", "Robot"]);
+    (kind, text(&NAMES), text(&NAMESPACES)).prop_map(|(kind, name, namespace)| Subject {
+        kind,
+        api_group: String::new(),
+        name,
+        namespace,
+    })
+}
+
+fn binding() -> impl Strategy<Value = Binding> {
+    let kind = text(&["Role", "ClusterRole", "ClusterRole", "Other"]);
+    let role_ref =
+        (kind, text(&NAMES)).prop_map(|(kind, name)| RoleRef { kind, name, ..RoleRef::default() });
+    (metadata(), role_ref, prop::collection::vec(subject(), 0..4))
+        .prop_map(|(metadata, role_ref, subjects)| Binding { metadata, role_ref, subjects })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => role().prop_map(Step::PutRole),
+        1 => (text(&NAMESPACES), text(&NAMES)).prop_map(|(ns, name)| Step::RemoveRole(ns, name)),
+        6 => binding().prop_map(Step::PutBinding),
+        1 => (text(&NAMESPACES), text(&NAMES)).prop_map(|(ns, name)| Step::RemoveBinding(ns, name)),
+    ]
+}
+
+fn user() -> impl Strategy<Value = User> {
+    let account = (text(&NAMESPACES), text(&NAMES))
+        .prop_map(|(namespace, name)| format!("system:serviceaccount:{namespace}:{name}"));
+    (prop_oneof![2 => text(&NAMES), 1 => account], list(&NAMES)).prop_map(|(name, groups)| User {
+        name,
+        groups,
+        ..User::default()
+    })
+}
+
+/// A request without its user: verb, and either a path or the parts of a resource.
+type Asked = (String, Result<String, [String; 5]>);
+
+fn asked() -> impl Strategy<Value = Asked> {
+    let path = text(&["/api", "/api/v1", "/version", "", "/other"]).prop_map(Ok);
+    let resource = (
+        text(&NAMESPACES),
+        text(&["", "apps", "batch"]),
+        text(&["pods", "jobs", ""]),
+        text(&["", "log", "*"]),
+        text(&NAMES),
+    )
+        .prop_map(|(a, b, c, d, e)| Err([a, b, c, d, e]));
+    (text(&["get", "list", "delete", "*"]), prop_oneof![1 => path, 4 => resource])
+}
+
+fn attributes<'a>(user: Option<&'a User>, (verb, target): &'a Asked) -> Attributes<'a> {
+    let target = match target {
+        Ok(path) => Target::Path(path),
+        Err([namespace, api_group, resource, subresource, name]) => Target::Resource(Resource {
+            namespace,
+            api_group,
+            resource,
+            subresource,
+            name,
+            ..Resource::default()
+        }),
+    };
+    Attributes { user, verb, target }
+}
+
+fn apply(snapshot: &mut Snapshot, naive: &mut Naive, step: Step) {
+    match step {
+        Step::PutRole(role) => {
+            snapshot.put_role(role.clone());
+            naive.put_role(role);
+        }
+        Step::RemoveRole(namespace, name) => {
+            snapshot.remove_role(&namespace, &name);
+            naive.remove_role(&namespace, &name);
+        }
+        Step::PutBinding(binding) => {
+            snapshot.put_binding(binding.clone());
+            naive.put_binding(binding);
+        }
+        Step::RemoveBinding(namespace, name) => {
+            snapshot.remove_binding(&namespace, &name);
+            naive.remove_binding(&namespace, &name);
+        }
+    }
+}
+
+fn check(
+    snapshot: &Snapshot,
+    naive: &Naive,
+    users: &[User],
+    requests: &[Asked],
+) -> Result<(), TestCaseError> {
+    for (idx, asked) in requests.iter().enumerate() {
+        let allowed = snapshot.allowed_subjects(&attributes(None, asked));
+        let names: std::collections::BTreeSet<String> = (allowed.users.iter())
+            .map(|name| format!("user {name}"))
+            .chain(allowed.groups.iter().map(|name| format!("group {name}")))
+            .collect();
+        prop_assert_eq!(names, naive.who_can(&attributes(None, asked)));
+        for user in users {
+            let asked = attributes(Some(user), asked);
+            let decision = snapshot.authorize(&asked, Recorder::off());
+            let got = (decision.verdict.name(), decision.reason.to_string());
+            prop_assert_eq!(&got, &naive.authorize(&asked));
+            if idx % EXPLAINED_EACH == 0 {
+                // Whoever listens changes nothing.
+                let mut trace = Trace::default();
+                let explained = snapshot.authorize(&asked, Recorder::on(&mut trace));
+                prop_assert_eq!(&got, &(explained.verdict.name(), explained.reason.to_string()));
+            }
+            // Who can is who is allowed.
+            let is_listed = allowed.users.contains(&user.name)
+                || user.groups.iter().any(|group| allowed.groups.contains(group));
+            prop_assert_eq!(is_listed, got.0 == "allow");
+        }
+    }
+    for user in users {
+        for namespace in NAMESPACES {
+            let held = snapshot.held_rules(user, namespace);
+            let rules: Vec<_> = held.rules.iter().map(|rule| format!("{rule:?}")).collect();
+            prop_assert_eq!(rules, naive.rules_for(user, namespace));
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    // Two versions of each policy answer about 400 requests: a million decisions need 1,250 cases.
+    #![proptest_config(ProptestConfig::with_cases(1_300))]
+
+    #[test]
+    fn index_and_oracle_agree(
+        steps in prop::collection::vec(step(), 0..40),
+        users in prop::collection::vec(user(), 8..20),
+        requests in prop::collection::vec(asked(), 20..40),
+    ) {
+        let (mut snapshot, mut naive) = (Snapshot::default(), Naive::default());
+        let middle = steps.len() / 2;
+        let mut kept = None;
+        for (idx, step) in steps.into_iter().enumerate() {
+            if idx == middle {
+                kept = Some((snapshot.clone(), naive.clone()));
+            }
+            apply(&mut snapshot, &mut naive, step);
+        }
+        check(&snapshot, &naive, &users, &requests)?;
+        // A reader of the old version saw none of the later changes.
+        if let Some((snapshot, naive)) = kept {
+            check(&snapshot, &naive, &users, &requests)?;
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Who may write which roles and bindings.
+
+use authz_rbac::{
+    AggregationRule, Binding, LabelSelector, Refusal, Role, Snapshot, Subject, bind_target,
+    escalate_target,
+};
+
+use crate::decisions::{binding, role, rule, snapshot, url_rule, user};
+
+fn policy() -> Snapshot {
+    let roles = vec![
+        role("", "all", vec![rule("*", "*", "*"), url_rule("*", "*")]),
+        role("", "jobs", vec![rule("create", "batch", "jobs")]),
+    ];
+    let bindings = vec![
+        binding("", "a", ("ClusterRole", "all"), &[Subject::user("alice")]),
+        binding("", "j", ("ClusterRole", "jobs"), &[Subject::user("wide")]),
+        binding("job-ns", "j", ("ClusterRole", "jobs"), &[Subject::user("local")]),
+        binding("job-ns", "x", ("ClusterRole", "gone"), &[Subject::user("local")]),
+    ];
+    snapshot(roles, bindings)
+}
+
+#[test]
+fn a_role_needs_what_it_grants() {
+    let pods = role("ns1", "r", vec![rule("get list", "core", "pods")]);
+    let policy = policy();
+    for (name, groups, want) in
+        [("bob", "system:masters", true), ("alice", "", true), ("bob", "devs", false)]
+    {
+        let is_ok = policy.confirm_role(&user(name, groups), &pods, None).is_ok();
+        assert_eq!(is_ok, want, "{name}");
+    }
+    // Nothing changes, so nothing is granted.
+    assert_eq!(policy.confirm_role(&user("bob", ""), &pods, Some(&pods)), Ok(()));
+}
+
+#[test]
+fn the_refusal_names_what_is_not_held() {
+    let rules = vec![
+        rule("list", "core", "pods"),
+        url_rule("get", "/metrics"),
+        rule("get", "core", "pods"),
+    ];
+    let wanted = role("ns1", "r", rules);
+    let bob = user("bob", "devs system:authenticated");
+    let refusal = policy().confirm_role(&bob, &wanted, None).unwrap_err();
+    assert_eq!(
+        refusal.to_string(),
+        concat!(
+            r#"user "bob" (groups=["devs" "system:authenticated"]) is attempting to grant RBAC "#,
+            "permissions not currently held:\n",
+            r#"{APIGroups:[""], Resources:["pods"], Verbs:["list" "get"]}"#,
+            "\n",
+            r#"{NonResourceURLs:["/metrics"], Verbs:["get"]}"#,
+        )
+    );
+    let local = user("local", "");
+    let wanted = role("job-ns", "r", vec![rule("get", "core", "pods")]);
+    let message = policy().confirm_role(&local, &wanted, None).unwrap_err().to_string();
+    let tail = r#"; resolution errors: [clusterrole.rbac.authorization.k8s.io "gone" not found]"#;
+    assert!(message.ends_with(tail), "{message}");
+}
+
+#[test]
+fn an_aggregated_role_needs_everything() {
+    let selectors = vec![LabelSelector::default()];
+    let aggregated = Role {
+        aggregation_rule: Some(AggregationRule { cluster_role_selectors: selectors }),
+        ..role("", "r", vec![rule("create", "batch", "jobs")])
+    };
+    let plain = Role { aggregation_rule: None, ..aggregated.clone() };
+    let (policy, wide) = (policy(), user("wide", ""));
+    assert_eq!(policy.confirm_role(&wide, &plain, None), Ok(()));
+    assert_eq!(policy.confirm_role(&wide, &aggregated, None), Err(Refusal::Aggregation));
+    assert_eq!(policy.confirm_role(&wide, &plain, Some(&aggregated)), Err(Refusal::Aggregation));
+    assert_eq!(policy.confirm_role(&user("alice", ""), &aggregated, None), Ok(()));
+    assert_eq!(
+        Refusal::Aggregation.to_string(),
+        "must have cluster-admin privileges to use the aggregationRule"
+    );
+}
+
+#[test]
+fn a_binding_needs_what_its_role_grants_where_it_is() {
+    let to_jobs = |namespace: &str| -> Binding {
+        binding(namespace, "new", ("ClusterRole", "jobs"), &[Subject::user("eve")])
+    };
+    let policy = policy();
+    for (name, namespace, want) in [
+        ("local", "job-ns", true),
+        ("local", "other", false),
+        ("local", "", false),
+        ("wide", "other", true),
+        ("wide", "", true),
+        ("bob", "job-ns", false),
+    ] {
+        let answer = policy.confirm_binding(&user(name, ""), &to_jobs(namespace), None);
+        assert_eq!(answer.is_ok(), want, "{name} in {namespace}");
+    }
+    let same = to_jobs("other");
+    assert_eq!(policy.confirm_binding(&user("bob", ""), &same, Some(&same)), Ok(()));
+}
+
+#[test]
+fn a_binding_to_a_missing_role_is_not_found() {
+    let policy = policy();
+    let missing = binding("", "new", ("ClusterRole", "x"), &[]);
+    let refusal = policy.confirm_binding(&user("alice", ""), &missing, None).unwrap_err();
+    assert_eq!(refusal.to_string(), r#"clusterroles.rbac.authorization.k8s.io "x" not found"#);
+    assert_eq!(policy.confirm_binding(&user("bob", "system:masters"), &missing, None), Ok(()));
+    let odd = binding("", "new", ("Odd", "x"), &[]);
+    let refusal = policy.confirm_binding(&user("alice", ""), &odd, None).unwrap_err();
+    assert_eq!(refusal.to_string(), r#"unsupported role reference kind: "Odd""#);
+}
+
+#[test]
+fn the_questions_to_the_chain() {
+    let wanted = role("ns1", "r", Vec::new());
+    let escalate = escalate_target(&wanted, "");
+    assert_eq!((escalate.resource, escalate.name, escalate.namespace), ("roles", "", "ns1"));
+    assert_eq!(escalate.api_version, "*");
+    assert_eq!(escalate_target(&role("", "r", Vec::new()), "r").resource, "clusterroles");
+    let wanted = binding("ns1", "b", ("ClusterRole", "r"), &[]);
+    let bind = bind_target(&wanted);
+    assert_eq!((bind.resource, bind.name, bind.namespace), ("clusterroles", "r", "ns1"));
+    assert_eq!(bind.api_group, authz_rbac::GROUP);
+}

@@ -1,0 +1,148 @@
+//! `abac`: a policy file is loaded, requests are decided and rules are listed.
+
+use api::Source;
+use api::abac::{LoadError, LoadOptions, Loaded, load};
+use authz::{Recorder, Rules};
+use serde_json::{Value, json};
+
+use super::Answer;
+use super::question::{self, Question};
+use crate::vectors::Vector;
+
+/// What recorded messages call the file.
+const FILE: &str = "POLICY_FILE";
+
+pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
+    let policy = vector.text("policy")?;
+    let checks = items(vector, "checks")
+        .map(|check| json!({ "decision": check["decision"], "reason": check["reason"] }));
+    let rules = items(vector, "rules").map(|rules| {
+        json!({
+            "resourceRules": rules["resourceRules"],
+            "nonResourceRules": rules["nonResourceRules"],
+            "incomplete": rules["incomplete"],
+            "error": rules["error"],
+        })
+    });
+    let error = vector.body.get("error").and_then(Value::as_str).unwrap_or_default();
+    let line = vector.body.get("errorLine").and_then(Value::as_u64);
+    let want = json!({
+        "load": vector.member("load")?,
+        "error": without_cause(error, policy, line),
+        "errorLine": line,
+        "policies": vector.body.get("policies"),
+        "checks": checks.collect::<Vec<_>>(),
+        "rules": rules.collect::<Vec<_>>(),
+    });
+    Ok(Answer { want, got: answer_to(policy, vector)?, warnings: Vec::new() })
+}
+
+/// All reasons are Kubernetes' own.
+pub(super) fn exact_length(text: &str) -> usize {
+    text.len()
+}
+
+/// Our answer to what a vector asks, for this policy file.
+pub(crate) fn answer_to(policy: &str, vector: &Vector) -> Result<Value, String> {
+    let source = Source { name: FILE, bytes: policy.as_bytes() };
+    match load(&source, &LoadOptions::default()) {
+        Err(error) => Ok(refused(&error, policy)),
+        Ok(loaded) => {
+            let checks = items(vector, "checks").map(|check| decide(&loaded, check));
+            let rules = items(vector, "rules").map(|asked| list_rules(&loaded, asked));
+            let n_policies = loaded.policies.as_slice().len();
+            Ok(json!({
+                "load": "ok",
+                "policies": (n_policies > 0).then_some(n_policies),
+                "checks": checks.collect::<Result<Vec<_>, _>>()?,
+                "rules": rules.collect::<Result<Vec<_>, _>>()?,
+            }))
+        }
+    }
+}
+
+/// The answer that a file can not be loaded because of a line.
+pub(crate) fn refusal(policy: &str, line: u64) -> Value {
+    json!({ "load": "error", "error": before_cause(policy, Some(line)), "errorLine": line })
+}
+
+fn refused(error: &LoadError, policy: &str) -> Value {
+    let line = error.line_text.as_ref().and(u64::try_from(error.diagnostic.place.line).ok());
+    json!({
+        "load": "error",
+        "error": without_cause(&error.to_string(), policy, line),
+        "errorLine": line,
+    })
+}
+
+/// A message up to its cause, which is what a parser says, if it begins as it has to.
+fn without_cause(error: &str, policy: &str, line: Option<u64>) -> String {
+    let begin = before_cause(policy, line);
+    if error.len() > begin.len() && error.starts_with(&begin) { begin } else { error.to_owned() }
+}
+
+fn before_cause(policy: &str, line: Option<u64>) -> String {
+    match line {
+        None => format!("error reading policy file {FILE}: "),
+        Some(number) => {
+            let idx = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
+            let text = policy.lines().nth(idx).unwrap_or_default();
+            format!("error reading policy file {FILE}, line {number}: {text}: ")
+        }
+    }
+}
+
+fn decide(loaded: &Loaded, check: &Value) -> Result<Value, String> {
+    let question = Question::read(&check["attributes"])?;
+    let decision = loaded.policies.authorize(&question.attributes(), Recorder::off());
+    Ok(json!({ "decision": decision.verdict.name(), "reason": decision.reason }))
+}
+
+fn list_rules(loaded: &Loaded, asked: &Value) -> Result<Value, String> {
+    let user = question::user(&asked["user"])?.ok_or("`rules` are asked for nobody")?;
+    let namespace = asked["namespace"].as_str().unwrap_or_default();
+    let Rules { resource_rules, non_resource_rules, is_incomplete, error } =
+        loaded.policies.rules_for(&user, namespace);
+    let resource_rules = resource_rules.iter().map(|rule| {
+        json!({
+            "verbs": rule.verbs,
+            "apiGroups": rule.api_groups,
+            "resources": rule.resources,
+            "resourceNames": rule.resource_names,
+        })
+    });
+    let non_resource_rules = non_resource_rules
+        .iter()
+        .map(|rule| json!({ "verbs": rule.verbs, "nonResourceURLs": rule.non_resource_urls }));
+    Ok(json!({
+        "resourceRules": resource_rules.collect::<Vec<_>>(),
+        "nonResourceRules": non_resource_rules.collect::<Vec<_>>(),
+        "incomplete": is_incomplete,
+        "error": error.map(|error| error.to_string()),
+    }))
+}
+
+/// The items of a list that may be absent.
+fn items<'v>(vector: &'v Vector, key: &str) -> impl Iterator<Item = &'v Value> {
+    vector.body.get(key).and_then(Value::as_array).into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_cause_of_a_message_is_free() {
+        let policy = "{}\n{bad\n";
+        let begin = "error reading policy file POLICY_FILE, line 2: {bad: ";
+        assert_eq!(without_cause(&format!("{begin}whatever"), policy, Some(2)), begin);
+        for other in [begin, "error reading policy file POLICY_FILE, line 1: {}: whatever"] {
+            assert_eq!(
+                without_cause(other, policy, Some(2)),
+                if other == begin { begin } else { other }
+            );
+        }
+        let whole = "error reading policy file POLICY_FILE: ";
+        assert_eq!(without_cause(&format!("{whole}too long"), policy, None), whole);
+    }
+}

@@ -1,0 +1,107 @@
+//! `node`: objects come and go, then nodes ask.
+
+use std::sync::{Arc, LazyLock};
+
+use authz::{NonResourceRule, Recorder, ResourceRule};
+use authz_node::{NodeRules, Object, Policy};
+use serde_json::{Value, json};
+
+use super::Answer;
+use super::question::Question;
+use crate::vectors::Vector;
+
+/// The cluster role whose rules hold for every node.
+const NODE_ROLE: &str = "system:node";
+
+/// The policy that an API server creates when it starts, as recorded with the vectors.
+const BOOTSTRAP_POLICY: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/bootstrap-policy.json"));
+
+static NODE_RULES: LazyLock<Result<Arc<NodeRules>, String>> =
+    LazyLock::new(|| read_node_rules(BOOTSTRAP_POLICY).map(Arc::new));
+
+pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
+    let mut policy = Policy { rules: NODE_RULES.clone()?, ..Policy::default() };
+    let mut seen = Vec::new();
+    for event in vector.list("events")? {
+        apply(&mut policy, &mut seen, event)?;
+    }
+    let (mut want, mut got) = (Vec::new(), Vec::new());
+    for check in vector.list("checks")? {
+        let question = Question::read(&check["attributes"])?;
+        let decision = policy.authorize(&question.attributes(), Recorder::off());
+        want.push(json!({ "decision": check["decision"], "reason": check["reason"] }));
+        got.push(json!({ "decision": decision.verdict.name(), "reason": decision.reason }));
+    }
+    Ok(Answer { want: Value::from(want), got: Value::from(got), warnings: Vec::new() })
+}
+
+/// All reasons are Kubernetes' own.
+pub(super) fn exact_length(text: &str) -> usize {
+    text.len()
+}
+
+/// Objects that are there, each beside what tells it from others of its kind.
+type Seen = Vec<((Value, Value, Value), Object)>;
+
+fn apply(policy: &mut Policy, seen: &mut Seen, event: &Value) -> Result<(), String> {
+    let raw = &event["object"];
+    let object = api::node_object(raw).ok_or("an event is about an object of another kind")?;
+    let metadata = &raw["metadata"];
+    let identity = (raw["kind"].clone(), metadata["namespace"].clone(), metadata["name"].clone());
+    let known = seen.iter().position(|(own, _)| *own == identity);
+    match (event["op"].as_str(), known) {
+        (Some("update"), Some(idx)) => policy.graph.update(&seen[idx].1, &object),
+        (Some("add" | "update"), _) => policy.graph.add(&object),
+        (Some("delete"), _) => policy.graph.delete(&object),
+        (op, _) => return Err(format!("an event has the unknown `op` {op:?}")),
+    }
+    if let Some(idx) = known {
+        seen.swap_remove(idx);
+    }
+    if event["op"] != "delete" {
+        seen.push((identity, object));
+    }
+    Ok(())
+}
+
+fn read_node_rules(policy: &str) -> Result<NodeRules, String> {
+    let policy: Value = serde_json::from_str(policy).map_err(|error| error.to_string())?;
+    let role = items(&policy["clusterRoles"])
+        .find(|role| role["metadata"]["name"] == NODE_ROLE)
+        .ok_or("the bootstrap policy has no role for nodes")?;
+    let mut rules = NodeRules::default();
+    for rule in items(&role["rules"]) {
+        let texts = |key: &str| items(&rule[key]).filter_map(Value::as_str).map(str::to_owned);
+        if rule.get("nonResourceURLs").is_some() {
+            rules.non_resource_rules.push(NonResourceRule {
+                verbs: texts("verbs").collect(),
+                non_resource_urls: texts("nonResourceURLs").collect(),
+            });
+        } else {
+            rules.resource_rules.push(ResourceRule {
+                verbs: texts("verbs").collect(),
+                api_groups: texts("apiGroups").collect(),
+                resources: texts("resources").collect(),
+                resource_names: texts("resourceNames").collect(),
+            });
+        }
+    }
+    Ok(rules)
+}
+
+fn items(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_role_of_nodes_is_in_the_bootstrap_policy() {
+        let rules = NODE_RULES.clone().unwrap();
+        assert!(rules.resource_rules.len() > 20);
+        assert!(read_node_rules("{}").is_err());
+    }
+}

@@ -1,0 +1,42 @@
+//! `rbac-escalation`: may somebody who holds some rules grant others?
+
+use api::rbac::{decode_rules, encode_rule};
+use authz_rbac::{HeldRules, Refusal, confirm_held};
+use serde_json::{Value, json};
+
+use super::Answer;
+use super::question::user;
+use crate::vectors::Vector;
+
+pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
+    let rules = |key| -> Result<_, String> {
+        decode_rules(vector.member(key)?).map_err(|error| error.to_string())
+    };
+    let asker = user(vector.member("user")?)?.unwrap_or_default();
+    let (owned, wanted) = (rules("ownerRules")?, rules("requestedRules")?);
+    let held = HeldRules { rules: owned.iter().collect(), errors: Vec::new() };
+    let got = match confirm_held(&asker, held, &wanted) {
+        Ok(()) => json!({"covered": true}),
+        Err(Refusal::NotHeld(refusal)) => {
+            let uncovered: Result<Vec<Value>, _> =
+                refusal.uncovered.iter().map(encode_rule).collect();
+            json!({
+                "covered": false,
+                "uncovered": uncovered.map_err(|error| error.to_string())?,
+                "message": refusal.to_string(),
+            })
+        }
+        Err(other) => json!({"covered": false, "message": other.to_string()}),
+    };
+    let expected = ["covered", "uncovered", "message"];
+    let want: serde_json::Map<String, Value> = expected
+        .into_iter()
+        .filter_map(|key| Some((key.to_owned(), vector.body.get(key)?.clone())))
+        .collect();
+    Ok(Answer { want: want.into(), got, warnings: Vec::new() })
+}
+
+/// Every text is written by Kubernetes itself.
+pub(super) fn exact_length(text: &str) -> usize {
+    text.len()
+}

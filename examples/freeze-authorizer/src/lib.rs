@@ -1,0 +1,88 @@
+//! An authorizer written by others: it refuses every write while the cluster is frozen.
+//!
+//! A plugin needs the crate `authz` and nothing else of Portcullis. It implements
+//! [`Authorizer`] and joins a chain as `Member::Plugin`, under a name that reasons
+//! begin with. Put before the others it can overrule them, because the first to deny decides.
+//!
+//! Owns: the switch, and what it means.
+//! Must not know: the other authorizers, where in the chain it stands.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use authz::{Answer, Attributes, Authorizer, Decision, Event, Recorder, Rules, User};
+
+/// Denies writes while it is on, and otherwise leaves the decision to the next authorizer.
+#[derive(Debug, Default)]
+pub struct Freeze {
+    is_on: AtomicBool,
+}
+
+impl Freeze {
+    /// Freezes the cluster or thaws it. Requests that are asked about later see the change.
+    pub fn set(&self, is_on: bool) {
+        self.is_on.store(is_on, Ordering::Relaxed);
+    }
+}
+
+impl Authorizer for Freeze {
+    fn authorize<'a>(
+        &'a self,
+        attributes: &'a Attributes<'a>,
+        mut recorder: Recorder<'a>,
+    ) -> Answer<'a> {
+        Box::pin(async move {
+            let is_on = self.is_on.load(Ordering::Relaxed);
+            recorder.note(|| Event::new("freeze").with("isOn", is_on));
+            if is_on && !attributes.is_read_only() {
+                Decision::deny("the cluster is frozen")
+            } else {
+                Decision::no_opinion("")
+            }
+        })
+    }
+
+    /// It allows nothing, so there is nothing to list.
+    fn rules_for(&self, _user: &User, _namespace: &str) -> Rules {
+        Rules::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::task::{Context, Poll, Waker};
+
+    use authz::{Target, Verdict};
+    use authz_chain::{AuthorizerName, Chain, Member};
+
+    use super::*;
+
+    /// The chain never waits here, so one look at its answer is enough.
+    fn ask(chain: &Chain, groups: &[&str], verb: &str) -> (Verdict, String) {
+        let groups = groups.iter().map(|group| (*group).to_owned()).collect();
+        let user = User { name: "ana".to_owned(), groups, ..User::default() };
+        let attributes = Attributes { user: Some(&user), verb, target: Target::Path("/x") };
+        let future = std::pin::pin!(chain.authorize(&attributes, Recorder::off()));
+        match future.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(outcome) => (outcome.decision.verdict, outcome.decision.reason.into()),
+            Poll::Pending => panic!("waits"),
+        }
+    }
+
+    #[test]
+    fn a_frozen_cluster_is_read_only_but_for_superusers() {
+        let freeze = Arc::new(Freeze::default());
+        let name = AuthorizerName::new("freeze").unwrap();
+        let members = vec![Member::Plugin(name, freeze.clone()), Member::AlwaysAllow];
+        let chain = Chain::new(members).unwrap();
+        let allowed = (Verdict::Allow, String::new());
+        assert_eq!(ask(&chain, &[], "put"), allowed);
+        freeze.set(true);
+        let refused = (Verdict::Deny, "the cluster is frozen".to_owned());
+        assert_eq!(ask(&chain, &[], "put"), refused);
+        assert_eq!(ask(&chain, &[], "get"), allowed);
+        assert_eq!(ask(&chain, &["system:masters"], "put"), allowed);
+        freeze.set(false);
+        assert_eq!(ask(&chain, &[], "put"), allowed);
+    }
+}
