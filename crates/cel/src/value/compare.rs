@@ -12,7 +12,7 @@ pub(crate) const EQUALITY_STEPS_MAX: u32 = 1_000_000;
 impl<'a> Value<'a> {
     /// `self == other` as the language defines it: numbers compare across their types, all other
     /// types are unequal to each other, and NaN is unequal to itself. Values that would take more
-    /// than [`EQUALITY_STEPS_MAX`] steps to compare count as unequal.
+    /// than a million steps to compare count as unequal.
     pub fn equals(&self, other: &Value<'a>) -> bool {
         self.equals_within(other, &mut EQUALITY_STEPS_MAX.clone()).unwrap_or(false)
     }
