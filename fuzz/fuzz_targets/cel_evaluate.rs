@@ -1,0 +1,114 @@
+//! Expressions of any kind are evaluated within the cost limit, and always with the same answer.
+//!
+//! The first byte of an input says whether the rest is source text, which seldom passes the
+//! checker, or decisions of a generator whose expressions nearly always do.
+
+#![no_main]
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use authz_webhook::{Extra, MatchCondition, ResourceAttributes, ReviewSpec};
+use cel::{COST_LIMIT, Environment, Failure, Program, Value};
+use libfuzzer_sys::fuzz_target;
+
+use expressions::Choices;
+use world::{Attributes, Request};
+
+#[path = "../../crates/cel/tests/it/robustness/expressions.rs"]
+#[expect(dead_code, reason = "the tests of the crate use more of it")]
+mod expressions;
+#[path = "../../crates/cel/tests/it/robustness/world.rs"]
+#[expect(dead_code, reason = "the tests of the crate use more of it")]
+mod world;
+
+static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(world::environment);
+
+/// The most text that a message or a value shows of itself, with room for what stands around it.
+const SHOWN_BYTES_MAX: usize = 200_000;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((&form, rest)) = bytes.split_first() else { return };
+    // The last part of the input makes the request.
+    let (code, data) = rest.split_at(rest.len() - rest.len() / 4);
+    let source = match form % 8 {
+        0 => match std::str::from_utf8(code) {
+            Ok(source) => source.to_owned(),
+            Err(_) => return,
+        },
+        1 => Choices::new(code).expression('x'),
+        2 => Choices::new(code).expression('s'),
+        _ => Choices::new(code).expression('b'),
+    };
+    let request = request(data);
+    if let Ok(program) = ENVIRONMENT.compile(&source) {
+        check(&source, &program, &request);
+    }
+    if let Ok(condition) = MatchCondition::compile(&source) {
+        check_condition(&condition, &request);
+    }
+});
+
+/// A request from bytes: texts end at a zero byte.
+fn request(data: &[u8]) -> Request {
+    let text = String::from_utf8_lossy(data);
+    let mut texts = text.split('\0').map(str::to_owned);
+    let mut next = || texts.next();
+    let user = next().unwrap_or_default();
+    let attributes = next().map(|verb| Attributes { verb, name: next().unwrap_or_default() });
+    let extra = next().map(|key| (key, vec![user.clone()])).into_iter().collect();
+    let groups = std::iter::from_fn(next).take(20).collect();
+    Request { user, groups, extra: world::Extra(extra), attributes }
+}
+
+fn check(source: &str, program: &Program, request: &Request) {
+    let variables = request.variables();
+    let first = program.evaluate(&variables, COST_LIMIT);
+    let again = program.evaluate(&variables, COST_LIMIT);
+    assert_eq!(shown(&first.result), shown(&again.result), "{source}");
+    assert_eq!(first.cost, again.cost, "{source}");
+    if matches!(first.result, Err(Failure::CostLimit)) {
+        return;
+    }
+    assert!(first.cost <= COST_LIMIT, "{source}");
+    // What it cost is just enough, except that `has` can give cost back.
+    if source.contains("has(") {
+        return;
+    }
+    let exact = program.evaluate(&variables, first.cost);
+    assert_eq!(shown(&first.result), shown(&exact.result), "{source}");
+    if let Some(less) = first.cost.checked_sub(1) {
+        let short = program.evaluate(&variables, less).result;
+        assert!(matches!(short, Err(Failure::CostLimit)), "{source}: {short:?}");
+    }
+}
+
+fn shown(result: &Result<Value<'_>, Failure>) -> Result<String, String> {
+    let shown = match result {
+        Ok(value) => Ok(format!("{}: {value}", value.type_name())),
+        Err(error) => Err(error.to_string()),
+    };
+    let (Ok(text) | Err(text)) = &shown;
+    assert!(text.len() <= SHOWN_BYTES_MAX);
+    shown
+}
+
+/// The same as part of a configuration.
+fn check_condition(condition: &MatchCondition, request: &Request) {
+    let extra: &BTreeMap<_, _> = &request.extra.0;
+    let resource = request.attributes.as_ref().map(|attributes| ResourceAttributes {
+        verb: &attributes.verb,
+        name: &attributes.name,
+        ..ResourceAttributes::default()
+    });
+    let spec = ReviewSpec {
+        resource,
+        non_resource: None,
+        user: &request.user,
+        groups: &request.groups,
+        extra: Extra(Some(extra)),
+        uid: "",
+    };
+    let first = condition.evaluate(&spec);
+    assert_eq!(first, condition.evaluate(&spec), "{}", condition.expression());
+}

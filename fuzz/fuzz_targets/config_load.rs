@@ -1,0 +1,62 @@
+//! Any bytes load or are refused with places inside of them, and what was loaded can be written
+//! down and loaded again.
+
+#![no_main]
+
+use api::authorization::{LoadOptions, Loaded, Role, assume_regular, effective, load};
+use api::{Place, Source};
+use libfuzzer_sys::fuzz_target;
+use serde_json::{Value, json};
+
+fuzz_target!(|bytes: &[u8]| {
+    let loaded = load_bytes(bytes);
+    check_places(bytes, &loaded);
+    match &loaded.outcome {
+        Ok(configuration) => {
+            let first = effective(configuration);
+            let again = load_bytes(as_file(&first).as_bytes());
+            assert!(again.warnings.is_empty(), "{:?}", again.warnings);
+            match again.outcome {
+                Ok(configuration) => assert_eq!(effective(&configuration), first),
+                Err(error) => panic!("{first}\n{error}"),
+            }
+        }
+        Err(error) => {
+            assert!(!error.diagnostics().is_empty());
+            let again = load_bytes(bytes).outcome;
+            assert_eq!(again.err().map(|error| error.to_string()), Some(error.to_string()));
+        }
+    }
+});
+
+/// Loads without looking at the file system.
+fn load_bytes(bytes: &[u8]) -> Loaded {
+    let options =
+        LoadOptions { role: Role::Delegated, probe: &assume_regular, ..LoadOptions::default() };
+    load(&Source { name: "file", bytes }, &options)
+}
+
+fn check_places(bytes: &[u8], loaded: &Loaded) {
+    let text = Source { name: "file", bytes }.text();
+    let check = |place: &Place| {
+        assert!(place.line >= 1 && place.column >= 1, "{place:?}");
+        assert!(text.get(place.start..place.end).is_some(), "{place:?}");
+    };
+    for diagnostic in loaded.outcome.as_ref().err().into_iter().flat_map(|e| e.diagnostics()) {
+        check(&diagnostic.place);
+        diagnostic.notes.iter().for_each(|note| check(&note.place));
+        // Whatever is shown to people has to be made without a panic too.
+        let _ = (diagnostic.fault.to_string(), diagnostic.fault.field(), &diagnostic.hint);
+    }
+    loaded.warnings.iter().for_each(|warning| check(&warning.place));
+}
+
+/// A configuration as a file of its own.
+fn as_file(effective: &Value) -> String {
+    let mut file = json!({
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "AuthorizationConfiguration",
+    });
+    file["authorizers"] = effective["authorizers"].clone();
+    file.to_string()
+}
