@@ -141,14 +141,21 @@ impl Cost {
             Self::Scan(n) => traversal(arg(*n)),
             Self::ScanTwice(n) => twice(arg(*n)),
             Self::ScanResultTwice => twice(size(result)),
+            Self::NewList => size(result).saturating_add(1 + LIST),
             Self::ScanShorter => traversal(arg(0).min(arg(1))),
             Self::ScanBoth => traversal(arg(0).saturating_add(arg(1))),
             Self::ScanProduct => traversal(arg(0)).saturating_mul(traversal(arg(1))),
             Self::SizeOfSecond => arg(1),
             Self::Regex => regex(arg(0), arg(1)),
             Self::Traverse => args.first().map_or(0, walk),
-            Self::Custom(cost) => cost(args, result),
+            Self::Custom(cost) => cost(args),
         }
+    }
+
+    /// Whether the result decides, so that the call has to be made first.
+    #[inline]
+    pub(crate) fn is_of_result(&self) -> bool {
+        matches!(self, Self::ScanResultTwice | Self::NewList)
     }
 }
 

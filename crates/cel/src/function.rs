@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::ty::Type;
-use crate::value::Value;
+use crate::value::{List, Value};
 
 /// The outcome of a function.
 pub(crate) type Outcome<'a> = Result<Value<'a>, Failure>;
@@ -53,6 +53,78 @@ impl std::error::Error for Failure {}
 /// only the first element is looked at).
 pub(crate) type Implementation = for<'a> fn(&[Value<'a>]) -> Outcome<'a>;
 
+/// An implementation whose work its cost does not bound.
+pub(crate) type MeteredImplementation = for<'a> fn(&[Value<'a>], &mut Work) -> Outcome<'a>;
+
+/// The most work of one evaluation that Kubernetes does not count, or counts by something that does
+/// not bound it: it adds lists for one unit of cost, however long they are. One step copies or
+/// compares one value, or looks at [`TEXT_PER_STEP`] octets of text, and takes well below a
+/// microsecond; expressions that people write need some hundred.
+const WORK_MAX: u64 = 4_000_000;
+
+/// How much text is as much work as one value.
+const TEXT_PER_STEP: usize = 32;
+
+/// What is left of the work that an evaluation may do beside its cost. When it is used up, the
+/// evaluation fails as if it had passed the cost limit.
+#[derive(Debug)]
+pub(crate) struct Work {
+    left: u64,
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        Self { left: WORK_MAX }
+    }
+}
+
+impl Work {
+    /// Takes some steps off.
+    #[inline]
+    pub(crate) fn spend(&mut self, steps: usize) -> Result<(), Failure> {
+        let left = u64::try_from(steps).ok().and_then(|steps| self.left.checked_sub(steps));
+        self.left = left.unwrap_or(0);
+        if left.is_some() { Ok(()) } else { Err(Failure::CostLimit) }
+    }
+
+    /// Takes off what looking at a text of this length takes; nothing for names and the like.
+    #[inline]
+    pub(crate) fn spend_on_text(&mut self, bytes: usize) -> Result<(), Failure> {
+        if bytes < TEXT_PER_STEP { Ok(()) } else { self.spend(bytes / TEXT_PER_STEP) }
+    }
+
+    /// Takes off what looking at a value takes, as far as that is not in the cost: functions look
+    /// at the whole of a text for one unit of cost, or make a long one of short ones.
+    #[inline]
+    pub(crate) fn spend_on(&mut self, value: &Value<'_>) -> Result<(), Failure> {
+        match value {
+            Value::String(text) => self.spend_on_text(text.as_str().len()),
+            Value::Bytes(bytes) => self.spend_on_text(bytes.as_slice().len()),
+            Value::Opaque(opaque) => self.spend_on_text(opaque.text_len()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Compares two values, with a step for each part of them.
+    pub(crate) fn equal<'a>(&mut self, a: &Value<'a>, b: &Value<'a>) -> Result<bool, Failure> {
+        a.equals_within(b, &mut self.left).ok_or(Failure::CostLimit)
+    }
+
+    /// Where a list has its first element that equals a value.
+    pub(crate) fn position<'a>(
+        &mut self,
+        list: &List<'a>,
+        sought: &Value<'a>,
+    ) -> Result<Option<usize>, Failure> {
+        for (index, item) in list.iter().enumerate() {
+            if self.equal(sought, &item)? {
+                return Ok(Some(index));
+            }
+        }
+        Ok(None)
+    }
+}
+
 /// All functions of an environment.
 #[derive(Debug, Default)]
 pub(crate) struct Functions {
@@ -77,6 +149,8 @@ pub(crate) struct Overload {
     pub(crate) result: Type,
     pub(crate) cost: Cost,
     pub(crate) implementation: Implementation,
+    /// Runs instead during an evaluation.
+    pub(crate) metered: Option<MeteredImplementation>,
 }
 
 /// What a call costs, given arguments and result. Sizes are [`Value::size`], 1 for values without
@@ -92,6 +166,8 @@ pub(crate) enum Cost {
     ScanTwice(usize),
     /// ceil(2 × size of result / 10)
     ScanResultTwice,
+    /// 11 + the size of the result, a new list.
+    NewList,
     /// ceil(min(size 0, size 1) / 10)
     ScanShorter,
     /// ceil((size 0 + size 1) / 10)
@@ -104,8 +180,8 @@ pub(crate) enum Cost {
     Regex,
     /// A walk over argument 0: a tenth per code point of text rounded down, 1 per other leaf.
     Traverse,
-    /// Anything else; `None` stands for a result that is an error.
-    Custom(for<'a> fn(&[Value<'a>], Option<&Value<'a>>) -> u64),
+    /// Anything else.
+    Custom(for<'a> fn(&[Value<'a>]) -> u64),
 }
 
 impl Functions {
@@ -132,7 +208,8 @@ impl Overload {
         result: Type,
         implementation: Implementation,
     ) -> Self {
-        Self { id, member: false, params, result, cost: Cost::Unit, implementation }
+        let cost = Cost::Unit;
+        Self { id, member: false, params, result, cost, implementation, metered: None }
     }
 
     /// `params[0].name(params[1..]...) -> result`, cost 1.
@@ -142,12 +219,54 @@ impl Overload {
         result: Type,
         implementation: Implementation,
     ) -> Self {
-        Self { id, member: true, params, result, cost: Cost::Unit, implementation }
+        let cost = Cost::Unit;
+        Self { id, member: true, params, result, cost, implementation, metered: None }
+    }
+
+    /// The same overload with an implementation that counts its work.
+    pub(crate) fn metered(mut self, implementation: MeteredImplementation) -> Self {
+        self.metered = Some(implementation);
+        self
     }
 
     /// The same overload with another cost.
     pub(crate) fn cost(mut self, cost: Cost) -> Self {
         self.cost = cost;
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_ends_at_its_limit() {
+        let all = usize::try_from(WORK_MAX).unwrap();
+        assert_eq!(Work::default().spend(all), Ok(()));
+        let mut work = Work::default();
+        assert_eq!(work.spend(all + 1), Err(Failure::CostLimit));
+        // Nothing is left after that.
+        assert_eq!(work.spend(1), Err(Failure::CostLimit));
+        assert_eq!(work.spend(0), Ok(()));
+    }
+
+    #[test]
+    fn short_texts_are_free_and_long_ones_count_by_their_length() {
+        let mut work = Work { left: 1 };
+        assert_eq!(work.spend_on(&Value::string(&"x".repeat(TEXT_PER_STEP - 1))), Ok(()));
+        assert_eq!(work.spend_on(&Value::string(&"x".repeat(TEXT_PER_STEP))), Ok(()));
+        assert_eq!(work.left, 0);
+        let long = "x".repeat(TEXT_PER_STEP);
+        assert_eq!(work.spend_on(&Value::string(&long)), Err(Failure::CostLimit));
+    }
+
+    #[test]
+    fn comparing_takes_a_step_for_each_part() {
+        let list = Value::list(vec![Value::Int(1), Value::Int(2)]);
+        let mut work = Work { left: 3 };
+        assert_eq!(work.equal(&list, &list), Ok(true));
+        assert_eq!(work.left, 0);
+        assert_eq!(work.equal(&list, &list), Err(Failure::CostLimit));
     }
 }

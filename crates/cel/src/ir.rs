@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::function::{Cost, Implementation};
+use crate::function::{Cost, Implementation, MeteredImplementation};
 use crate::library::regex::Pattern;
 use crate::message::Message;
 use crate::quick::Quick;
@@ -57,6 +57,8 @@ pub(crate) enum Expr {
     Append {
         slot: usize,
         element: Box<Expr>,
+        /// What making the list of one element costs; a constant list costs nothing.
+        list_cost: u64,
     },
     /// `cel.@mapInsert(accumulator, ...)`, in place.
     Insert {
@@ -139,6 +141,8 @@ pub(crate) struct Target {
     pub(crate) params: Box<[Type]>,
     pub(crate) cost: Cost,
     pub(crate) implementation: Implementation,
+    /// Runs instead during an evaluation.
+    pub(crate) metered: Option<MeteredImplementation>,
 }
 
 #[derive(Debug)]

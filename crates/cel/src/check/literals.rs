@@ -3,7 +3,7 @@
 
 use super::{Checked, Complaints};
 use crate::ast::{Kind, Literal, MapEntry, NodeId};
-use crate::library::regex::Pattern;
+use crate::library::regex::Patterns;
 use crate::library::{string_format, time};
 use crate::ty::Type;
 use crate::value::Timestamp;
@@ -12,7 +12,8 @@ use crate::value::Timestamp;
 const MIXED_LISTS_ALLOWED_IN: &str = "format";
 
 pub(super) fn validate(checked: &Checked) -> Complaints {
-    let mut validator = Validator { checked, complaints: Vec::new() };
+    let mut validator =
+        Validator { checked, complaints: Vec::new(), patterns: Patterns::default() };
     validator.node(checked.ast.root, false);
     validator.complaints
 }
@@ -20,6 +21,7 @@ pub(super) fn validate(checked: &Checked) -> Complaints {
 struct Validator<'c> {
     checked: &'c Checked,
     complaints: Complaints,
+    patterns: Patterns,
 }
 
 impl Validator<'_> {
@@ -87,7 +89,7 @@ impl Validator<'_> {
             ("timestamp", Literal::String(text)) => time::parse_timestamp(text).is_ok(),
             ("timestamp", Literal::Int(seconds)) => Timestamp::from_unix(*seconds).is_some(),
             ("duration" | "timestamp", Literal::Null) => false,
-            ("matches", Literal::String(text)) => Pattern::compile(text).is_ok(),
+            ("matches", Literal::String(text)) => self.patterns.compile(text).is_ok(),
             _ => true,
         };
         if !valid {

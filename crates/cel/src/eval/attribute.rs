@@ -155,6 +155,7 @@ impl<'a> Evaluator<'_, 'a> {
                     let kind = key.go_type_name();
                     return Err(Failure::new(format!("invalid qualifier type: {kind}")));
                 }
+                self.work.spend_on(&key)?;
                 return Ok(match find_value(value, &key)? {
                     Some(value) => Found::Value(value),
                     None => Found::Nothing(Some(key)),

@@ -54,13 +54,27 @@ impl<'a> Evaluator<'_, 'a> {
 
     #[inline]
     fn finish(&mut self, call: &'a Call, args: &[Value<'a>]) -> Outcome<'a> {
-        let target = call.target(args);
-        let outcome = match target {
+        // What is too expensive is not done at all, where that is known before.
+        let is_charged = !call.cost_is_of_result();
+        if is_charged {
+            self.charge(call.cost(args, None))?;
+        }
+        for arg in args {
+            self.work.spend_on(arg)?;
+        }
+        let outcome = match call.target(args) {
+            Ok(Target { metered: Some(implementation), .. }) => {
+                implementation(args, &mut self.work)
+            }
             Ok(target) => (target.implementation)(args),
             Err(error) => Err(error),
         };
-        let cost = call.cost(args, outcome.as_ref().ok());
-        self.charge(cost)?;
+        if !is_charged {
+            self.charge(call.cost(args, outcome.as_ref().ok()))?;
+        }
+        if let Ok(value) = &outcome {
+            self.work.spend_on(value)?;
+        }
         outcome
     }
 
@@ -73,11 +87,9 @@ impl<'a> Evaluator<'_, 'a> {
 
     pub(super) fn regex(&mut self, call: &'a RegexCall) -> Outcome<'a> {
         let text = self.value(&call.text)?;
-        let limit = match &call.limit {
-            Some(limit) => Some(self.value(limit)?),
-            None => None,
-        };
+        let limit = call.limit.as_ref().map(|limit| self.argument(limit)).transpose()?;
         self.charge(cost::regex(cost::size(Some(&text)), call.pattern_size))?;
+        let limit = limit.transpose()?;
         let text = match text {
             Value::String(text) => text,
             // A type is matched by its name.
@@ -92,7 +104,7 @@ impl<'a> Evaluator<'_, 'a> {
         Ok(match call.kind {
             RegexKind::Matches => Value::Bool(call.pattern.is_match(text.as_str())),
             RegexKind::Find => call.pattern.find(&text),
-            RegexKind::FindAll => call.pattern.find_all(&text, limit),
+            RegexKind::FindAll => call.pattern.find_all(&text, limit, &mut self.work)?,
         })
     }
 }
@@ -121,6 +133,17 @@ impl Call {
                 .find(|target| target.takes(args))
                 .or_else(|| targets.first().filter(|_| is_singleton(self.name)))
                 .ok_or_else(|| mismatch(self.name, args)),
+        }
+    }
+
+    /// Whether the cost depends on what the call gives.
+    #[inline]
+    fn cost_is_of_result(&self) -> bool {
+        match &self.dispatch {
+            Dispatch::One { target, .. } => target.cost.is_of_result(),
+            Dispatch::Many(targets) => {
+                targets.last().is_some_and(|target| target.cost.is_of_result())
+            }
         }
     }
 

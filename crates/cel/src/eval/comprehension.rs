@@ -3,22 +3,24 @@
 use std::sync::Arc;
 
 use super::{Evaluator, Slot};
-use crate::cost;
 use crate::function::{Failure, Outcome};
 use crate::ir::{Expr, Fold, Quantifier};
 use crate::library::comprehensions;
-use crate::value::{List, Map, Value};
+use crate::value::{List, Map, OwnedMap, Value};
 
 /// What a loop runs over.
 enum Range<'a> {
     List(List<'a>),
     Map(Vec<(Value<'a>, Value<'a>)>),
+    /// A map that need not be copied, since a loop may end after one turn.
+    OwnedMap(Arc<OwnedMap<'a>>),
 }
 
 impl<'a> Range<'a> {
     fn new(value: Value<'a>, two_variables: bool) -> Result<Self, Failure> {
         match value {
             Value::List(list) => Ok(Self::List(list)),
+            Value::Map(Map::Owned(map)) => Ok(Self::OwnedMap(map)),
             Value::Map(map) => Ok(Self::Map(map.iter().collect())),
             other if two_variables => Err(Failure::new(format!(
                 "unsupported comprehension range type: {}",
@@ -34,6 +36,7 @@ impl<'a> Range<'a> {
         match self {
             Self::List(list) => list.len(),
             Self::Map(entries) => entries.len(),
+            Self::OwnedMap(map) => map.entries().len(),
         }
     }
 
@@ -43,6 +46,7 @@ impl<'a> Range<'a> {
         match self {
             Self::List(list) => list.get(position).unwrap_or(Value::Null),
             Self::Map(entries) => entries[position].0.clone(),
+            Self::OwnedMap(map) => map.entries()[position].0.clone(),
         }
     }
 
@@ -53,6 +57,7 @@ impl<'a> Range<'a> {
                 (Value::Int(position as i64), list.get(position).unwrap_or(Value::Null))
             }
             Self::Map(entries) => entries[position].clone(),
+            Self::OwnedMap(map) => map.entries()[position].clone(),
         }
     }
 }
@@ -117,9 +122,9 @@ impl<'a> Evaluator<'_, 'a> {
     }
 
     /// `accumulator + [element]`: reading it, the list of one element, and the addition.
-    pub(super) fn append(&mut self, slot: usize, element: &'a Expr) -> Outcome<'a> {
+    pub(super) fn append(&mut self, slot: usize, element: &'a Expr, list: u64) -> Outcome<'a> {
         let element = self.argument(element)?;
-        self.charge(1 + cost::LIST + 1)?;
+        self.charge(1 + list + 1)?;
         match self.take(slot) {
             Ok(Value::List(List::Owned(mut list))) => {
                 Arc::make_mut(&mut list).push(element?);
@@ -137,19 +142,26 @@ impl<'a> Evaluator<'_, 'a> {
     /// `cel.@mapInsert(accumulator, key, value)` or `cel.@mapInsert(accumulator, map)`
     pub(super) fn insert(&mut self, slot: usize, args: &'a [Expr]) -> Outcome<'a> {
         self.charge(1)?;
-        if let Slot::Known(Err(error)) = &self.slots[slot] {
-            return Err(error.clone());
-        }
-        let entries = match args {
-            [key, value] => {
+        let failed = match &self.slots[slot] {
+            Slot::Known(Err(error)) => Some(error.clone()),
+            Slot::Known(Ok(_)) | Slot::Pending(_) => None,
+        };
+        // An error in the first of two arguments does not stop the second from being evaluated, but
+        // it does with three.
+        let entries = match (args, failed) {
+            ([_, _], Some(error)) => return Err(error),
+            ([key, value], None) => {
                 let key = self.value(key)?;
                 let value = self.argument(value)?;
                 self.charge(1)?;
                 vec![(key, value?)]
             }
-            [map] => {
+            ([map], failed) => {
                 let map = self.argument(map)?;
                 self.charge(1)?;
+                if let Some(error) = failed {
+                    return Err(error);
+                }
                 match map? {
                     Value::Map(map) => map.iter().collect(),
                     _ => return Err(Failure::no_such_overload()),

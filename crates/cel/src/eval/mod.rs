@@ -8,9 +8,9 @@ mod call;
 mod comprehension;
 
 use crate::cost;
-use crate::function::{Failure, Outcome};
+use crate::function::{Failure, Outcome, Work};
 use crate::ir::{ConstantSet, Entry, Expr, MessageExpr};
-use crate::value::{EQUALITY_STEPS_MAX, List, Map, OwnedMap, Record, Str, Value};
+use crate::value::{List, Map, OwnedMap, Record, Str, Value};
 
 /// The state of one evaluation.
 pub(crate) struct Evaluator<'s, 'a> {
@@ -20,6 +20,7 @@ pub(crate) struct Evaluator<'s, 'a> {
     slots: &'s mut [Slot<'a>],
     cost: u64,
     limit: u64,
+    work: Work,
 }
 
 /// A local variable.
@@ -39,7 +40,7 @@ impl Slot<'_> {
 impl<'s, 'a> Evaluator<'s, 'a> {
     #[inline]
     pub(crate) fn new(variables: &'a [Value<'a>], slots: &'s mut [Slot<'a>], limit: u64) -> Self {
-        Self { variables, slots, cost: 0, limit }
+        Self { variables, slots, cost: 0, limit, work: Work::default() }
     }
 
     /// What has been charged so far.
@@ -86,7 +87,9 @@ impl<'s, 'a> Evaluator<'s, 'a> {
             Expr::Map(entries) => self.map(entries).and_then(bounded),
             Expr::Message(message) => self.message(message),
             Expr::Fold(fold) => self.fold(fold),
-            Expr::Append { slot, element } => self.append(*slot, element).and_then(bounded),
+            Expr::Append { slot, element, list_cost } => {
+                self.append(*slot, element, *list_cost).and_then(bounded)
+            }
             Expr::Insert { slot, args } => self.insert(*slot, args).and_then(bounded),
             Expr::Quick(_)
             | Expr::Has(_)
@@ -169,10 +172,8 @@ impl<'s, 'a> Evaluator<'s, 'a> {
             };
             return equal.ok_or_else(Failure::no_such_overload);
         }
-        // Equal parts may be shared many times over; comparing them counts as cost without end.
-        left.equals_within(&right, &mut EQUALITY_STEPS_MAX.clone())
-            .map(|equal| equal != negated)
-            .ok_or(Failure::CostLimit)
+        // Cost counts the outermost list alone, and equal parts may be shared many times over.
+        self.work.equal(&left, &right).map(|equal| equal != negated)
     }
 
     /// An argument whose error must not stop the evaluation of the arguments after it; only the
@@ -227,6 +228,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
                 Ok(key) => key,
                 Err(error) => return self.failed_literal(cost::MAP, error),
             };
+            self.work.spend_on(&key)?;
             let value = match self.argument(&entry.value)? {
                 Ok(value) => value,
                 Err(error) => return self.failed_literal(cost::MAP, error),

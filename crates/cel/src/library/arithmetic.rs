@@ -7,13 +7,21 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::operators::refuse;
-use crate::function::{Failure, Outcome};
+use crate::function::{Failure, Outcome, Work};
 use crate::value::{Bytes, List, OwnedList, Str, Value};
 
 const INT_OVERFLOW: &str = "integer overflow";
 const UINT_OVERFLOW: &str = "unsigned integer overflow";
 const DIVISION_BY_ZERO: &str = "division by zero";
 const MODULUS_BY_ZERO: &str = "modulus by zero";
+
+/// `left + right`; its cost is one unit for lists of any length.
+pub(super) fn add_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
+    if let [Value::List(a), Value::List(b)] = arguments {
+        work.spend(a.len().saturating_add(b.len()))?;
+    }
+    add(arguments)
+}
 
 /// `left + right`: the sum of numbers and times, the concatenation of text, octets and lists.
 pub(super) fn add<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {

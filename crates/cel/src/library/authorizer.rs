@@ -16,7 +16,7 @@ const RESOURCE: Type = Type::Opaque("kubernetes.authorization.ResourceCheck");
 const DECISION: Type = Type::Opaque("kubernetes.authorization.Decision");
 
 /// An expression can afford two checks.
-const CHECK_COST: Cost = Cost::Custom(|_, _| 350_000);
+const CHECK_COST: Cost = Cost::Custom(|_| 350_000);
 
 /// Declares the checks and the selectors of resource checks.
 pub(crate) fn declare(functions: &mut Functions) {
@@ -67,7 +67,7 @@ fn refuse<'a>(_arguments: &[Value<'a>]) -> Outcome<'a> {
 }
 
 /// Reading the selector, a list, and for each two code points a requirement: a record and a list.
-fn cost_of_selector(arguments: &[Value<'_>], _result: Option<&Value<'_>>) -> u64 {
+fn cost_of_selector(arguments: &[Value<'_>]) -> u64 {
     let size = cost::size(arguments.get(1));
     cost::LIST + cost::traversal(size) + size.div_ceil(2) * (cost::LIST + cost::MESSAGE)
 }

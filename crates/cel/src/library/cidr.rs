@@ -124,22 +124,22 @@ fn cidr_of<'v>(value: &'v Value<'_>) -> Result<&'v Cidr, Failure> {
 }
 
 /// The prefix is compared with as much of the other address.
-fn cost_of_containing_ip(arguments: &[Value<'_>], _result: Option<&Value<'_>>) -> u64 {
+fn cost_of_containing_ip(arguments: &[Value<'_>]) -> u64 {
     cost::traversal(2 * cost::size(arguments.first()))
 }
 
-fn cost_of_containing_ip_text(arguments: &[Value<'_>], result: Option<&Value<'_>>) -> u64 {
-    cost_of_containing_ip(arguments, result) + cost_of_reading(arguments)
+fn cost_of_containing_ip_text(arguments: &[Value<'_>]) -> u64 {
+    cost_of_containing_ip(arguments) + cost_of_reading(arguments)
 }
 
 /// The prefix is compared as an address is, then masked, and the lengths are compared.
-fn cost_of_containing_cidr(arguments: &[Value<'_>], result: Option<&Value<'_>>) -> u64 {
+fn cost_of_containing_cidr(arguments: &[Value<'_>]) -> u64 {
     let masking = cost::traversal(cost::size(arguments.first()));
-    cost_of_containing_ip(arguments, result) + masking + 1
+    cost_of_containing_ip(arguments) + masking + 1
 }
 
-fn cost_of_containing_cidr_text(arguments: &[Value<'_>], result: Option<&Value<'_>>) -> u64 {
-    cost_of_containing_cidr(arguments, result) + cost_of_reading(arguments)
+fn cost_of_containing_cidr_text(arguments: &[Value<'_>]) -> u64 {
+    cost_of_containing_cidr(arguments) + cost_of_reading(arguments)
 }
 
 /// A text has to be read first.

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::arithmetic;
-use crate::function::{Cost, Failure, Functions, Implementation, Outcome, Overload};
+use crate::function::{Cost, Failure, Functions, Implementation, Outcome, Overload, Work};
 use crate::ty::Type;
 use crate::value::Value;
 
@@ -100,25 +100,34 @@ pub(crate) fn declare(functions: &mut Functions) {
     let list_and_item = || vec![Type::list(a()), a()];
     functions.add(
         "indexOf",
-        vec![walk(Overload::member("list_a_index_of_int", list_and_item(), Type::Int, index_of))],
+        vec![
+            walk(Overload::member("list_a_index_of_int", list_and_item(), Type::Int, index_of))
+                .metered(index_of_metered),
+        ],
     );
     functions.add(
         "lastIndexOf",
-        vec![walk(Overload::member(
-            "list_a_last_index_of_int",
-            list_and_item(),
-            Type::Int,
-            last_index_of,
-        ))],
+        vec![
+            walk(Overload::member(
+                "list_a_last_index_of_int",
+                list_and_item(),
+                Type::Int,
+                last_index_of,
+            ))
+            .metered(last_index_of_metered),
+        ],
     );
     functions.add(
         "includes",
-        vec![walk(Overload::member(
-            "list_includes_dyn_dyn",
-            vec![Type::Dyn, Type::Dyn],
-            Type::Bool,
-            includes,
-        ))],
+        vec![
+            walk(Overload::member(
+                "list_includes_dyn_dyn",
+                vec![Type::Dyn, Type::Dyn],
+                Type::Bool,
+                includes,
+            ))
+            .metered(includes_metered),
+        ],
     );
 }
 
@@ -173,27 +182,45 @@ fn sum<'a>(arguments: &[Value<'a>], zero: Value<'a>) -> Outcome<'a> {
 }
 
 fn index_of<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let [Value::List(list), sought] = arguments else { return Err(Failure::no_such_overload()) };
-    Ok(position(list.iter().position(|item| item.equals(sought))))
+    index_of_metered(arguments, &mut Work::default())
 }
 
 fn last_index_of<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    last_index_of_metered(arguments, &mut Work::default())
+}
+
+fn index_of_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
     let [Value::List(list), sought] = arguments else { return Err(Failure::no_such_overload()) };
-    let is_sought = |index: &usize| list.get(*index).is_some_and(|item| item.equals(sought));
-    Ok(position((0..list.len()).rev().find(is_sought)))
+    work.position(list, sought).map(position)
+}
+
+fn last_index_of_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
+    let [Value::List(list), sought] = arguments else { return Err(Failure::no_such_overload()) };
+    for index in (0..list.len()).rev() {
+        let Some(item) = list.get(index) else { continue };
+        if work.equal(&item, sought)? {
+            return Ok(position(Some(index)));
+        }
+    }
+    Ok(position(None))
 }
 
 fn position<'a>(found: Option<usize>) -> Value<'a> {
     Value::Int(found.and_then(|index| i64::try_from(index).ok()).unwrap_or(-1))
 }
 
-/// Whether a list has the element; a value that is no list includes what it equals.
 fn includes<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    match arguments {
-        [Value::List(list), sought] => Ok(Value::Bool(list.iter().any(|item| item.equals(sought)))),
-        [value, sought] => Ok(Value::Bool(value.equals(sought))),
-        _ => Err(Failure::no_such_overload()),
-    }
+    includes_metered(arguments, &mut Work::default())
+}
+
+/// Whether a list has the element; a value that is no list includes what it equals.
+fn includes_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
+    let includes = match arguments {
+        [Value::List(list), sought] => work.position(list, sought)?.is_some(),
+        [value, sought] => work.equal(value, sought)?,
+        _ => return Err(Failure::no_such_overload()),
+    };
+    Ok(Value::Bool(includes))
 }
 
 #[cfg(test)]

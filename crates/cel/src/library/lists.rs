@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 use super::operators::refuse;
 use super::printed::printed;
-use crate::function::{Cost, Failure, Functions, Outcome, Overload};
+use crate::function::{Cost, Failure, Functions, Outcome, Overload, Work};
 use crate::ty::Type;
 use crate::value::{List, TypeName, Value};
 
@@ -50,7 +50,7 @@ pub(crate) fn declare(functions: &mut Functions) {
         "slice",
         vec![
             Overload::member("list_slice", vec![list(), int(), int()], list(), slice)
-                .cost(Cost::Custom(cost_of_result)),
+                .cost(Cost::NewList),
         ],
     );
     let any = || Type::list(Type::Dyn);
@@ -58,9 +58,11 @@ pub(crate) fn declare(functions: &mut Functions) {
         "flatten",
         vec![
             Overload::member("list_flatten", vec![Type::list(list())], list(), flatten)
-                .cost(Cost::Custom(cost_of_flatten)),
+                .cost(Cost::Custom(cost_of_flatten))
+                .metered(flatten_metered),
             Overload::member("list_flatten_int", vec![any(), int()], any(), flatten)
-                .cost(Cost::Custom(cost_of_flatten)),
+                .cost(Cost::Custom(cost_of_flatten))
+                .metered(flatten_metered),
         ],
     );
     let sorts = COMPARABLE.into_iter().map(|(ty, id, _)| {
@@ -77,21 +79,19 @@ pub(crate) fn declare(functions: &mut Functions) {
         "lists.range",
         vec![
             Overload::global("lists_range", vec![int()], Type::list(int()), range)
-                .cost(Cost::Custom(cost_of_result)),
+                .cost(Cost::NewList),
         ],
     );
     functions.add(
         "reverse",
-        vec![
-            Overload::member("list_reverse", vec![list()], list(), reverse)
-                .cost(Cost::Custom(cost_of_result)),
-        ],
+        vec![Overload::member("list_reverse", vec![list()], list(), reverse).cost(Cost::NewList)],
     );
     functions.add(
         "distinct",
         vec![
             Overload::member("list_distinct", vec![list()], list(), distinct)
-                .cost(Cost::Custom(cost_of_self_comparison)),
+                .cost(Cost::Custom(cost_of_self_comparison))
+                .metered(distinct_metered),
         ],
     );
 }
@@ -137,9 +137,13 @@ fn range<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     Ok(Value::list((0..*size).map(Value::Int).collect()))
 }
 
+fn flatten<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    flatten_metered(arguments, &mut Work::default())
+}
+
 /// Replaces lists in the list by their elements, down to a depth of 1 or as many as are asked for.
 /// The run-time types are not matched before the call, so the texts of mismatches are its own.
-fn flatten<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn flatten_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
     let name = |value: &Value<'_>| printed(&Value::Type(TypeName(value.type_name())));
     let (list, depth) = match arguments {
         [Value::List(list)] => (list, 1),
@@ -157,14 +161,20 @@ fn flatten<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
         return Err(Failure::new("level must be non-negative"));
     }
     let mut flat = Vec::new();
-    flatten_into(list, depth, &mut flat)?;
+    flatten_into(list, depth, &mut flat, work)?;
     Ok(Value::list(flat))
 }
 
-fn flatten_into<'a>(list: &List<'a>, depth: i64, flat: &mut Vec<Value<'a>>) -> Result<(), Failure> {
+fn flatten_into<'a>(
+    list: &List<'a>,
+    depth: i64,
+    flat: &mut Vec<Value<'a>>,
+    work: &mut Work,
+) -> Result<(), Failure> {
     for item in list.iter() {
+        work.spend(1)?;
         match item {
-            Value::List(inner) if depth > 0 => flatten_into(&inner, depth - 1, flat)?,
+            Value::List(inner) if depth > 0 => flatten_into(&inner, depth - 1, flat, work)?,
             other => flat.push(other),
         }
         if flat.len() > FLAT_MAX {
@@ -175,12 +185,19 @@ fn flatten_into<'a>(list: &List<'a>, depth: i64, flat: &mut Vec<Value<'a>>) -> R
 }
 
 fn distinct<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    distinct_metered(arguments, &mut Work::default())
+}
+
+fn distinct_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
     let [Value::List(list)] = arguments else { return Err(Failure::no_such_overload()) };
     let mut seen: Vec<Value<'a>> = Vec::new();
-    for item in list.iter() {
-        if !seen.iter().any(|other| item.equals(other)) {
-            seen.push(item);
+    'items: for item in list.iter() {
+        for other in &seen {
+            if work.equal(&item, other)? {
+                continue 'items;
+            }
         }
+        seen.push(item);
     }
     Ok(Value::list(seen))
 }
@@ -233,12 +250,8 @@ fn size(value: Option<&Value<'_>>) -> u64 {
     value.and_then(Value::size).unwrap_or(1)
 }
 
-fn cost_of_result<'a>(_: &[Value<'a>], result: Option<&Value<'a>>) -> u64 {
-    size(result).saturating_add(CALL_AND_LIST)
-}
-
 /// The depth counts once for each element of the outermost list.
-fn cost_of_flatten<'a>(arguments: &[Value<'a>], _: Option<&Value<'a>>) -> u64 {
+fn cost_of_flatten<'a>(arguments: &[Value<'a>]) -> u64 {
     let depth = match arguments.get(1) {
         Some(Value::Int(depth)) if *depth >= 0 => *depth as f64,
         _ => 1.0,
@@ -247,11 +260,11 @@ fn cost_of_flatten<'a>(arguments: &[Value<'a>], _: Option<&Value<'a>>) -> u64 {
     ((elements * depth) as u64).saturating_add(CALL_AND_LIST)
 }
 
-fn cost_of_self_comparison<'a>(arguments: &[Value<'a>], _: Option<&Value<'a>>) -> u64 {
+fn cost_of_self_comparison<'a>(arguments: &[Value<'a>]) -> u64 {
     cost_of_comparison(arguments.first())
 }
 
-fn cost_of_key_comparison<'a>(arguments: &[Value<'a>], _: Option<&Value<'a>>) -> u64 {
+fn cost_of_key_comparison<'a>(arguments: &[Value<'a>]) -> u64 {
     cost_of_comparison(arguments.get(1))
 }
 

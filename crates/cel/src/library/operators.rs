@@ -73,7 +73,9 @@ fn declare_arithmetic(functions: &mut Functions) {
     let binary = |id, left, right, result, implementation| {
         Overload::global(id, vec![left, right], result, implementation)
     };
-    let add = |id, left, right, result| binary(id, left, right, result, arithmetic::add);
+    let add = |id, left, right, result| {
+        binary(id, left, right, result, arithmetic::add).metered(arithmetic::add_metered)
+    };
     functions.add(
         "_+_",
         vec![
@@ -254,8 +256,10 @@ fn declare_collections(functions: &mut Functions) {
         "@in",
         vec![
             Overload::global("in_list", vec![a(), Type::list(a())], Bool, standard::contained)
-                .cost(Cost::SizeOfSecond),
-            Overload::global("in_map", vec![a(), Type::map(a(), b())], Bool, standard::contained),
+                .cost(Cost::SizeOfSecond)
+                .metered(standard::contained_metered),
+            Overload::global("in_map", vec![a(), Type::map(a(), b())], Bool, standard::contained)
+                .metered(standard::contained_metered),
         ],
     );
 }
@@ -326,7 +330,7 @@ fn greater_equals<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     arithmetic::order("_>=_", arguments).map(|order| Value::Bool(order.is_ge()))
 }
 
-fn cost_of_equals<'a>(arguments: &[Value<'a>], _result: Option<&Value<'a>>) -> u64 {
+fn cost_of_equals<'a>(arguments: &[Value<'a>]) -> u64 {
     cost::equality(arguments.first(), arguments.get(1), false)
 }
 

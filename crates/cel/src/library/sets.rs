@@ -1,6 +1,6 @@
 //! cel-go's set functions: lists compared without regard to order and repetition.
 
-use crate::function::{Cost, Failure, Functions, Outcome, Overload};
+use crate::function::{Cost, Failure, Functions, Outcome, Overload, Work};
 use crate::ty::Type;
 use crate::value::{List, Value};
 
@@ -11,39 +11,59 @@ pub(crate) fn declare(functions: &mut Functions) {
         "sets.contains",
         vec![
             Overload::global("list_sets_contains_list", lists(), Type::Bool, contains)
-                .cost(Cost::Custom(cost_of_one_comparison)),
+                .cost(Cost::Custom(cost_of_one_comparison))
+                .metered(contains_metered),
         ],
     );
     functions.add(
         "sets.equivalent",
         vec![
             Overload::global("list_sets_equivalent_list", lists(), Type::Bool, equivalent)
-                .cost(Cost::Custom(cost_of_two_comparisons)),
+                .cost(Cost::Custom(cost_of_two_comparisons))
+                .metered(equivalent_metered),
         ],
     );
     functions.add(
         "sets.intersects",
         vec![
             Overload::global("list_sets_intersects_list", lists(), Type::Bool, intersects)
-                .cost(Cost::Custom(cost_of_one_comparison)),
+                .cost(Cost::Custom(cost_of_one_comparison))
+                .metered(intersects_metered),
         ],
     );
 }
 
-/// Whether all of the second list is in the first one.
 fn contains<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let (whole, part) = both(arguments)?;
-    Ok(Value::Bool(has_all(whole, part)))
+    contains_metered(arguments, &mut Work::default())
 }
 
 fn equivalent<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let (a, b) = both(arguments)?;
-    Ok(Value::Bool(has_all(a, b) && has_all(b, a)))
+    equivalent_metered(arguments, &mut Work::default())
 }
 
 fn intersects<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    intersects_metered(arguments, &mut Work::default())
+}
+
+/// Whether all of the second list is in the first one.
+fn contains_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
+    let (whole, part) = both(arguments)?;
+    has_all(whole, part, work).map(Value::Bool)
+}
+
+fn equivalent_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
     let (a, b) = both(arguments)?;
-    Ok(Value::Bool(a.iter().any(|item| has(b, &item))))
+    Ok(Value::Bool(has_all(a, b, work)? && has_all(b, a, work)?))
+}
+
+fn intersects_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
+    let (a, b) = both(arguments)?;
+    for item in a.iter() {
+        if work.position(b, &item)?.is_some() {
+            return Ok(Value::Bool(true));
+        }
+    }
+    Ok(Value::Bool(false))
 }
 
 fn both<'v, 'a>(arguments: &'v [Value<'a>]) -> Result<(&'v List<'a>, &'v List<'a>), Failure> {
@@ -53,19 +73,20 @@ fn both<'v, 'a>(arguments: &'v [Value<'a>]) -> Result<(&'v List<'a>, &'v List<'a
     }
 }
 
-fn has_all<'a>(whole: &List<'a>, part: &List<'a>) -> bool {
-    part.iter().all(|item| has(whole, &item))
+fn has_all<'a>(whole: &List<'a>, part: &List<'a>, work: &mut Work) -> Result<bool, Failure> {
+    for item in part.iter() {
+        if work.position(whole, &item)?.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
-fn has<'a>(list: &List<'a>, sought: &Value<'a>) -> bool {
-    list.iter().any(|item| sought.equals(&item))
-}
-
-fn cost_of_one_comparison<'a>(arguments: &[Value<'a>], _: Option<&Value<'a>>) -> u64 {
+fn cost_of_one_comparison<'a>(arguments: &[Value<'a>]) -> u64 {
     pairs(arguments).saturating_add(1)
 }
 
-fn cost_of_two_comparisons<'a>(arguments: &[Value<'a>], _: Option<&Value<'a>>) -> u64 {
+fn cost_of_two_comparisons<'a>(arguments: &[Value<'a>]) -> u64 {
     pairs(arguments).saturating_mul(2).saturating_add(1)
 }
 
@@ -113,8 +134,8 @@ mod tests {
     #[test]
     fn costs_the_product_of_the_sizes() {
         let arguments = [list(&[1, 2]), list(&[1, 2, 3])];
-        assert_eq!(cost_of_one_comparison(&arguments, None), 7);
-        assert_eq!(cost_of_two_comparisons(&arguments, None), 13);
-        assert_eq!(cost_of_one_comparison(&[list(&[]), list(&[1])], None), 1);
+        assert_eq!(cost_of_one_comparison(&arguments), 7);
+        assert_eq!(cost_of_two_comparisons(&arguments), 13);
+        assert_eq!(cost_of_one_comparison(&[list(&[]), list(&[1])]), 1);
     }
 }

@@ -2,7 +2,7 @@
 //! membership, indexing, and the two functions about types, `type` and `dyn`.
 
 use super::operators::refuse;
-use crate::function::{Cost, Failure, Functions, Outcome, Overload};
+use crate::function::{Cost, Failure, Functions, Outcome, Overload, Work};
 use crate::ty::Type;
 use crate::value::{List, TypeName, Value};
 
@@ -97,15 +97,18 @@ fn on_texts<'a>(arguments: &[Value<'a>], holds: fn(&str, &str) -> bool) -> Outco
     }
 }
 
-/// `left in right`: whether a list has an equal element, or a map the key.
+/// `left in right` without a bound.
 pub(super) fn contained<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    contained_metered(arguments, &mut Work::default())
+}
+
+/// `left in right`: whether a list has an equal element, or a map the key.
+pub(super) fn contained_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
     match arguments {
         [Value::String(text), Value::List(List::Strings(items))] => {
             Ok(Value::Bool(items.iter().any(|item| item == text.as_str())))
         }
-        [element, Value::List(list)] => {
-            Ok(Value::Bool(list.iter().any(|item| element.equals(&item))))
-        }
+        [element, Value::List(list)] => Ok(Value::Bool(work.position(list, element)?.is_some())),
         [key, Value::Map(map)] => Ok(Value::Bool(map.get(key).is_some())),
         _ => Err(Failure::no_such_overload()),
     }

@@ -12,7 +12,7 @@ use self::clause::{Clause, Part, Scanner};
 use super::double_text;
 use super::strings::check_length;
 use super::time::duration_seconds;
-use crate::function::{Cost, Failure, Functions, Outcome, Overload};
+use crate::function::{Cost, Failure, Functions, Outcome, Overload, Work};
 use crate::ty::Type;
 use crate::value::{List, Map, Value};
 
@@ -21,6 +21,9 @@ pub(crate) use self::validate::{Look, validate};
 /// Why octets were not written as text.
 const NOT_TEXT: &str = "could not convert argument \
     \"invalid UTF-8 in bytes, cannot convert to string\" to string";
+
+/// The work of writing a double with all its digits, of which there can be a thousand.
+const STEPS_PER_DOUBLE: usize = 100;
 
 /// Declares `format`.
 pub(crate) fn declare(functions: &mut Functions) {
@@ -33,12 +36,17 @@ pub(crate) fn declare(functions: &mut Functions) {
                 Type::String,
                 format,
             )
-            .cost(Cost::Scan(0)),
+            .cost(Cost::Scan(0))
+            .metered(format_metered),
         ],
     );
 }
 
 fn format<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    format_metered(arguments, &mut Work::default())
+}
+
+fn format_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
     let [Value::String(format), Value::List(values)] = arguments else {
         return Err(Failure::no_such_overload());
     };
@@ -51,6 +59,9 @@ fn format<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
             Part::Clause => {
                 let value = values.get(index).ok_or_else(|| Failure::new(out_of_range(index)))?;
                 let clause = scanner.clause().map_err(Failure::new)?;
+                if matches!(clause, Clause::Fixed(_) | Clause::Scientific(_)) {
+                    work.spend(STEPS_PER_DOUBLE)?;
+                }
                 let written = write(clause, &value).map_err(|error| error.into_failure())?;
                 text.push_str(&written);
                 index += 1;

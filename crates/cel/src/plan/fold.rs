@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use super::Planner;
 use crate::ast::{Comprehension, Kind, Literal, NodeId};
+use crate::cost;
 use crate::ir::{Attr, Expr, Fold, Quantifier, Root};
 use crate::quick::quick;
+use crate::value::{List, Value};
 
 impl Planner<'_> {
     pub(super) fn comprehension(&mut self, fold: &Comprehension) -> Result<Expr, String> {
@@ -91,9 +93,18 @@ impl Planner<'_> {
                 if elements.len() == 1 && optional.is_empty() =>
             {
                 match elements.into_iter().next() {
-                    Some(element) => Ok(Expr::Append { slot, element: Box::new(element) }),
+                    Some(element) => {
+                        let element = Box::new(element);
+                        Ok(Expr::Append { slot, element, list_cost: cost::LIST })
+                    }
                     None => Err(Vec::new()),
                 }
+            }
+            (Some(_), Some(Expr::Const(Value::List(List::Owned(list)))))
+                if list.as_slice().len() == 1 =>
+            {
+                let element = list.as_slice().first().cloned().unwrap_or(Value::Null);
+                Ok(Expr::Append { slot, element: Box::new(Expr::Const(element)), list_cost: 0 })
             }
             (first, second) => Err(first.into_iter().chain(second).collect()),
         }

@@ -15,7 +15,7 @@ use crate::ir::{
     Attr, Call, Conditional, ConstantSet, Dispatch, Entry, Expr, Key, MessageExpr, Qualifier,
     RegexCall, RegexKind, Root, Target,
 };
-use crate::library::regex::Pattern;
+use crate::library::regex::Patterns;
 use crate::message::Message;
 use crate::quick::quick;
 use crate::ty::Type;
@@ -32,7 +32,8 @@ pub(crate) struct Plan {
 
 /// Compiles a checked tree. The error is why no program can be made of it.
 pub(crate) fn plan(checked: &Checked, env: &Environment) -> Result<Plan, String> {
-    let mut planner = Planner { checked, env, locals: Vec::new(), slots: 0 };
+    let mut planner =
+        Planner { checked, env, locals: Vec::new(), slots: 0, patterns: Patterns::default() };
     let expr = planner.expr(checked.ast.root)?;
     Ok(Plan { expr, slots: planner.slots })
 }
@@ -43,6 +44,7 @@ struct Planner<'c> {
     /// Local variables in scope and their slots, innermost last.
     locals: Vec<(Arc<str>, usize)>,
     slots: usize,
+    patterns: Patterns,
 }
 
 impl<'c> Planner<'c> {
@@ -248,9 +250,9 @@ impl<'c> Planner<'c> {
             "@in" if resolved => Ok(membership(args)),
             "_+_" => Ok(self.append(args)),
             "cel.@mapInsert" => Ok(self.insert(args)),
-            "matches" => constant_regex(RegexKind::Matches, args),
-            "find" => constant_regex(RegexKind::Find, args),
-            "findAll" => constant_regex(RegexKind::FindAll, args),
+            "matches" => constant_regex(RegexKind::Matches, args, &mut self.patterns),
+            "find" => constant_regex(RegexKind::Find, args, &mut self.patterns),
+            "findAll" => constant_regex(RegexKind::FindAll, args, &mut self.patterns),
             _ => Ok(Err(args)),
         }
     }
@@ -312,6 +314,7 @@ fn target_of(overload: &Overload) -> Target {
         params: overload.params.clone().into(),
         cost: overload.cost,
         implementation: overload.implementation,
+        metered: overload.metered,
     }
 }
 
@@ -406,12 +409,16 @@ fn membership(args: Vec<Expr>) -> Result<Expr, Vec<Expr>> {
     }
 }
 
-fn constant_regex(kind: RegexKind, args: Vec<Expr>) -> Result<Result<Expr, Vec<Expr>>, String> {
+fn constant_regex(
+    kind: RegexKind,
+    args: Vec<Expr>,
+    patterns: &mut Patterns,
+) -> Result<Result<Expr, Vec<Expr>>, String> {
     let pattern: Arc<str> = match args.get(1) {
         Some(Expr::Const(Value::String(text))) => text.as_str().into(),
         _ => return Ok(Err(args)),
     };
-    let compiled = Pattern::compile(&pattern)?;
+    let compiled = patterns.compile(&pattern)?;
     let mut args = args.into_iter();
     let (Some(text), limit) = (args.next(), args.nth(1)) else { return Ok(Err(Vec::new())) };
     let call = RegexCall {

@@ -7,7 +7,7 @@ use crate::function::Failure;
 
 /// How many values one comparison may look at. Lists made in loops share their parts, so a short
 /// expression can make two that would take forever to compare.
-pub(crate) const EQUALITY_STEPS_MAX: u32 = 1_000_000;
+const EQUALITY_STEPS_MAX: u64 = 1_000_000;
 
 impl<'a> Value<'a> {
     /// `self == other` as the language defines it: numbers compare across their types, all other
@@ -18,7 +18,7 @@ impl<'a> Value<'a> {
     }
 
     /// As [`Value::equals`], with `None` when the steps run out.
-    pub(crate) fn equals_within(&self, other: &Value<'a>, steps: &mut u32) -> Option<bool> {
+    pub(crate) fn equals_within(&self, other: &Value<'a>, steps: &mut u64) -> Option<bool> {
         *steps = steps.checked_sub(1)?;
         Some(match (self, other) {
             (Self::String(a), Self::String(b)) => a.as_str() == b.as_str(),
@@ -142,7 +142,7 @@ fn double_to_uint(d: f64, u: u64) -> Option<Ordering> {
     d.partial_cmp(&(u as f64))
 }
 
-fn lists_equal<'a>(a: &List<'a>, b: &List<'a>, steps: &mut u32) -> Option<bool> {
+fn lists_equal<'a>(a: &List<'a>, b: &List<'a>, steps: &mut u64) -> Option<bool> {
     if a.len() != b.len() {
         return Some(false);
     }
@@ -154,7 +154,7 @@ fn lists_equal<'a>(a: &List<'a>, b: &List<'a>, steps: &mut u32) -> Option<bool> 
     Some(true)
 }
 
-fn maps_equal<'a>(a: &Map<'a>, b: &Map<'a>, steps: &mut u32) -> Option<bool> {
+fn maps_equal<'a>(a: &Map<'a>, b: &Map<'a>, steps: &mut u64) -> Option<bool> {
     if a.len() != b.len() {
         return Some(false);
     }

@@ -10,7 +10,6 @@ mod timestamp;
 
 use std::sync::Arc;
 
-pub(crate) use compare::EQUALITY_STEPS_MAX;
 pub use list::{List, ListSource, OwnedList};
 pub use map::{Map, MapSource, OwnedMap, Record};
 pub use opaque::{Cidr, NamedFormat, Opaque, Quantity, Semver};

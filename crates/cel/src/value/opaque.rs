@@ -69,6 +69,15 @@ impl Opaque {
         }
     }
 
+    /// About how many octets of text the value was made from, where that has no other bound.
+    pub(crate) fn text_len(&self) -> usize {
+        match self {
+            Self::Semver(version) => version.text_len(),
+            Self::Url(url) => url.path().len() + url.raw_query().len(),
+            Self::Cidr(_) | Self::Format(_) | Self::Ip(_) | Self::Quantity(_) => 0,
+        }
+    }
+
     /// `self == other` of the language; `None` stands for the error `no such overload`.
     ///
     /// Values of other types are not unequal but an error, and so is, as in Kubernetes, a quantity

@@ -157,14 +157,14 @@ const GO_ORDER: [i64; 20] = [10, 18, 2, 16, 4, 0, 6, 14, 8, 12, 5, 11, 9, 13, 7,
 #[test]
 fn cost_grows_with_the_result_or_with_the_pairs() {
     let texts = list(vec![Value::string("a"), Value::string("b"), Value::string("c")]);
-    assert_eq!(cost_of_result(&[], Some(&ints(&[1, 2]))), 13);
-    assert_eq!(cost_of_result(&[], None), 12);
-    assert_eq!(cost_of_flatten(&[ints(&[1, 2])], None), 13);
-    assert_eq!(cost_of_flatten(&[ints(&[1, 2]), int(5)], None), 21);
-    assert_eq!(cost_of_flatten(&[ints(&[1, 2]), int(0)], None), 11);
-    assert_eq!(cost_of_flatten(&[ints(&[1, 2]), int(-1)], None), 13);
-    assert_eq!(cost_of_self_comparison(&[ints(&[1, 2, 3])], None), 29);
-    assert_eq!(cost_of_self_comparison(std::slice::from_ref(&texts), None), 29);
-    assert_eq!(cost_of_self_comparison(&[ints(&[])], None), 11);
-    assert_eq!(cost_of_key_comparison(&[ints(&[]), texts], None), 29);
+    assert_eq!(Cost::NewList.of(&[], Some(&ints(&[1, 2]))), 13);
+    assert_eq!(Cost::NewList.of(&[], None), 12);
+    assert_eq!(cost_of_flatten(&[ints(&[1, 2])]), 13);
+    assert_eq!(cost_of_flatten(&[ints(&[1, 2]), int(5)]), 21);
+    assert_eq!(cost_of_flatten(&[ints(&[1, 2]), int(0)]), 11);
+    assert_eq!(cost_of_flatten(&[ints(&[1, 2]), int(-1)]), 13);
+    assert_eq!(cost_of_self_comparison(&[ints(&[1, 2, 3])]), 29);
+    assert_eq!(cost_of_self_comparison(std::slice::from_ref(&texts)), 29);
+    assert_eq!(cost_of_self_comparison(&[ints(&[])]), 11);
+    assert_eq!(cost_of_key_comparison(&[ints(&[]), texts]), 29);
 }

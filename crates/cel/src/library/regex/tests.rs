@@ -5,7 +5,7 @@ use crate::library::operators::tests::{assert_outcome, implementation};
 #[track_caller]
 fn matches_of(pattern: &str, text: &'static str) -> Vec<String> {
     let pattern = Pattern::compile(pattern).unwrap();
-    match pattern.find_all(&Str::Borrowed(text), -1) {
+    match pattern.find_all(&Str::Borrowed(text), -1, &mut Work::default()).unwrap() {
         Value::List(list) => list
             .iter()
             .map(|item| match item {

@@ -50,6 +50,13 @@ impl Semver {
         Ok(version)
     }
 
+    /// About how many octets of text the version was made from.
+    pub(crate) fn text_len(&self) -> usize {
+        // Comparing an identifier is as much work as comparing some octets.
+        const OCTETS_PER_IDENTIFIER: usize = 16;
+        self.pre_release.len() * OCTETS_PER_IDENTIFIER
+    }
+
     /// Reads a version that may begin with `v`, leave out its patch or minor number, and have
     /// leading zeros.
     ///

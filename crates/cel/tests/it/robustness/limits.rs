@@ -30,6 +30,56 @@ proptest! {
     }
 }
 
+/// What Kubernetes counts as little although it is much: adding lists, comparing what is nested,
+/// walking over long text, compiling patterns. Each of these ran for minutes, or until the memory
+/// was full, before such work had a limit of its own.
+#[test]
+fn work_that_cost_does_not_show_ends_too() {
+    let doubled = |start: &str, n: usize, end: &str| {
+        let levels: String = (1..=n).map(|i| format!("[x{0} + x{0}].map(x{i}, ", i - 1)).collect();
+        format!(
+            "[{start}].map(x0, {levels}{}{})",
+            end.replace('X', &format!("x{n}")),
+            ")".repeat(n)
+        )
+    };
+    let nested = "[lists.range(9000)].all(y, [[y, y, y, y, y, y, y, y, y]].all(z, \
+                  lists.range(60000).all(q, END)))";
+    for source in [
+        doubled("[1, 2, 3, 4, 5, 6, 7, 8]", 30, "X.size()"),
+        doubled("'0123456789'", 17, "lists.range(30000).all(q, X.size() > 0)"),
+        doubled("'0123456789'", 15, "lists.range(9000).all(q, {X: 1}.size() > 0)"),
+        nested.replace("END", "z == z"),
+        nested.replace("END", "z.flatten().size() > 0"),
+        nested.replace("END", "(z + z).size() < 0 || (y + y).size() > 0"),
+        "lists.range(60000).distinct().size() > 0".to_owned(),
+        "lists.range(10000).exists(q, 'x'.matches('\\\\pL{40}' + (q < 0 ? 'y' : '')))".to_owned(),
+        format!("'{}'.findAll('a.*b|a').size() > 0", "a".repeat(60_000)),
+    ] {
+        assert_eq!(answer(&source).0, Answer::CostLimit, "{source}");
+    }
+}
+
+/// Patterns that stand in an expression are compiled once each, and bounded all together.
+#[test]
+fn many_large_patterns_are_refused() {
+    let matches = |n: usize| format!("request.user.matches('\\\\pL{{{n}}}')");
+    let same = vec![matches(150); 100].join(" || ");
+    assert!(answer(&same).0.is_bool(false), "one pattern, used often");
+    let different: Vec<String> = (100..200).map(matches).collect();
+    let Answer::Refused(message) = answer(&different.join(" || ")).0 else {
+        panic!("a hundred patterns of megabytes each");
+    };
+    assert!(message.contains("invalid matches argument"), "{message}");
+}
+
+/// A list of constants is made in place, and not copied for each element.
+#[test]
+fn long_lists_of_constants_are_made_in_linear_time() {
+    assert!(answer("lists.range(60000).map(q, 1).size() == 60000").0.is_bool(true));
+    assert_eq!(answer("[1, 2].map(q, 1)").1, answer("[1, 2].map(q, q)").1 - 2 * 11);
+}
+
 /// Each step of a loop is counted, so the limit ends it in time.
 #[test]
 fn loops_end_at_the_limit() {
