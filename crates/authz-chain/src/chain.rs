@@ -111,9 +111,7 @@ impl Silent {
             Verdict::NoOpinion => {
                 if !decision.reason.is_empty() {
                     let separator = if self.reason.is_empty() { "" } else { "\n" };
-                    for part in [separator, name, ": ", &decision.reason] {
-                        self.reason.push_str(part);
-                    }
+                    self.reason += &format!("{separator}{name}: {}", decision.reason);
                 }
                 merge(&mut self.error, decision.error);
                 None

@@ -11,6 +11,7 @@ mod kind;
 mod member;
 mod name;
 mod superuser;
+mod who_can;
 
 pub use chain::{Chain, Outcome};
 pub use configuration::{Authorizer, Configuration, ConfigurationError, Webhook};

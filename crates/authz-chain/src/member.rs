@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use authz::{Attributes, Authorizer as Plugin, Decision, Recorder, Rules, User};
+use authz::{Attributes, Authorizer as Plugin, Decision, Recorder, Rules, Subjects, User};
 
 use crate::always;
 use crate::kind::AuthorizerType;
@@ -64,6 +64,25 @@ impl Member {
             Self::Node(policy) => policy.rules_for(user),
             Self::Rbac(snapshot) => snapshot.rules_for(user, namespace),
             Self::Plugin(_, plugin) => plugin.rules_for(user, namespace),
+        }
+    }
+
+    /// Whom this authorizer alone allows what is asked, as far as it can list them.
+    pub fn allowed_subjects(&self, attributes: &Attributes<'_>) -> Subjects {
+        match self {
+            Self::Abac(policies) => policies.allowed_subjects(attributes),
+            Self::AlwaysAllow => always::allow_subjects(),
+            Self::AlwaysDeny => Subjects::default(),
+            Self::Node(policy) => policy.allowed_subjects(attributes),
+            Self::Rbac(snapshot) => snapshot.allowed_subjects(attributes),
+            Self::Plugin(name, plugin) => {
+                let mut subjects = plugin.allowed_subjects(attributes);
+                for note in &mut subjects.notes {
+                    note.insert_str(0, ": ");
+                    note.insert_str(0, name.as_str());
+                }
+                subjects
+            }
         }
     }
 }

@@ -3,8 +3,6 @@
 //! The table is separate from the answers, because two questions are asked of it: may this node,
 //! and which nodes may.
 
-use std::borrow::Cow;
-
 use authz::{Attributes, FieldOperator, Reason, Resource};
 
 use crate::graph::Kind;
@@ -210,5 +208,5 @@ fn pod_certificate_request(verb: &str, resource: &Resource<'_>, gates: Gates) ->
 }
 
 const fn refuse(reason: &'static str) -> Demand {
-    Demand::Refuse(Cow::Borrowed(reason))
+    Demand::Refuse(Reason::fixed(reason))
 }

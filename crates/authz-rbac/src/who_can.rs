@@ -48,7 +48,7 @@ impl Snapshot {
         let mut allowed = Subjects {
             users: users.into_iter().collect(),
             groups: groups.into_iter().collect(),
-            notes: Vec::new(),
+            ..Subjects::default()
         };
         let errors = self.visited_bindings(attributes).filter_map(|it| self.role_of(it).err());
         let messages: Vec<String> = errors.map(|error| error.to_string()).collect();

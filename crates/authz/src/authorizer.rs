@@ -70,8 +70,11 @@ pub trait Authorizer: Send + Sync {
         Rules::unknown("authorizer does not support user rule resolution")
     }
 
-    /// Who would be allowed what is asked; the user of the attributes is ignored. Answers from
-    /// memory.
+    /// Who would be allowed what is asked, and who would be denied; the user of the attributes is
+    /// ignored. Answers from memory.
+    ///
+    /// An authorizer that denies and does not say whom makes the lists of the chain wrong, so one
+    /// that can not say it keeps this answer.
     fn allowed_subjects(&self, attributes: &Attributes<'_>) -> Subjects {
         let _ = attributes;
         Subjects::unknown("authorizer cannot enumerate subjects")

@@ -1,12 +1,10 @@
 //! What is answered.
 
-use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// Why an authorizer decided as it did, for audit logs and for people. Static texts cost nothing.
-pub type Reason = Cow<'static, str>;
+use crate::reason::Reason;
 
 /// The three answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -120,11 +118,6 @@ mod tests {
         assert_eq!(forgotten.verdict, Verdict::Deny);
         assert_eq!(forgotten.reason, "");
         assert!(forgotten.error.is_none());
-    }
-
-    #[test]
-    fn static_reasons_are_borrowed() {
-        assert!(matches!(Decision::allow("because").reason, Cow::Borrowed("because")));
     }
 
     #[test]

@@ -10,6 +10,7 @@
 mod attributes;
 mod authorizer;
 mod decision;
+mod reason;
 mod request;
 mod rules;
 mod selector;
@@ -19,7 +20,8 @@ mod user;
 
 pub use attributes::{Attributes, Resource, Target};
 pub use authorizer::{Answer, Authorizer};
-pub use decision::{Decision, Failure, Reason, Verdict};
+pub use decision::{Decision, Failure, Verdict};
+pub use reason::{Reason, ReasonSource};
 pub use request::{
     MalformedRequest, RequestError, RequestInfo, ResourceInfo, TARGET_BYTES_MAX,
     UnclassifiedRequest,
@@ -29,6 +31,6 @@ pub use selector::{
     FieldOperator, FieldRequirement, LabelOperator, LabelRequirement, ReviewOperator,
     SELECTOR_TERMS_MAX, Selector, SelectorError, parse_field_selector, parse_label_selector,
 };
-pub use subjects::Subjects;
+pub use subjects::{Denied, Subjects};
 pub use trace::{Entry, Event, Recorder, TRACE_ENTRIES_MAX, Trace, Value};
 pub use user::User;

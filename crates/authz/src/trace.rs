@@ -92,7 +92,7 @@ impl Event {
     pub fn verdict(decision: &Decision) -> Self {
         let mut event = Self::new("verdict").with("decision", decision.verdict.name());
         if !decision.reason.is_empty() {
-            event = event.with("reason", decision.reason.as_ref());
+            event = event.with("reason", decision.reason.to_string());
         }
         if let Some(error) = &decision.error {
             event = event.with("error", error.to_string());

@@ -9,7 +9,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use authz::{Answer, Attributes, Authorizer, Decision, Event, Recorder, Rules, User};
+use authz::{
+    Answer, Attributes, Authorizer, Decision, Denied, Event, Recorder, Rules, Subjects, User,
+};
 
 /// Denies writes while it is on, and otherwise leaves the decision to the next authorizer.
 #[derive(Debug, Default)]
@@ -22,6 +24,10 @@ impl Freeze {
     pub fn set(&self, is_on: bool) {
         self.is_on.store(is_on, Ordering::Relaxed);
     }
+
+    fn refuses(&self, attributes: &Attributes<'_>) -> bool {
+        self.is_on.load(Ordering::Relaxed) && !attributes.is_read_only()
+    }
 }
 
 impl Authorizer for Freeze {
@@ -31,19 +37,24 @@ impl Authorizer for Freeze {
         mut recorder: Recorder<'a>,
     ) -> Answer<'a> {
         Box::pin(async move {
-            let is_on = self.is_on.load(Ordering::Relaxed);
-            recorder.note(|| Event::new("freeze").with("isOn", is_on));
-            if is_on && !attributes.is_read_only() {
-                Decision::deny("the cluster is frozen")
-            } else {
-                Decision::no_opinion("")
-            }
+            let refuses = self.refuses(attributes);
+            recorder.note(|| Event::new("freeze").with("refuses", refuses));
+            if refuses { Decision::deny("the cluster is frozen") } else { Decision::no_opinion("") }
         })
     }
 
     /// It allows nothing, so there is nothing to list.
     fn rules_for(&self, _user: &User, _namespace: &str) -> Rules {
         Rules::default()
+    }
+
+    /// It allows nobody, and denies all or none.
+    fn allowed_subjects(&self, attributes: &Attributes<'_>) -> Subjects {
+        let denied = match self.refuses(attributes) {
+            true => Denied::Everybody,
+            false => Denied::Nobody,
+        };
+        Subjects { denied, ..Subjects::default() }
     }
 }
 
@@ -64,9 +75,14 @@ mod tests {
         let attributes = Attributes { user: Some(&user), verb, target: Target::Path("/x") };
         let future = std::pin::pin!(chain.authorize(&attributes, Recorder::off()));
         match future.poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(outcome) => (outcome.decision.verdict, outcome.decision.reason.into()),
+            Poll::Ready(outcome) => (outcome.decision.verdict, outcome.decision.reason.to_string()),
             Poll::Pending => panic!("waits"),
         }
+    }
+
+    fn who_can(chain: &Chain, verb: &str) -> Vec<String> {
+        let attributes = Attributes { user: None, verb, target: Target::Path("/x") };
+        chain.who_can(&attributes).groups.into_iter().collect()
     }
 
     #[test]
@@ -82,7 +98,10 @@ mod tests {
         assert_eq!(ask(&chain, &[], "put"), refused);
         assert_eq!(ask(&chain, &[], "get"), allowed);
         assert_eq!(ask(&chain, &["system:masters"], "put"), allowed);
+        assert_eq!(who_can(&chain, "put"), ["system:masters"]);
         freeze.set(false);
         assert_eq!(ask(&chain, &[], "put"), allowed);
+        let everybody = ["system:authenticated", "system:masters", "system:unauthenticated"];
+        assert_eq!(who_can(&chain, "put"), everybody);
     }
 }

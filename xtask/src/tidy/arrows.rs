@@ -31,7 +31,7 @@ pub(super) const TABLE: &[Row] = &[
     row("authz-webhook", &["authz", "cel", "field"]),
     row(
         "authz-chain",
-        &["authz", "authz-abac", "authz-node", "authz-rbac", "authz-webhook", "field"],
+        &["authz", "authz-abac", "authz-node", "authz-rbac", "authz-webhook", "field", "gotext"],
     ),
     row(
         "api",

@@ -119,7 +119,7 @@ proptest! {
                         Some(_) => (Verdict::Allow, ""),
                         None => (Verdict::NoOpinion, NO_POLICY_MATCHED),
                     };
-                    prop_assert_eq!((got.verdict, &*got.reason), (verdict, reason), "{:?}", attributes);
+                    prop_assert_eq!((got.verdict, got.reason), (verdict, reason.into()), "{:?}", attributes);
                     prop_assert!(got.error.is_none());
                 }
             }

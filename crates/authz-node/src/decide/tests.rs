@@ -105,9 +105,10 @@ fn ask(policy: &Policy, node: &str, request: &str) -> Decision {
 
 fn check(policy: &Policy, request: &str, want: Result<(), &str>) {
     let decision = ask(policy, "node0", request);
+    let reason = decision.reason.to_string();
     let got = match decision.verdict {
         Verdict::Allow => Ok(()),
-        Verdict::NoOpinion => Err(decision.reason.as_ref()),
+        Verdict::NoOpinion => Err(reason.as_str()),
         Verdict::Deny => panic!("denied: {request}"),
     };
     assert_eq!(got, want, "{request}");
@@ -356,7 +357,7 @@ fn who_is_not_a_node_gets_no_opinion() {
         let user = User { name: name.to_owned(), groups: texts(groups), ..User::default() };
         let attributes = Attributes { user: Some(&user), verb: "get", target };
         let decision = policy.authorize(&attributes, Recorder::off());
-        assert_eq!((decision.verdict, decision.reason.as_ref()), (Verdict::NoOpinion, want));
+        assert_eq!((decision.verdict, decision.reason), (Verdict::NoOpinion, want.into()));
     }
     let attributes = Attributes { user: None, verb: "get", target };
     assert_eq!(policy.authorize(&attributes, Recorder::off()).reason, "");

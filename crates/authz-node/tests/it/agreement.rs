@@ -156,8 +156,8 @@ fn check(policy: &Policy, cluster: &Cluster) -> Result<(), TestCaseError> {
                     (Verdict::NoOpinion, reason)
                 };
                 prop_assert_eq!(
-                    (got.verdict, got.reason.as_ref()),
-                    (verdict, reason.as_str()),
+                    (got.verdict, &got.reason),
+                    (verdict, &reason.into()),
                     "{} {} {} {}",
                     resource,
                     namespace,

@@ -69,7 +69,8 @@ pub(crate) fn attributes<'a>(user: &'a User, asked: &'a str) -> Attributes<'a> {
 fn check(snapshot: &Snapshot, user: &User, cases: &[(&str, &str, &str)]) {
     for (asked, verdict, reason) in cases {
         let decision = snapshot.authorize(&attributes(user, asked), Recorder::off());
-        assert_eq!((decision.verdict.name(), &*decision.reason), (*verdict, *reason), "{asked}");
+        assert_eq!(decision.verdict.name(), *verdict, "{asked}");
+        assert_eq!(decision.reason, *reason, "{asked}");
         assert!(decision.error.is_none());
     }
 }

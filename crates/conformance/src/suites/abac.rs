@@ -95,7 +95,7 @@ fn before_cause(policy: &str, line: Option<u64>) -> String {
 fn decide(loaded: &Loaded, check: &Value) -> Result<Value, String> {
     let question = Question::read(&check["attributes"])?;
     let decision = loaded.policies.authorize(&question.attributes(), Recorder::off());
-    Ok(json!({ "decision": decision.verdict.name(), "reason": decision.reason }))
+    Ok(json!({ "decision": decision.verdict.name(), "reason": decision.reason.to_string() }))
 }
 
 fn list_rules(loaded: &Loaded, asked: &Value) -> Result<Value, String> {

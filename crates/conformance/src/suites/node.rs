@@ -31,7 +31,9 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
         let question = Question::read(&check["attributes"])?;
         let decision = policy.authorize(&question.attributes(), Recorder::off());
         want.push(json!({ "decision": check["decision"], "reason": check["reason"] }));
-        got.push(json!({ "decision": decision.verdict.name(), "reason": decision.reason }));
+        got.push(
+            json!({ "decision": decision.verdict.name(), "reason": decision.reason.to_string() }),
+        );
     }
     Ok(Answer { want: Value::from(want), got: Value::from(got), warnings: Vec::new() })
 }

@@ -70,12 +70,12 @@ fn list<'v>(vector: &'v Vector, key: &str) -> &'v [Value] {
 fn decision(snapshot: &Snapshot, check: &Value) -> Result<(Value, Value), String> {
     let question = Question::read(&check["attributes"])?;
     let decision = snapshot.authorize(&question.attributes(), Recorder::off());
-    let recorded = check["reason"].as_str().unwrap_or_default();
+    let (recorded, own) =
+        (check["reason"].as_str().unwrap_or_default(), decision.reason.to_string());
     let others = check["alsoAcceptableReasons"].as_array().into_iter().flatten();
-    let is_acceptable =
-        others.chain([&check["reason"]]).any(|reason| reason == decision.reason.as_ref());
-    let is_same = is_acceptable || parts(recorded) == parts(&decision.reason);
-    let reason = if is_same { recorded } else { decision.reason.as_ref() };
+    let is_acceptable = others.chain([&check["reason"]]).any(|reason| *reason == own);
+    let is_same = is_acceptable || parts(recorded) == parts(&own);
+    let reason = if is_same { recorded } else { &own };
     let ours = json!({
         "decision": decision.verdict.name(),
         "reason": reason,

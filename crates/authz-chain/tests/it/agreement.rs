@@ -1,0 +1,43 @@
+//! Deciding and explaining take the same way.
+
+use authz::{Decision, Event, Recorder, Trace};
+use authz_chain::Outcome;
+use proptest::prelude::*;
+
+use crate::finish;
+use crate::policy::{asker, chain, question};
+
+fn show(outcome: &Outcome<'_>) -> String {
+    let Decision { verdict, reason, error } = &outcome.decision;
+    let error = error.as_ref().map(ToString::to_string);
+    format!("{} {reason:?} {error:?} {:?}", verdict.name(), outcome.decided_by)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn an_explanation_ends_in_the_decision(
+        chain in chain(),
+        asked in prop::collection::vec((asker(), question()), 20),
+    ) {
+        for (user, question) in &asked {
+            let attributes = question.attributes(Some(user));
+            let decided = finish(chain.authorize(&attributes, Recorder::off()));
+            let mut trace = Trace::default();
+            let explained = finish(chain.authorize(&attributes, Recorder::on(&mut trace)));
+            prop_assert_eq!(show(&decided), show(&explained));
+            let authorizers = trace.entries().iter().filter(|entry| entry.depth == 0);
+            let n_asked = authorizers.count();
+            match decided.decided_by {
+                Some(name) => {
+                    let last = &trace.entries().last().unwrap().event;
+                    prop_assert_eq!(last, &Event::verdict(&decided.decision));
+                    let position = chain.members().iter().position(|it| it.name() == name);
+                    prop_assert_eq!(n_asked, position.map_or(1, |position| position + 2));
+                }
+                None => prop_assert_eq!(n_asked, chain.members().len() + 1),
+            }
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! Who is listed, against who is allowed.
+
+use std::sync::Arc;
+
+use authz::{
+    Answer, Attributes, Authorizer, Decision, Denied, Recorder, Resource, Subjects, Target, User,
+    Verdict,
+};
+use authz_abac::{Policies, Policy, Spec};
+use authz_chain::{AuthorizerName, Chain, Member};
+use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
+use proptest::prelude::*;
+
+use crate::policy::{asker, chain, question};
+use crate::{finish, user};
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    /// A user is listed, by name or by a group, if and only if the chain allows it.
+    #[test]
+    fn who_is_listed_is_allowed_and_nobody_else(
+        chain in chain(),
+        questions in prop::collection::vec(question(), 5),
+        askers in prop::collection::vec(asker(), 12),
+    ) {
+        for question in &questions {
+            let listed = chain.who_can(&question.attributes(None));
+            let by_name = listed.users.iter().map(|name| user(name, &groups_of(name)));
+            // The group of nodes stands for those of its members that are nodes.
+            let groups = listed.groups.iter().filter(|group| *group != "system:nodes");
+            let by_group = groups.map(|group| user("nobody", &[group]));
+            for asker in by_name.chain(by_group) {
+                let outcome =
+                    finish(chain.authorize(&question.attributes(Some(&asker)), Recorder::off()));
+                let verdict = outcome.decision.verdict;
+                prop_assert_eq!(verdict, Verdict::Allow, "{:?} {:?} {:?}", asker, listed, chain);
+            }
+            for asker in &askers {
+                let attributes = question.attributes(Some(asker));
+                let outcome = finish(chain.authorize(&attributes, Recorder::off()));
+                let is_allowed = outcome.decision.verdict == Verdict::Allow;
+                let is_listed = listed.users.contains(&asker.name)
+                    || asker.groups.iter().any(|group| listed.groups.contains(group));
+                let context = format!("{asker:?} {question:?} {listed:?} {chain:?}");
+                if is_denied_in_part(asker, &listed) {
+                    // Listed by a group or by a name, and denied by the other: a note says so.
+                    prop_assert!(!is_allowed || is_listed, "{}", context);
+                } else {
+                    prop_assert_eq!(is_allowed, is_listed, "{}", context);
+                }
+            }
+        }
+    }
+}
+
+/// The groups that a user of this name has in any case.
+fn groups_of(name: &str) -> Vec<&'static str> {
+    let is_node = name.starts_with("system:node:");
+    if is_node {
+        vec!["system:authenticated", "system:nodes"]
+    } else {
+        vec!["system:authenticated"]
+    }
+}
+
+fn is_denied_in_part(asker: &User, listed: &Subjects) -> bool {
+    match &listed.denied {
+        Denied::Nobody | Denied::Everybody => false,
+        Denied::Listed { users, groups } => {
+            users.contains(&asker.name) || asker.groups.iter().any(|it| groups.contains(it))
+        }
+    }
+}
+
+fn list_in_default<'a>(verb: &'a str, resource: &'a str) -> Attributes<'a> {
+    let resource = Resource { namespace: "default", resource, ..Resource::default() };
+    Attributes { user: None, verb, target: Target::Resource(resource) }
+}
+
+/// `users|groups|notes`, each joined by commas.
+fn show(subjects: &Subjects) -> String {
+    let users: Vec<&str> = subjects.users.iter().map(String::as_str).collect();
+    let groups: Vec<&str> = subjects.groups.iter().map(String::as_str).collect();
+    format!("{}|{}|{}", users.join(","), groups.join(","), subjects.notes.join(","))
+}
+
+fn who_can(members: Vec<Member>, asked: &Attributes<'_>) -> String {
+    show(&Chain::new(members).unwrap().who_can(asked))
+}
+
+fn abac(lines: &[Spec]) -> Member {
+    let lines = lines.iter().zip(1..).map(|(spec, line)| Policy::v0(line, spec.clone()));
+    Member::Abac(Arc::new(Policies::new(lines.collect()).unwrap()))
+}
+
+fn spec(user: &str, group: &str, resource: &str, is_readonly: bool) -> Spec {
+    Spec {
+        user: user.to_owned(),
+        group: group.to_owned(),
+        resource: resource.to_owned(),
+        is_readonly,
+        ..Spec::default()
+    }
+}
+
+fn binding(namespace: &str, name: &str, role: &str, subjects: Vec<Subject>) -> Binding {
+    let (namespace, name) = (namespace.to_owned(), name.to_owned());
+    let role_ref =
+        RoleRef { kind: "ClusterRole".into(), name: role.to_owned(), ..RoleRef::default() };
+    Binding { metadata: Metadata { namespace, name, ..Metadata::default() }, role_ref, subjects }
+}
+
+/// ClusterRole `reader` lists replication controllers.
+fn rbac(bindings: Vec<Binding>) -> Member {
+    let mut snapshot = Snapshot::default();
+    let list = |text: &str| vec![text.to_owned()];
+    snapshot.put_role(Role {
+        metadata: Metadata { name: "reader".into(), ..Metadata::default() },
+        rules: vec![PolicyRule {
+            verbs: list("list"),
+            api_groups: list(""),
+            resources: list("replicationcontrollers"),
+            ..PolicyRule::default()
+        }],
+        aggregation_rule: None,
+    });
+    bindings.into_iter().for_each(|binding| snapshot.put_binding(binding));
+    Member::Rbac(Arc::new(snapshot))
+}
+
+#[test]
+fn each_authorizer_contributes() {
+    let asked = list_in_default("list", "replicationcontrollers");
+    let events = list_in_default("list", "events");
+    let two_lines = || abac(&[spec("alice", "", "", false), spec("", "", "events", true)]);
+    let ana = || Subject::user("ana");
+    let masters = "system:masters";
+    for (id, members, asked, want) in [
+        (
+            "RA-2",
+            vec![Member::AlwaysAllow],
+            asked,
+            "|system:authenticated,system:masters,system:unauthenticated|".to_owned(),
+        ),
+        ("RA-3", vec![Member::AlwaysDeny], asked, format!("|{masters}|")),
+        ("RA-4", vec![two_lines()], events, format!("alice|system:authenticated,{masters}|")),
+        (
+            "RA-5",
+            vec![two_lines()],
+            Attributes { verb: "create", ..events },
+            format!("alice|{masters}|"),
+        ),
+        (
+            "RA-6",
+            vec![abac(&[spec("u", "g", "", false)])],
+            asked,
+            format!("u|{masters}|abac: line 1 grants user \"u\" only as a member of group \"g\""),
+        ),
+        (
+            "RA-7",
+            vec![rbac(vec![
+                binding("default", "broken", "gone", vec![Subject::user("bob")]),
+                binding("default", "good", "reader", vec![ana()]),
+            ])],
+            asked,
+            format!("ana|{masters}|rbac: clusterrole.rbac.authorization.k8s.io \"gone\" not found"),
+        ),
+        (
+            "RA-8",
+            vec![rbac(vec![
+                binding("", "one", "reader", vec![ana(), ana()]),
+                binding("default", "two", "reader", vec![ana()]),
+            ])],
+            asked,
+            format!("ana|{masters}|"),
+        ),
+        (
+            "RA-9",
+            vec![rbac(vec![binding(
+                "default",
+                "one",
+                "reader",
+                vec![Subject::service_account("", "ci")],
+            )])],
+            asked,
+            format!("system:serviceaccount:default:ci|{masters}|"),
+        ),
+        (
+            "RA-17",
+            vec![
+                abac(&[spec("Clark", "", "replicationcontrollers", true)]),
+                rbac(vec![
+                    binding("", "all", "reader", vec![Subject::group("cluster-admins")]),
+                    binding(
+                        "default",
+                        "some",
+                        "reader",
+                        vec![Subject::user("Hubert"), Subject::service_account("", "ci")],
+                    ),
+                ]),
+            ],
+            asked,
+            format!("Clark,Hubert,system:serviceaccount:default:ci|cluster-admins,{masters}|"),
+        ),
+    ] {
+        assert_eq!(who_can(members, &asked), want, "{id}");
+    }
+}
+
+/// Cases RA-10 and RA-11.
+#[test]
+fn nodes_are_listed_by_what_leads_to_them() {
+    let list = |text: &str| vec![text.to_owned()];
+    let services = authz::ResourceRule {
+        verbs: list("get"),
+        api_groups: list(""),
+        resources: list("services"),
+        ..authz::ResourceRule::default()
+    };
+    let rules = authz_node::NodeRules {
+        resource_rules: vec![services],
+        ..authz_node::NodeRules::default()
+    };
+    let mut policy = authz_node::Policy { rules: Arc::new(rules), ..authz_node::Policy::default() };
+    policy.graph.add(&authz_node::Object::Pod(Box::new(authz_node::Pod {
+        namespace: "ns0".into(),
+        name: "pod0".into(),
+        node_name: "node0".into(),
+        secrets: vec!["s0".into()],
+        ..authz_node::Pod::default()
+    })));
+    let members = || vec![Member::Node(Arc::new(policy.clone()))];
+    let secret =
+        Resource { namespace: "ns0", resource: "secrets", name: "s0", ..Resource::default() };
+    let secret = Attributes { user: None, verb: "get", target: Target::Resource(secret) };
+    assert_eq!(who_can(members(), &secret), "system:node:node0|system:masters|");
+    let services = list_in_default("get", "services");
+    assert_eq!(who_can(members(), &services), "|system:masters,system:nodes|");
+}
+
+/// Answers nothing, and says so in its own words or in none.
+struct Remote {
+    subjects: Option<Subjects>,
+}
+
+impl Authorizer for Remote {
+    fn authorize<'a>(&'a self, _: &'a Attributes<'a>, _: Recorder<'a>) -> Answer<'a> {
+        Box::pin(std::future::ready(Decision::no_opinion("")))
+    }
+
+    fn allowed_subjects(&self, _: &Attributes<'_>) -> Subjects {
+        let unknown = || Subjects::unknown("webhook authorizer cannot enumerate subjects");
+        self.subjects.clone().unwrap_or_else(unknown)
+    }
+}
+
+fn remote(name: &str, subjects: Option<Subjects>) -> Member {
+    Member::Plugin(AuthorizerName::new(name).unwrap(), Arc::new(Remote { subjects }))
+}
+
+/// Case RA-12.
+#[test]
+fn an_authorizer_that_can_not_list_is_named() {
+    let asked = list_in_default("list", "pods");
+    let chain = Chain::new(vec![remote("authz", None), Member::AlwaysDeny]).unwrap();
+    let subjects = chain.who_can(&asked);
+    let want = "|system:masters|authz: webhook authorizer cannot enumerate subjects";
+    assert_eq!(show(&subjects), want);
+    assert!(subjects.is_incomplete);
+}
+
+#[test]
+fn denials_count_for_those_who_come_later() {
+    let asked = list_in_default("list", "replicationcontrollers");
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let denying = |denied| remote("guard", Some(Subjects { denied, ..Subjects::default() }));
+    let granting = || {
+        let subjects = vec![Subject::user("ana"), Subject::user("bob"), Subject::group("dev")];
+        rbac(vec![binding("", "all", "reader", subjects)])
+    };
+    let some = Denied::Listed { users: names(&["bob"]), groups: names(&["ops"]) };
+    for (members, want) in [
+        (
+            vec![denying(some.clone()), granting()],
+            "ana|dev,system:masters|guard: denies user \"bob\" and group \"ops\", whatever the \
+             authorizers after it say",
+        ),
+        (
+            vec![granting(), denying(some)],
+            "ana,bob|dev,system:masters|guard: denies user \"bob\" and group \"ops\", whatever the \
+             authorizers after it say",
+        ),
+        (vec![denying(Denied::Everybody), granting()], "|system:masters|"),
+        (vec![denying(Denied::Everybody), remote("later", None)], "|system:masters|"),
+        (
+            vec![
+                denying(Denied::Listed { users: names(&["a", "b"]), groups: names(&[]) }),
+                Member::AlwaysDeny,
+            ],
+            "|system:masters|guard: denies 2 users, whatever the authorizers after it say",
+        ),
+    ] {
+        assert_eq!(who_can(members, &asked), want);
+    }
+}
