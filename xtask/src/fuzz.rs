@@ -10,6 +10,13 @@ use crate::process;
 /// How long each target runs unless told otherwise: long enough to find a shallow fault.
 const DEFAULT_TIME: Duration = Duration::from_secs(60);
 
+/// How long one input may take: nothing that fits into a request or a file should take a second,
+/// but the instrumented build is slow.
+const INPUT_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// How much memory a target may take. Much of it is the sanitizer's.
+const MEMORY_MIB_MAX: u32 = 2048;
+
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     target: Option<String>,
@@ -87,9 +94,13 @@ fn fuzz(target: &str, time: Duration) -> anyhow::Result<()> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot create `{}`", folder.display()))?;
     }
-    let limit = format!("-max_total_time={}", time.as_secs());
+    let limits = [
+        format!("-max_total_time={}", time.as_secs()),
+        format!("-timeout={}", INPUT_TIME_MAX.as_secs()),
+        format!("-rss_limit_mb={MEMORY_MIB_MAX}"),
+    ];
     process::run(
-        cargo_nightly(&["fuzz", "run", target]).arg(scratch).arg(seeds).arg("--").arg(limit),
+        cargo_nightly(&["fuzz", "run", target]).arg(scratch).arg(seeds).arg("--").args(limits),
     )
     .with_context(|| format!("fuzz target `{target}` found a fault or could not run"))
 }

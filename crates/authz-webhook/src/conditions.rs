@@ -1,11 +1,13 @@
 //! Match conditions: CEL expressions that decide whether a webhook is asked at all.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use cel::{COST_LIMIT, Environment, Failure, Map, Program, Type, Value};
+use authz::Recorder;
+use cel::{COST_LIMIT, Failure, Map, Program, Value};
 
-use crate::hints;
-use crate::review::{ReviewSpec, Selectors, request_type};
+use crate::compile::{ConditionCompiler, ConditionError};
+use crate::record::note_condition;
+use crate::review::{ReviewSpec, Selectors};
 use crate::settings::MatchConditions;
 
 /// One compiled condition.
@@ -13,36 +15,6 @@ use crate::settings::MatchConditions;
 pub struct MatchCondition {
     expression: Arc<str>,
     program: Arc<Program>,
-}
-
-/// Why an expression can not be a match condition.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ConditionError {
-    /// The expression does not compile, or its type is not bool. `detail` is Kubernetes' text.
-    Invalid {
-        /// The whole text, such as `compilation failed: ERROR: <input>:1:1: ...`.
-        detail: String,
-        /// Each issue with its place inside the expression.
-        issues: Vec<Issue>,
-    },
-    /// The expression compiles but no program can be made of it (a constant part fails).
-    Internal {
-        /// The whole text, such as `program instantiation failed: ...`.
-        detail: String,
-    },
-}
-
-/// One compiler issue inside an expression.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Issue {
-    /// 1-based line of the expression.
-    pub line: u32,
-    /// 1-based column in code points.
-    pub column: u32,
-    /// The compiler's message without position.
-    pub message: String,
-    /// What the author probably meant.
-    pub hint: Option<String>,
 }
 
 /// Whether a webhook is to be asked.
@@ -59,36 +31,14 @@ pub enum Matching {
     Failed(String),
 }
 
-/// The environment of all match conditions: one variable, `request`.
-static ENVIRONMENT: LazyLock<Environment> =
-    LazyLock::new(|| Environment::kubernetes(vec![("request", request_type())]));
-
 impl MatchCondition {
-    /// Compiles one expression; it must be of type bool.
+    pub(crate) fn new(expression: &str, program: Arc<Program>) -> Self {
+        Self { expression: expression.into(), program }
+    }
+
+    /// Compiles one expression by itself; it must be of type bool.
     pub fn compile(expression: &str) -> Result<Self, ConditionError> {
-        let checked = ENVIRONMENT.check(expression).map_err(|issues| ConditionError::Invalid {
-            detail: format!("compilation failed: {issues}"),
-            issues: issues
-                .iter()
-                .map(|issue| Issue {
-                    line: issue.line.unwrap_or(1),
-                    column: issue.column.max(1),
-                    message: issue.message.clone(),
-                    hint: hints::hint(expression, issue),
-                })
-                .collect(),
-        })?;
-        if *checked.output_type() != Type::Bool {
-            let found = checked.output_type().runtime_name();
-            let detail = format!("must evaluate to bool but got {found}");
-            let hint = hints::not_bool(expression, checked.output_type());
-            let issue = Issue { line: 1, column: 1, message: detail.clone(), hint };
-            return Err(ConditionError::Invalid { detail, issues: vec![issue] });
-        }
-        let program = checked.program().map_err(|cause| ConditionError::Internal {
-            detail: format!("program instantiation failed: {cause}"),
-        })?;
-        Ok(Self { expression: expression.into(), program: Arc::new(program) })
+        ConditionCompiler::default().compile(expression)
     }
 
     /// The source text.
@@ -130,9 +80,34 @@ impl MatchConditions {
     /// 1. The first one that is false ends the matter: the webhook is not asked.
     /// 2. Errors are remembered, and count only if nothing is false.
     pub fn evaluate(&self, request: &ReviewSpec<'_>) -> Matching {
+        self.combine(|_, condition| condition.holds(request))
+    }
+
+    /// As [`evaluate`](Self::evaluate), and notes an event `condition` for each condition that is
+    /// evaluated, with events `value` for its parts below it.
+    pub fn evaluate_recorded(
+        &self,
+        request: &ReviewSpec<'_>,
+        recorder: &mut Recorder<'_>,
+    ) -> Matching {
+        if !recorder.is_on() {
+            return self.evaluate(request);
+        }
+        self.combine(|index, condition| {
+            let outcome = condition.holds(request);
+            note_condition(index, condition, &outcome, request, recorder);
+            outcome
+        })
+    }
+
+    #[inline]
+    fn combine(
+        &self,
+        mut holds: impl FnMut(usize, &MatchCondition) -> Result<bool, String>,
+    ) -> Matching {
         let mut errors = Vec::new();
-        for condition in self.as_slice() {
-            match condition.holds(request) {
+        for (index, condition) in self.as_slice().iter().enumerate() {
+            match holds(index, condition) {
                 Ok(true) => {}
                 Ok(false) => return Matching::Excluded { errors: !errors.is_empty() },
                 Err(error) => errors.push(error),

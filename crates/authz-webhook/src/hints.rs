@@ -48,6 +48,13 @@ pub(crate) fn hint(expression: &str, issue: &Issue) -> Option<String> {
     if let Some(types) = between(message, "'_==_' applied to '(string, ", ")'") {
         return Some(format!("a string is compared with {types}: quote the value"));
     }
+    if message.ends_with("take too much memory together") {
+        let hint = "all patterns of a configuration count: simplify them or lower repeat counts";
+        return Some(hint.to_owned());
+    }
+    if message.ends_with("take too much work together") {
+        return Some("all expressions of a configuration count: simplify them".to_owned());
+    }
     if message.contains("'@in' applied to '(list(string), string)'") {
         return Some("the list stands on the right: `'name' in request.groups`".to_owned());
     }

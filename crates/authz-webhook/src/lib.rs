@@ -1,15 +1,18 @@
 //! The webhook authorizer: its settings and the conditions under which it is asked.
 //!
-//! Owns: what a validated webhook entry says, match conditions, the view of a request that
-//! conditions see.
+//! Owns: what a validated webhook entry says, match conditions and why they hold or not, the view of
+//! a request that conditions see.
 //! Must not know: configuration files, serde, the other authorizers.
 
+mod compile;
 mod conditions;
 mod hints;
+mod record;
 mod review;
 mod settings;
 
-pub use conditions::{ConditionError, Issue, MatchCondition, Matching};
+pub use compile::{ConditionCompiler, ConditionError, Issue};
+pub use conditions::{MatchCondition, Matching};
 pub use review::{
     Extra, NonResourceAttributes, Requirement, Requirements, ResourceAttributes, ReviewSpec,
     SelectorAttributes, Selectors,

@@ -33,6 +33,10 @@ impl Ast {
     pub(crate) fn offset(&self, id: NodeId) -> u32 {
         self.nodes[id.index()].offset
     }
+
+    pub(crate) fn span(&self, id: NodeId) -> Option<Span> {
+        self.nodes[id.index()].span
+    }
 }
 
 /// One node of the tree.
@@ -40,6 +44,17 @@ impl Ast {
 pub(crate) struct Node {
     pub(crate) kind: Kind,
     pub(crate) offset: u32,
+    /// What stands for the node in the source; `None` if a macro has made it, or the parser for a
+    /// chain of operators. The call of a macro stands for what it becomes.
+    pub(crate) span: Option<Span>,
+}
+
+/// A part of the source text, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Span {
+    pub(crate) start: u32,
+    /// The byte after the part.
+    pub(crate) end: u32,
 }
 
 /// What a node is. Operators are calls of functions with cel-go's names (`_==_`, `_&&_`, `_[_]`).
@@ -72,6 +87,28 @@ pub(crate) enum Kind {
         fields: Vec<StructField>,
     },
     Comprehension(Box<Comprehension>),
+}
+
+impl Kind {
+    /// Visits the nodes right below, in the order of the source as far as there is one.
+    pub(crate) fn for_each_child(&self, mut visit: impl FnMut(NodeId)) {
+        match self {
+            Self::Literal(_) | Self::Ident(_) => {}
+            Self::Select { operand, .. } => visit(*operand),
+            Self::Call { target, args, .. } => target.iter().chain(args).copied().for_each(visit),
+            Self::List { elements, .. } => elements.iter().copied().for_each(visit),
+            Self::Map { entries } => entries.iter().for_each(|entry| {
+                visit(entry.key);
+                visit(entry.value);
+            }),
+            Self::Struct { fields, .. } => fields.iter().for_each(|field| visit(field.value)),
+            Self::Comprehension(fold) => {
+                [fold.iter_range, fold.accu_init, fold.loop_condition, fold.loop_step, fold.result]
+                    .into_iter()
+                    .for_each(visit)
+            }
+        }
+    }
 }
 
 /// A literal value.

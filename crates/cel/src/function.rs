@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::program::COST_LIMIT;
 use crate::ty::Type;
 use crate::value::{List, Value};
 
@@ -74,17 +75,27 @@ pub(crate) struct Work {
 
 impl Default for Work {
     fn default() -> Self {
-        Self { left: WORK_MAX }
+        Self::new(WORK_MAX)
     }
 }
 
 impl Work {
-    /// Takes some steps off.
+    /// Room for this many steps.
+    pub(crate) fn new(steps_max: u64) -> Self {
+        Self { left: steps_max }
+    }
+
+    /// How much of the work of an evaluation has been done, as if its limit were that on cost.
+    pub(crate) fn as_cost(&self) -> u64 {
+        WORK_MAX.saturating_sub(self.left) / (WORK_MAX / COST_LIMIT)
+    }
+
+    /// Takes some steps off, all of them or none.
     #[inline]
     pub(crate) fn spend(&mut self, steps: usize) -> Result<(), Failure> {
         let left = u64::try_from(steps).ok().and_then(|steps| self.left.checked_sub(steps));
-        self.left = left.unwrap_or(0);
-        if left.is_some() { Ok(()) } else { Err(Failure::CostLimit) }
+        self.left = left.ok_or(Failure::CostLimit)?;
+        Ok(())
     }
 
     /// Takes off what looking at a text of this length takes; nothing for names and the like.
@@ -246,9 +257,9 @@ mod tests {
         assert_eq!(Work::default().spend(all), Ok(()));
         let mut work = Work::default();
         assert_eq!(work.spend(all + 1), Err(Failure::CostLimit));
-        // Nothing is left after that.
+        // Nothing was taken off by that.
+        assert_eq!(work.spend(all), Ok(()));
         assert_eq!(work.spend(1), Err(Failure::CostLimit));
-        assert_eq!(work.spend(0), Ok(()));
     }
 
     #[test]

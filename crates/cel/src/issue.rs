@@ -5,6 +5,9 @@ use std::fmt;
 /// The most issues of one expression that are told apart; the others are only counted.
 const ISSUES_MAX: usize = 100;
 
+/// The longest message. Those about types can be long.
+const MESSAGE_BYTES_MAX: usize = 16_384;
+
 /// The longest line that is shown below an issue.
 const SNIPPET_BYTES_MAX: usize = 16_384;
 
@@ -61,7 +64,7 @@ impl Issues {
                 Place::Offset(_) if source.is_empty() => (Some(1), 0),
                 Place::Offset(offset) => lines.place(offset),
             };
-            issues.push(Issue { line, column, message });
+            issues.push(Issue { line, column, message: shortened(message) });
         }
         issues.sort_by_key(|issue| (issue.line, issue.column));
         Self { source: source.to_owned(), issues, n_truncated }
@@ -112,6 +115,14 @@ impl Issues {
         let under = before.next();
         f.write_str(if under.is_none_or(|c| c.is_ascii()) { "^" } else { "＾" })
     }
+}
+
+fn shortened(mut message: String) -> String {
+    if message.len() > MESSAGE_BYTES_MAX {
+        message.truncate(message.floor_char_boundary(MESSAGE_BYTES_MAX));
+        message.push_str("...");
+    }
+    message
 }
 
 /// Starts of lines, to turn code point offsets into places.

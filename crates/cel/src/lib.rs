@@ -8,6 +8,7 @@
 //! standard and the Kubernetes function libraries.
 //! Must not know: what a request is, authorization, admission, files, clocks, the network.
 
+mod budget;
 mod environment;
 mod program;
 
@@ -25,12 +26,15 @@ mod quick;
 
 mod cost;
 mod eval;
+mod explain;
 mod value;
 
 mod function;
 mod library;
 
+pub use budget::Budget;
 pub use environment::Environment;
+pub use explain::{Explanation, PARTS_MAX, Part, PartOutcome, SHOWN_BYTES_MAX};
 pub use function::Failure;
 pub use issue::{Issue, Issues};
 pub use program::{COST_LIMIT, CheckedExpression, CompileError, Evaluation, Program};

@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::ast::{Ast, Kind, Literal};
-use crate::check::check;
+use crate::ast::{Ast, Kind, Literal, NodeId};
+use crate::budget::Budget;
+use crate::check::{Checked, check};
 use crate::environment::Environment;
-use crate::eval::{Evaluator, Slot};
-use crate::function::Failure;
+use crate::eval::{Evaluator, Slot, borrowed};
+use crate::function::{Failure, Outcome};
 use crate::ir::Expr;
 use crate::issue::Issues;
 use crate::parse::parse;
-use crate::plan::plan;
+use crate::plan::{Plan, plan};
 use crate::ty::Type;
 use crate::value::{Record, Value};
 
@@ -64,7 +65,24 @@ pub struct Evaluation<'a> {
 #[derive(Debug)]
 pub struct CheckedExpression<'e> {
     environment: &'e Environment,
-    checked: crate::check::Checked,
+    checked: Checked,
+    budget: Purse<'e>,
+}
+
+/// The budget that an expression is compiled within.
+#[derive(Debug)]
+enum Purse<'e> {
+    Own(Budget),
+    Shared(&'e mut Budget),
+}
+
+impl Purse<'_> {
+    fn get(&mut self) -> &mut Budget {
+        match self {
+            Self::Own(budget) => budget,
+            Self::Shared(budget) => budget,
+        }
+    }
 }
 
 impl CheckedExpression<'_> {
@@ -74,28 +92,41 @@ impl CheckedExpression<'_> {
     }
 
     #[cfg(test)]
-    pub(crate) fn checked(&self) -> &crate::check::Checked {
+    pub(crate) fn checked(&self) -> &Checked {
         &self.checked
     }
 
     /// Makes the program; fails when a constant part of the expression fails.
-    pub fn program(&self) -> Result<Program, String> {
-        let plan = plan(&self.checked, self.environment)?;
-        Ok(Program {
-            expr: plan.expr,
-            slots: plan.slots,
-            output_type: self.output_type().clone(),
-            selected_fields: selected_fields(&self.checked.ast),
-        })
+    pub fn program(mut self) -> Result<Program, String> {
+        let root = self.checked.ast.root;
+        let program = Program::of_node(&self.checked, root, self.environment, self.budget.get())?;
+        Ok(Program { selected_fields: selected_fields(&self.checked.ast), ..program })
     }
 }
 
 impl Environment {
-    /// Parses and checks an expression.
+    /// Parses and checks an expression by itself.
     pub fn check(&self, source: &str) -> Result<CheckedExpression<'_>, Issues> {
-        let ast = parse(source)?;
-        let checked = check(ast, self).map_err(|found| Issues::new(source, found))?;
-        Ok(CheckedExpression { environment: self, checked })
+        self.check_in(source, Purse::Own(Budget::default()))
+    }
+
+    /// Parses and checks one of several expressions, within what is left for them.
+    pub fn check_within<'e>(
+        &'e self,
+        source: &str,
+        budget: &'e mut Budget,
+    ) -> Result<CheckedExpression<'e>, Issues> {
+        self.check_in(source, Purse::Shared(budget))
+    }
+
+    fn check_in<'e>(
+        &'e self,
+        source: &str,
+        mut budget: Purse<'e>,
+    ) -> Result<CheckedExpression<'e>, Issues> {
+        let ast = parse(source, budget.get())?;
+        let checked = check(ast, self, budget.get()).map_err(|found| Issues::new(source, found))?;
+        Ok(CheckedExpression { environment: self, checked, budget })
     }
 
     /// Parses, checks and compiles an expression.
@@ -105,6 +136,39 @@ impl Environment {
 }
 
 impl Program {
+    /// The program of a part that names no variable of a macro around it.
+    pub(crate) fn of_node(
+        checked: &Checked,
+        id: NodeId,
+        environment: &Environment,
+        budget: &mut Budget,
+    ) -> Result<Self, String> {
+        let Plan { expr, slots } = plan(checked, id, environment, budget)?;
+        let output_type = checked.ty(id).clone();
+        Ok(Self { expr, slots, output_type, selected_fields: BTreeSet::new() })
+    }
+
+    /// The value, if it is the same in every evaluation.
+    pub(crate) fn constant(&self) -> Option<Value<'_>> {
+        match &self.expr {
+            Expr::Const(value) => Some(borrowed(value)),
+            _ => None,
+        }
+    }
+
+    /// Evaluates, and returns how much of the limits it took, in units of cost.
+    pub(crate) fn evaluate_metered<'a>(
+        &'a self,
+        variables: &'a [Value<'a>],
+        cost_limit: u64,
+    ) -> (Outcome<'a>, u64) {
+        self.with_slots(|slots: &mut [Slot<'a>]| {
+            let mut evaluator = Evaluator::new(variables, slots, cost_limit);
+            let result = evaluator.value(&self.expr);
+            (result, evaluator.effort())
+        })
+    }
+
     /// The type of the expression.
     pub fn output_type(&self) -> &Type {
         &self.output_type

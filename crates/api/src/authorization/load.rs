@@ -13,10 +13,10 @@ use super::normalize::normalize;
 use super::probe::{FileState, go_text, stat};
 use super::report::Report;
 use super::server_rules;
-use super::shapes::{AUTHORIZATION_CONFIGURATION, AUTHORIZER_TYPES};
+use super::shapes::{API_VERSIONS, AUTHORIZATION_CONFIGURATION, AUTHORIZER_TYPES, VERSIONS};
 use super::validate::{Rules, convert};
 use super::wire;
-use crate::decode::{self, Problem, Problems};
+use crate::decode::{self, At, Problem, Problems};
 use crate::diagnostic::{Caution, Diagnostic, Fault, Finding, Warning, WarningCode};
 use crate::document::Node;
 use crate::source::{DOCUMENT_BYTES_MAX, Lines, Source, Span};
@@ -68,6 +68,8 @@ pub enum Role {
 /// What came of a file.
 #[derive(Debug)]
 pub struct Loaded {
+    /// The API version, if the file can be decoded and says one.
+    pub api_version: Option<&'static str>,
     /// The configuration, or why there is none.
     pub outcome: Result<Configuration, LoadError>,
     /// What is accepted but should be changed, in any case.
@@ -130,6 +132,13 @@ pub struct ReadError {
     pub message: String,
 }
 
+impl ReadError {
+    /// The error of the operating system about a file.
+    pub fn new(path: &Path, error: &std::io::Error) -> Self {
+        Self { path: path.to_owned(), message: go_text(error) }
+    }
+}
+
 /// Reads the bytes of a file, but not many more than [`load`] accepts.
 ///
 /// # Errors
@@ -139,7 +148,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, ReadError> {
     let limit = u64::try_from(DOCUMENT_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);
     std::fs::File::open(path)
         .and_then(|file| file.take(limit).read_to_end(&mut bytes))
-        .map_err(|error| ReadError { path: path.to_owned(), message: go_text(&error) })?;
+        .map_err(|error| ReadError::new(path, &error))?;
     Ok(bytes)
 }
 
@@ -163,21 +172,24 @@ pub fn load(source: &Source<'_>, options: &LoadOptions<'_>) -> Loaded {
         findings.into_iter().map(|finding| finding.locate(source.name, &lines)).collect()
     };
     let mut report = Report::default();
-    let outcome = match decode(source, &text, malformed, &mut report.cautions) {
-        Err(undecodable) => Err(LoadError::Decode(DecodeError {
-            cause: undecodable.cause,
-            diagnostics: diagnose(undecodable.problems.into_iter().map(Finding::from).collect()),
-        })),
-        Ok(configuration) => convert_configuration(configuration, options, &mut report).map_err(
-            |faults| match faults {
+    let (api_version, outcome) = match decode(source, &text, malformed, &mut report.cautions) {
+        Err(undecodable) => {
+            let problems = undecodable.problems.into_iter().map(Finding::from).collect();
+            let error = DecodeError { cause: undecodable.cause, diagnostics: diagnose(problems) };
+            (None, Err(LoadError::Decode(error)))
+        }
+        Ok((api_version, configuration)) => {
+            let converted = convert_configuration(configuration, options, &mut report);
+            let outcome = converted.map_err(|faults| match faults {
                 Faults::Format(findings) => LoadError::Invalid(diagnose(findings)),
                 Faults::Server(findings) => LoadError::Server(diagnose(findings)),
-            },
-        ),
+            });
+            (api_version, outcome)
+        }
     };
     let warnings =
         report.cautions.into_iter().map(|caution| caution.locate(source.name, &lines)).collect();
-    Loaded { outcome, warnings }
+    Loaded { api_version, outcome, warnings }
 }
 
 /// The answer to a file that is not even looked at.
@@ -186,7 +198,7 @@ fn too_large(source: &Source<'_>) -> Loaded {
     let finding = Finding::from(whole_file(cause.clone(), Span::default()));
     let diagnostics = vec![finding.locate(source.name, &Lines::new(""))];
     let outcome = Err(LoadError::Decode(DecodeError { cause, diagnostics }));
-    Loaded { outcome, warnings: Vec::new() }
+    Loaded { api_version: None, outcome, warnings: Vec::new() }
 }
 
 /// Why a text is no configuration.
@@ -201,14 +213,15 @@ impl From<Problem> for Undecodable {
     }
 }
 
+/// The API version, if the file says one, and what else it says.
 fn decode(
     source: &Source<'_>,
     text: &str,
     malformed: Option<usize>,
     cautions: &mut Vec<Caution>,
-) -> Result<wire::Configuration, Undecodable> {
+) -> Result<(Option<&'static str>, wire::Configuration), Undecodable> {
     if source.bytes.is_empty() {
-        return Ok(wire::Configuration::default());
+        return Ok((None, wire::Configuration::default()));
     }
     let mut duplicate_keys = Vec::new();
     let root = if source.is_json() {
@@ -217,10 +230,14 @@ fn decode(
         read_yaml(text, malformed, &mut duplicate_keys, cautions)?
     };
     let version = identify(text, &root)?;
-    let problems = decode::check(text, version, &root, &AUTHORIZATION_CONFIGURATION);
+    let problems = decode::check(text, version, &root, &AUTHORIZATION_CONFIGURATION, &At::ROOT);
     let problems = Problems { duplicate_keys, ..problems };
     match problems.cause() {
-        None => Ok(wire::Configuration::read(&root)),
+        None => {
+            let mut versions = VERSIONS.into_iter().zip(API_VERSIONS);
+            let api_version = versions.find(|(it, _)| *it == version).map(|(_, full)| full);
+            Ok((api_version, wire::Configuration::read(&root)))
+        }
         Some(cause) => Err(Undecodable { cause, problems: problems.into_sorted() }),
     }
 }

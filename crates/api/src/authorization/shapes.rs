@@ -90,7 +90,7 @@ static WEBHOOK: Object = Object {
             name: "cacheAuthorizedRequests",
             description: "Whether answers that allow are reused at all.",
             is_required: false,
-            shape: Shape::Flag,
+            shape: Shape::Flag { default: true },
         },
         Field {
             name: "unauthorizedTTL",
@@ -102,7 +102,7 @@ static WEBHOOK: Object = Object {
             name: "cacheUnauthorizedRequests",
             description: "Whether answers that do not allow are reused at all.",
             is_required: false,
-            shape: Shape::Flag,
+            shape: Shape::Flag { default: true },
         },
         Field {
             name: "timeout",

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use authz_chain::{Authorizer, AuthorizerName, AuthorizerType, Webhook};
+use authz_webhook::ConditionCompiler;
 use field::FieldPath;
 
 use super::probe::FileState;
@@ -46,11 +47,12 @@ pub(super) fn convert(
         .collect()
 }
 
-/// Types and names of earlier entries.
+/// What entries leave behind for later ones.
 #[derive(Default)]
 struct Seen<'w> {
     types: BTreeSet<&'w str>,
     names: BTreeSet<&'w str>,
+    compiler: ConditionCompiler,
 }
 
 fn convert_authorizer<'w>(
@@ -86,7 +88,7 @@ fn convert_authorizer<'w>(
             report.missing(error, entry.span);
             return None;
         };
-        let settings = convert_webhook(at, webhook, rules, report);
+        let settings = convert_webhook(at, webhook, rules, &mut seen.compiler, report);
         return Some(Authorizer::Webhook(Box::new(Webhook { name: name?, settings: settings? })));
     }
     if let Some(webhook) = &entry.webhook {

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use authz_webhook::{
-    AbsolutePath, Caching, ConditionError, Connection, FailurePolicy, Issue, MATCH_CONDITIONS_MAX,
-    MatchCondition, MatchConditions, ReviewVersion, Timeout, WebhookSettings,
+    AbsolutePath, Caching, ConditionCompiler, ConditionError, Connection, FailurePolicy, Issue,
+    MATCH_CONDITIONS_MAX, MatchCondition, MatchConditions, ReviewVersion, Timeout, WebhookSettings,
 };
 use field::{BadValue, FieldPath};
 
@@ -25,6 +25,7 @@ pub(super) fn convert_webhook(
     at: &FieldPath<'_>,
     webhook: &wire::Webhook,
     rules: &Rules<'_>,
+    compiler: &mut ConditionCompiler,
     report: &mut Report,
 ) -> Option<WebhookSettings> {
     let timeout = convert_timeout(&at.child("timeout"), webhook, report);
@@ -36,7 +37,8 @@ pub(super) fn convert_webhook(
     let has_condition_version = check_condition_version(at, webhook, report);
     let failure_policy = convert_failure_policy(at, webhook, report);
     let connection = convert_connection(at, &webhook.connection_info, rules, report);
-    let conditions = convert_conditions(&at.child("matchConditions"), webhook, rules, report)?;
+    let conditions =
+        convert_conditions(&at.child("matchConditions"), webhook, rules, compiler, report)?;
     Some(WebhookSettings {
         timeout: timeout?,
         authorized_caching: Caching::new(
@@ -253,6 +255,7 @@ fn convert_conditions(
     at: &FieldPath<'_>,
     webhook: &wire::Webhook,
     rules: &Rules<'_>,
+    compiler: &mut ConditionCompiler,
     report: &mut Report,
 ) -> Option<Vec<MatchCondition>> {
     let n_conditions = webhook.match_conditions.len();
@@ -279,7 +282,7 @@ fn convert_conditions(
         } else if !seen.insert(expression) {
             report.fault(at.duplicate(expression), &condition.expression, condition.span);
         } else {
-            match MatchCondition::compile(expression) {
+            match compiler.compile(expression) {
                 Ok(condition) => compiled.push(condition),
                 Err(error) => report.findings.push(condition_finding(&at, condition, error)),
             }
@@ -337,7 +340,11 @@ fn expression_offset(expression: &str, line: usize, column: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use authz_chain::Configuration;
+
+    use super::super::{LoadError, LoadOptions, assume_regular, load};
     use super::*;
+    use crate::source::Source;
 
     #[test]
     fn places_in_an_expression_become_offsets() {
@@ -354,6 +361,52 @@ mod tests {
         ] {
             assert_eq!(expression_offset(text, line, column), offset, "{line}:{column}");
         }
+    }
+
+    /// Two webhooks with these conditions each.
+    fn file(condition: impl Fn(usize) -> String) -> String {
+        let mut text = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n\
+            authorizers:\n"
+            .to_owned();
+        for webhook in 0..2 {
+            text.push_str(&format!(
+                "- type: Webhook\n  name: w{webhook}\n  webhook:\n    timeout: 3s\n    \
+                 failurePolicy: Deny\n    subjectAccessReviewVersion: v1\n    \
+                 matchConditionSubjectAccessReviewVersion: v1\n    connectionInfo: {{type: \
+                 KubeConfigFile, kubeConfigFile: /x}}\n    matchConditions:\n"
+            ));
+            for n in 0..4 {
+                text.push_str(&format!("    - expression: {}\n", condition(4 * webhook + n)));
+            }
+        }
+        text
+    }
+
+    fn load_text(text: &str) -> Result<Configuration, LoadError> {
+        let source = Source { name: "test.yaml", bytes: text.as_bytes() };
+        let options = LoadOptions { probe: &assume_regular, ..LoadOptions::default() };
+        load(&source, &options).outcome
+    }
+
+    /// Patterns of a few characters can take megabytes. Those of all webhooks count together, and
+    /// the condition that finds no room is named with its place.
+    #[test]
+    fn patterns_of_a_file_are_bounded_together() {
+        let ordinary =
+            file(|n| format!("request.user.matches('^system:node:[a-z0-9-]{{0,{n}}}$')"));
+        load_text(&ordinary).unwrap();
+
+        let large = |n: usize| format!(r"request.user.matches('\\pL{{{}}}')", 180 + n);
+        let text = file(|n| (0..4).map(|m| large(4 * n + m)).collect::<Vec<_>>().join(" || "));
+        let error = load_text(&text).unwrap_err();
+        let last = error.diagnostics().last().unwrap();
+        let message = "this pattern and those before it take too much memory together";
+        assert!(last.fault.to_string().contains(message), "{}", last.fault);
+        assert_eq!(last.notes[0].message, message);
+        assert!(last.hint.as_ref().is_some_and(|hint| hint.contains("repeat counts")));
+        // The pattern is the argument of the first call of the last condition.
+        let line = text.lines().nth(last.place.line - 1).unwrap();
+        assert!(line[last.place.column - 1..].starts_with(r"'\\pL{208}'"), "{:?}", last.place);
     }
 
     #[test]

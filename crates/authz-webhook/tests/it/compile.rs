@@ -1,6 +1,6 @@
 //! What compiles, what does not, and what the author is told (CEL-01 to CEL-11).
 
-use authz_webhook::{ConditionError, MatchCondition};
+use authz_webhook::{ConditionCompiler, ConditionError, MatchCondition};
 
 /// The detail of the error of an expression that must not compile.
 fn refused(expression: &str) -> (String, Vec<authz_webhook::Issue>) {
@@ -92,4 +92,52 @@ fn near_misses_have_hints() {
     // Nothing is guessed where nothing is near.
     let (_, issues) = refused("request.volume == ''");
     assert_eq!(issues[0].hint, None);
+}
+
+/// Conditions of one configuration count together.
+#[test]
+fn conditions_that_find_no_room_are_refused_with_a_hint() {
+    let mut compiler = ConditionCompiler::default();
+    let condition =
+        |n: usize| format!("request.uid == '{n}' || request.user.matches(r'\\pL{{{n}}}')");
+    let errors = (180..191).filter_map(|n| compiler.compile(&condition(n)).err());
+    let Some(ConditionError::Invalid { issues, .. }) = errors.last() else {
+        panic!("eleven patterns of megabytes each");
+    };
+    let [issue] = &issues[..] else { panic!("{issues:?}") };
+    assert!(issue.message.contains("take too much memory together"), "{issue:?}");
+    assert_eq!((issue.line, issue.column), (1, 46));
+    assert!(issue.hint.as_deref().is_some_and(|hint| hint.contains("repeat counts")), "{issue:?}");
+    // Each of them fits by itself.
+    assert!(MatchCondition::compile(&condition(190)).is_ok());
+    assert!(compiler.compile("request.user.matches('^system:')").is_ok());
+
+    let copied = format!("optional.of(1){}.hasValue()", ".optMap(x, x)".repeat(12));
+    let errors = (0..400).filter_map(|_| compiler.compile(&copied).err());
+    let Some(ConditionError::Invalid { issues, .. }) = errors.last() else {
+        panic!("four hundred trees of ten thousand nodes each");
+    };
+    assert!(issues[0].message.contains("take too much work together"), "{issues:?}");
+    assert!(issues[0].hint.is_some());
+}
+
+/// The compiler shows the line for each issue; a long line with many of them is told in full only
+/// so often.
+#[test]
+fn what_is_said_about_conditions_is_bounded() {
+    let mut compiler = ConditionCompiler::default();
+    let wrong = vec!["x"; 4_000].join("||");
+    let lengths: Vec<usize> = (0..20)
+        .map(|_| match compiler.compile(&wrong) {
+            Err(ConditionError::Invalid { detail, issues }) => {
+                assert!(detail.starts_with("compilation failed: ERROR: <input>:1:1: undeclared"));
+                assert!(!issues.is_empty());
+                detail.len()
+            }
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert!(lengths[0] > 1 << 20, "the first in full: {lengths:?}");
+    assert!(lengths[19] < 2 << 10, "the last in short: {lengths:?}");
+    assert!(lengths.iter().sum::<usize>() < 9 << 20);
 }

@@ -4,3 +4,4 @@
 
 mod compile;
 mod evaluate;
+mod record;

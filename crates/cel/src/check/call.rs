@@ -156,7 +156,7 @@ struct Instance {
 }
 
 impl Instance {
-    fn of(&mut self, ty: &Type, substitution: &mut Substitution) -> Type {
+    fn of(&mut self, ty: &Type, substitution: &mut Substitution<'_>) -> Type {
         match ty {
             Type::Param(name) => {
                 if let Some((_, var)) = self.params.iter().find(|(param, _)| param == name) {

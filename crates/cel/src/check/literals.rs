@@ -3,7 +3,8 @@
 
 use super::{Checked, Complaints};
 use crate::ast::{Kind, Literal, MapEntry, NodeId};
-use crate::library::regex::Patterns;
+use crate::budget::Budget;
+use crate::library::regex::PatternError;
 use crate::library::{string_format, time};
 use crate::ty::Type;
 use crate::value::Timestamp;
@@ -11,9 +12,9 @@ use crate::value::Timestamp;
 /// The function whose argument may be a list of mixed types.
 const MIXED_LISTS_ALLOWED_IN: &str = "format";
 
-pub(super) fn validate(checked: &Checked) -> Complaints {
+pub(super) fn validate(checked: &Checked, budget: &mut Budget) -> Complaints {
     let mut validator =
-        Validator { checked, complaints: Vec::new(), patterns: Patterns::default() };
+        Validator { checked, complaints: Vec::new(), budget, told_exhausted: false };
     validator.node(checked.ast.root, false);
     validator.complaints
 }
@@ -21,7 +22,9 @@ pub(super) fn validate(checked: &Checked) -> Complaints {
 struct Validator<'c> {
     checked: &'c Checked,
     complaints: Complaints,
-    patterns: Patterns,
+    budget: &'c mut Budget,
+    /// That a pattern finds no room says nothing of it by itself, so the first one stands for all.
+    told_exhausted: bool,
 }
 
 impl Validator<'_> {
@@ -89,7 +92,16 @@ impl Validator<'_> {
             ("timestamp", Literal::String(text)) => time::parse_timestamp(text).is_ok(),
             ("timestamp", Literal::Int(seconds)) => Timestamp::from_unix(*seconds).is_some(),
             ("duration" | "timestamp", Literal::Null) => false,
-            ("matches", Literal::String(text)) => self.patterns.compile(text).is_ok(),
+            ("matches", Literal::String(text)) => match self.budget.pattern(text) {
+                Ok(_) => true,
+                Err(PatternError::Invalid(_)) => false,
+                Err(error @ PatternError::Exhausted) => {
+                    if !std::mem::replace(&mut self.told_exhausted, true) {
+                        self.complain(first, error.to_string());
+                    }
+                    true
+                }
+            },
             _ => true,
         };
         if !valid {

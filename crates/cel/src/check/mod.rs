@@ -15,6 +15,7 @@ mod unify;
 use std::sync::Arc;
 
 use crate::ast::{Ast, Comprehension, Kind, Literal, MapEntry, NodeId, StructField};
+use crate::budget::Budget;
 use crate::environment::Environment;
 use crate::message::Message;
 use crate::ty::Type;
@@ -58,27 +59,31 @@ impl Checked {
 pub(crate) type Complaints = Vec<(u32, String)>;
 
 /// Checks a tree in an environment, literals included.
-pub(crate) fn check(ast: Ast, env: &Environment) -> Result<Checked, Complaints> {
+pub(crate) fn check(
+    ast: Ast,
+    env: &Environment,
+    budget: &mut Budget,
+) -> Result<Checked, Complaints> {
     let mut checker = Checker {
         env,
         ast: &ast,
         types: vec![None; ast.nodes.len()],
         references: vec![None; ast.nodes.len()],
-        substitution: Substitution::default(),
+        substitution: Substitution::new(&mut budget.work),
         scopes: Vec::new(),
         complaints: Vec::new(),
     };
     checker.node(ast.root);
-    let Checker { types, references, substitution, complaints, .. } = checker;
+    let Checker { types, references, mut substitution, complaints, .. } = checker;
     if !complaints.is_empty() {
         return Err(complaints);
     }
-    let types = types
-        .into_iter()
-        .map(|ty| ty.map_or(Type::Error, |ty| substitution.resolve(&ty, true)))
-        .collect();
+    let types = substitution.resolve_all(&types);
+    if let Some(message) = substitution.refusal() {
+        return Err(vec![(0, message)]);
+    }
     let checked = Checked { ast, types, references };
-    let complaints = literals::validate(&checked);
+    let complaints = literals::validate(&checked, budget);
     if complaints.is_empty() { Ok(checked) } else { Err(complaints) }
 }
 
@@ -87,7 +92,7 @@ struct Checker<'e> {
     ast: &'e Ast,
     types: Vec<Option<Type>>,
     references: Vec<Option<Reference>>,
-    substitution: Substitution,
+    substitution: Substitution<'e>,
     /// Local variables, innermost last.
     scopes: Vec<(Arc<str>, Type)>,
     complaints: Complaints,

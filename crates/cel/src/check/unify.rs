@@ -1,17 +1,53 @@
 //! Type variables: which type each stands for, and whether two types go together.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::budget::Exhausted;
+use crate::function::Work;
 use crate::ty::Type;
+
+/// How many parts of types may be looked at in one expression. Types can grow without the
+/// expression growing as much: each link of `.map(x, {x: x})` doubles the type before it. This also
+/// bounds the memory they take and the length of messages about them.
+const STEPS_MAX: u64 = 2_000_000;
 
 /// What the checker knows about its type variables. Assignments made while a comparison fails are
 /// taken back.
-#[derive(Debug, Default)]
-pub(super) struct Substitution {
+#[derive(Debug)]
+pub(super) struct Substitution<'w> {
+    /// What is left for this expression, and for all that are compiled together.
+    work: Work,
+    shared_work: &'w mut Work,
+    is_exhausted: bool,
     bound: Vec<Option<Type>>,
     /// Bindings to restore when the comparison under way fails.
     undo: Vec<(u32, Option<Type>)>,
 }
 
-impl Substitution {
+impl<'w> Substitution<'w> {
+    pub(super) fn new(shared_work: &'w mut Work) -> Self {
+        let work = Work::new(STEPS_MAX);
+        Self { work, shared_work, is_exhausted: false, bound: Vec::new(), undo: Vec::new() }
+    }
+
+    /// Why some types were not looked at. What was found is useless then.
+    pub(super) fn refusal(&mut self) -> Option<String> {
+        if !self.is_exhausted {
+            None
+        } else if self.work.spend(1).is_err() {
+            Some("the types of this expression are too large".to_owned())
+        } else {
+            Some(Exhausted.to_string())
+        }
+    }
+
+    /// Takes a step off; the answer is no when none is left.
+    fn step(&mut self) -> bool {
+        self.is_exhausted |= self.work.spend(1).is_err() || self.shared_work.spend(1).is_err();
+        !self.is_exhausted
+    }
+
     /// A type that stands for nothing yet.
     pub(super) fn fresh(&mut self) -> Type {
         self.bound.push(None);
@@ -36,20 +72,59 @@ impl Substitution {
     }
 
     /// Replaces variables by what they stand for, free ones by `dyn` if `free_to_dyn`.
-    pub(super) fn resolve(&self, ty: &Type, free_to_dyn: bool) -> Type {
-        let inner = |t: &Type| self.resolve(t, free_to_dyn);
-        match ty {
-            Type::Var(var) => match self.binding(*var) {
-                Some(bound) => self.resolve(bound, free_to_dyn),
-                None if free_to_dyn => Type::Dyn,
-                None => ty.clone(),
-            },
-            Type::List(element) => Type::list(inner(element)),
-            Type::Map(key, value) => Type::map(inner(key), inner(value)),
-            Type::Optional(value) => Type::optional(inner(value)),
-            Type::Type(Some(value)) => Type::Type(Some(inner(value).into())),
-            _ => ty.clone(),
+    pub(super) fn resolve(&mut self, ty: &Type, free_to_dyn: bool) -> Type {
+        self.replaced(ty, free_to_dyn, None).unwrap_or_else(|| ty.clone())
+    }
+
+    /// Replaces all variables in the types of all nodes. They have most of their parts in common.
+    pub(super) fn resolve_all(&mut self, types: &[Option<Type>]) -> Vec<Type> {
+        let mut known = Known::new();
+        let resolved = types.iter().map(|ty| match ty {
+            Some(ty) => self.replaced(ty, true, Some(&mut known)).unwrap_or_else(|| ty.clone()),
+            None => Type::Error,
+        });
+        resolved.collect()
+    }
+
+    /// The type with its variables replaced; `None` if there is nothing to replace.
+    fn replaced(&mut self, ty: &Type, to_dyn: bool, mut known: Option<&mut Known>) -> Option<Type> {
+        if !self.step() {
+            return Some(Type::Error);
         }
+        let mut inner = |part: &Arc<Type>| self.replaced_part(part, to_dyn, known.as_deref_mut());
+        match ty {
+            Type::Var(var) => match self.binding(*var).cloned() {
+                Some(bound) => Some(self.replaced(&bound, to_dyn, known).unwrap_or(bound)),
+                None => to_dyn.then_some(Type::Dyn),
+            },
+            Type::List(element) => inner(element).map(Type::List),
+            Type::Map(key, value) => match (inner(key), inner(value)) {
+                (None, None) => None,
+                (new_key, new_value) => Some(Type::Map(
+                    new_key.unwrap_or_else(|| Arc::clone(key)),
+                    new_value.unwrap_or_else(|| Arc::clone(value)),
+                )),
+            },
+            Type::Optional(value) => inner(value).map(Type::Optional),
+            Type::Type(Some(value)) => inner(value).map(|value| Type::Type(Some(value))),
+            _ => None,
+        }
+    }
+
+    fn replaced_part(
+        &mut self,
+        part: &Arc<Type>,
+        to_dyn: bool,
+        mut known: Option<&mut Known>,
+    ) -> Option<Arc<Type>> {
+        if let Some(found) = known.as_deref().and_then(|known| known.get(&Arc::as_ptr(part))) {
+            return found.clone();
+        }
+        let replaced = self.replaced(part, to_dyn, known.as_deref_mut()).map(Arc::new);
+        if let Some(known) = known {
+            known.insert(Arc::as_ptr(part), replaced.clone());
+        }
+        replaced
     }
 
     fn binding(&self, var: u32) -> Option<&Type> {
@@ -62,6 +137,9 @@ impl Substitution {
     }
 
     fn unify(&mut self, a: &Type, b: &Type) -> bool {
+        if !self.step() {
+            return true;
+        }
         if let Type::Var(var) = b {
             match self.stands_for(a, *var) {
                 Fit::Yes => return true,
@@ -112,10 +190,16 @@ impl Substitution {
     }
 
     /// The occurs check: a variable never stands for a type that contains it.
-    fn is_free_of(&self, var: u32, ty: &Type) -> bool {
+    fn is_free_of(&mut self, var: u32, ty: &Type) -> bool {
+        if !self.step() {
+            return true;
+        }
         match ty {
             Type::Var(other) if *other == var => false,
-            Type::Var(other) => self.binding(*other).is_none_or(|t| self.is_free_of(var, t)),
+            Type::Var(other) => match self.binding(*other).cloned() {
+                Some(bound) => self.is_free_of(var, &bound),
+                None => true,
+            },
             Type::List(inner) | Type::Optional(inner) | Type::Type(Some(inner)) => {
                 self.is_free_of(var, inner)
             }
@@ -124,6 +208,10 @@ impl Substitution {
         }
     }
 }
+
+/// Parts of types by their address, and what they become. The types outlive it, so that an address
+/// stays that of one part.
+type Known = HashMap<*const Type, Option<Arc<Type>>>;
 
 enum Fit {
     Yes,

@@ -48,6 +48,11 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         self.cost
     }
 
+    /// What has been charged so far and the other work, each in units of cost.
+    pub(crate) fn effort(&self) -> u64 {
+        self.cost.saturating_add(self.work.as_cost())
+    }
+
     /// The value of a local variable.
     #[inline]
     fn local(&mut self, slot: usize) -> Outcome<'a> {

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::ast::{Ast, Kind, Literal, MapEntry, Node, NodeId, StructField};
+use crate::budget::Budget;
 use crate::issue::Place;
 
 use super::nodes::{self, Nodes};
@@ -20,9 +21,10 @@ pub(super) fn build(
     syntax: &SyntaxTree,
     root: SyntaxId,
     reports: &mut Reports,
+    budget: &mut Budget,
 ) -> Result<Ast, Abort> {
-    let mut builder =
-        Builder { source, syntax, reports, nodes: Nodes::default(), depth: 0, recursion: 0 };
+    let nodes = Nodes::new(budget);
+    let mut builder = Builder { source, syntax, reports, nodes, depth: 0, recursion: 0 };
     let root = builder.visit(root)?;
     Ok(builder.nodes.into_ast(root))
 }
@@ -55,7 +57,7 @@ pub(super) struct Builder<'s> {
     source: &'s str,
     syntax: &'s SyntaxTree,
     reports: &'s mut Reports,
-    nodes: Nodes,
+    nodes: Nodes<'s>,
     /// How many nodes are being visited.
     depth: u32,
     /// How many of them count against cel-go's limit.
@@ -122,6 +124,7 @@ impl<'s> Builder<'s> {
             Syntax::Literal { sign, token } => self.literal(*sign, *token),
         }?;
         self.depth -= 1;
+        self.nodes.set_span(node, syntax.span(id));
         Ok(node)
     }
 
@@ -347,7 +350,7 @@ impl<'s> Builder<'s> {
 
     /// Adds a node whose children are there already.
     pub(super) fn push(&mut self, offset: u32, kind: Kind) -> Result<NodeId, Abort> {
-        let pushed = self.nodes.push(Node { kind, offset });
+        let pushed = self.nodes.push(Node { kind, offset, span: None });
         pushed.map_err(|message| self.reports.limit(message))
     }
 }

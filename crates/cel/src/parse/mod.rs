@@ -5,6 +5,7 @@
 //! of all steps are reported together, in the words of cel-go and as many of them.
 
 use crate::ast::Ast;
+use crate::budget::Budget;
 use crate::issue::Issues;
 
 mod build;
@@ -50,7 +51,7 @@ const RECOVERIES_MAX: usize = 30;
 const RECOVERY_TOKENS_MAX: usize = 256;
 
 /// Parses an expression. The macros are all those that Kubernetes enables.
-pub(crate) fn parse(source: &str) -> Result<Ast, Issues> {
+pub(crate) fn parse(source: &str, budget: &mut Budget) -> Result<Ast, Issues> {
     let n_code_points = source.chars().count();
     if n_code_points > SOURCE_CODE_POINTS_MAX {
         let mut reports = report::Reports::default();
@@ -62,7 +63,8 @@ pub(crate) fn parse(source: &str) -> Result<Ast, Issues> {
         return Err(reports.into_issues(""));
     }
     let (parsed, mut reports) = grammar::parse(source);
-    let ast = parsed.and_then(|(tree, root)| build::build(source, &tree, root, &mut reports).ok());
+    let ast = parsed
+        .and_then(|(tree, root)| build::build(source, &tree, root, &mut reports, budget).ok());
     match ast {
         Some(ast) if reports.is_empty() => Ok(ast),
         _ => Err(reports.into_issues(source)),

@@ -1,27 +1,34 @@
 //! The nodes of a tree in the making, and the limits on them.
 
-use crate::ast::{Ast, Kind, Node, NodeId};
+use crate::ast::{Ast, Node, NodeId, Span};
+use crate::budget::Budget;
 
 use super::{DEPTH_MAX, NODES_MAX};
 
 /// The nodes so far.
 ///
 /// INVARIANT: children come before their parents.
-#[derive(Debug, Default)]
-pub(super) struct Nodes {
+#[derive(Debug)]
+pub(super) struct Nodes<'b> {
+    budget: &'b mut Budget,
     nodes: Vec<Node>,
     /// For each node, how many nodes are on the longest way down from it, itself included.
     heights: Vec<u32>,
 }
 
-impl Nodes {
+impl<'b> Nodes<'b> {
+    pub(super) fn new(budget: &'b mut Budget) -> Self {
+        Self { budget, nodes: Vec::new(), heights: Vec::new() }
+    }
+
     /// Adds a node whose children are there already, or says which limit it passes.
     pub(super) fn push(&mut self, node: Node) -> Result<NodeId, String> {
         if self.nodes.len() >= NODES_MAX {
             return Err(format!("expression node limit exceeded: {NODES_MAX}"));
         }
+        self.budget.spend_on_node().map_err(|exhausted| exhausted.to_string())?;
         let mut height = 1;
-        for_each_child(&node.kind, |child| {
+        node.kind.for_each_child(|child| {
             let below = self.heights.get(child.index()).copied().unwrap_or(0);
             height = height.max(below + 1);
         });
@@ -32,6 +39,13 @@ impl Nodes {
         self.nodes.push(node);
         self.heights.push(height);
         Ok(id)
+    }
+
+    /// Says what a node was read from, unless that is known: some rules pass on the node of another.
+    pub(super) fn set_span(&mut self, id: NodeId, span: Span) {
+        if let Some(node) = self.nodes.get_mut(id.index()) {
+            node.span.get_or_insert(span);
+        }
     }
 
     pub(super) fn get(&self, id: NodeId) -> Option<&Node> {
@@ -46,23 +60,4 @@ impl Nodes {
 /// What is said of a tree that is too deep.
 pub(super) fn depth_exceeded() -> String {
     format!("expression depth limit exceeded: {DEPTH_MAX}")
-}
-
-fn for_each_child(kind: &Kind, mut visit: impl FnMut(NodeId)) {
-    match kind {
-        Kind::Literal(_) | Kind::Ident(_) => {}
-        Kind::Select { operand, .. } => visit(*operand),
-        Kind::Call { target, args, .. } => target.iter().chain(args).copied().for_each(visit),
-        Kind::List { elements, .. } => elements.iter().copied().for_each(visit),
-        Kind::Map { entries } => entries.iter().for_each(|entry| {
-            visit(entry.key);
-            visit(entry.value);
-        }),
-        Kind::Struct { fields, .. } => fields.iter().for_each(|field| visit(field.value)),
-        Kind::Comprehension(fold) => {
-            let parts =
-                [fold.iter_range, fold.accu_init, fold.loop_condition, fold.loop_step, fold.result];
-            parts.into_iter().for_each(visit);
-        }
-    }
 }

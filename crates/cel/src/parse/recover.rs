@@ -83,6 +83,8 @@ pub(super) struct Input<'s> {
     /// The index of the token and the sites of the errors since a token matched.
     last_error: Option<(usize, u64)>,
     n_recoveries: usize,
+    /// The byte after the last token that was taken.
+    end: u32,
 }
 
 impl<'s> Input<'s> {
@@ -95,6 +97,7 @@ impl<'s> Input<'s> {
             recovering: false,
             last_error: None,
             n_recoveries: 0,
+            end: 0,
         }
     }
 
@@ -126,7 +129,13 @@ impl<'s> Input<'s> {
         let token = self.token()?;
         self.end_recovery();
         self.tokens.advance();
+        self.end = token.end;
         Ok(token)
+    }
+
+    /// The byte after the last token that was taken.
+    pub(super) fn end(&self) -> u32 {
+        self.end
     }
 
     /// Takes the current token if it is of a kind.

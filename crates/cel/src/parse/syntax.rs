@@ -4,6 +4,7 @@
 //! since a text may be one long chain, and a chain of boxes would be dropped recursively.
 
 use super::token::Token;
+use crate::ast::Span;
 
 /// The place of a node in its [`SyntaxTree`].
 #[derive(Debug, Clone, Copy)]
@@ -17,23 +18,28 @@ impl SyntaxId {
 /// The nodes of a text.
 #[derive(Debug)]
 pub(super) struct SyntaxTree {
-    nodes: Vec<Syntax>,
+    nodes: Vec<(Syntax, Span)>,
 }
 
 impl SyntaxTree {
     pub(super) fn new() -> Self {
-        Self { nodes: vec![Syntax::Missing] }
+        Self { nodes: vec![(Syntax::Missing, Span::default())] }
     }
 
-    pub(super) fn push(&mut self, node: Syntax) -> SyntaxId {
+    pub(super) fn push(&mut self, node: Syntax, span: Span) -> SyntaxId {
         // The source limit keeps the number of nodes far below the limit of the type.
         let id = SyntaxId(self.nodes.len() as u32);
-        self.nodes.push(node);
+        self.nodes.push((node, span));
         id
     }
 
     pub(super) fn node(&self, id: SyntaxId) -> &Syntax {
-        self.nodes.get(id.0 as usize).unwrap_or(&Syntax::Missing)
+        self.nodes.get(id.0 as usize).map_or(&Syntax::Missing, |(node, _)| node)
+    }
+
+    /// What the node was read from, without parentheses around it.
+    pub(super) fn span(&self, id: SyntaxId) -> Span {
+        self.nodes.get(id.0 as usize).map_or(Span::default(), |(_, span)| *span)
     }
 }
 

@@ -8,6 +8,7 @@ mod fold;
 use std::sync::Arc;
 
 use crate::ast::{Ast, Kind, Literal, MapEntry, NodeId, StructField};
+use crate::budget::Budget;
 use crate::check::{Checked, Reference};
 use crate::environment::Environment;
 use crate::function::{Failure, Function, Overload};
@@ -15,7 +16,6 @@ use crate::ir::{
     Attr, Call, Conditional, ConstantSet, Dispatch, Entry, Expr, Key, MessageExpr, Qualifier,
     RegexCall, RegexKind, Root, Target,
 };
-use crate::library::regex::Patterns;
 use crate::message::Message;
 use crate::quick::quick;
 use crate::ty::Type;
@@ -30,11 +30,16 @@ pub(crate) struct Plan {
     pub(crate) slots: usize,
 }
 
-/// Compiles a checked tree. The error is why no program can be made of it.
-pub(crate) fn plan(checked: &Checked, env: &Environment) -> Result<Plan, String> {
-    let mut planner =
-        Planner { checked, env, locals: Vec::new(), slots: 0, patterns: Patterns::default() };
-    let expr = planner.expr(checked.ast.root)?;
+/// Compiles a checked tree from a node on that names no variable of a macro around it. The error is
+/// why no program can be made of it.
+pub(crate) fn plan(
+    checked: &Checked,
+    id: NodeId,
+    env: &Environment,
+    budget: &mut Budget,
+) -> Result<Plan, String> {
+    let mut planner = Planner { checked, env, locals: Vec::new(), slots: 0, budget };
+    let expr = planner.expr(id)?;
     Ok(Plan { expr, slots: planner.slots })
 }
 
@@ -44,7 +49,7 @@ struct Planner<'c> {
     /// Local variables in scope and their slots, innermost last.
     locals: Vec<(Arc<str>, usize)>,
     slots: usize,
-    patterns: Patterns,
+    budget: &'c mut Budget,
 }
 
 impl<'c> Planner<'c> {
@@ -250,9 +255,9 @@ impl<'c> Planner<'c> {
             "@in" if resolved => Ok(membership(args)),
             "_+_" => Ok(self.append(args)),
             "cel.@mapInsert" => Ok(self.insert(args)),
-            "matches" => constant_regex(RegexKind::Matches, args, &mut self.patterns),
-            "find" => constant_regex(RegexKind::Find, args, &mut self.patterns),
-            "findAll" => constant_regex(RegexKind::FindAll, args, &mut self.patterns),
+            "matches" => constant_regex(RegexKind::Matches, args, self.budget),
+            "find" => constant_regex(RegexKind::Find, args, self.budget),
+            "findAll" => constant_regex(RegexKind::FindAll, args, self.budget),
             _ => Ok(Err(args)),
         }
     }
@@ -412,13 +417,13 @@ fn membership(args: Vec<Expr>) -> Result<Expr, Vec<Expr>> {
 fn constant_regex(
     kind: RegexKind,
     args: Vec<Expr>,
-    patterns: &mut Patterns,
+    budget: &mut Budget,
 ) -> Result<Result<Expr, Vec<Expr>>, String> {
     let pattern: Arc<str> = match args.get(1) {
         Some(Expr::Const(Value::String(text))) => text.as_str().into(),
         _ => return Ok(Err(args)),
     };
-    let compiled = patterns.compile(&pattern)?;
+    let compiled = budget.pattern(&pattern).map_err(|error| error.to_string())?;
     let mut args = args.into_iter();
     let (Some(text), limit) = (args.next(), args.nth(1)) else { return Ok(Err(Vec::new())) };
     let call = RegexCall {

@@ -1,7 +1,9 @@
 //! What holds for every expression: no panic, no unbounded work, and the laws of the language.
 
 mod any_text;
+mod budget;
 mod depth;
+mod explain;
 mod expressions;
 mod functions;
 mod laws;

@@ -4,8 +4,36 @@ use super::escape::{between, escape};
 use super::syntax::{NOTHING, SyntaxError};
 use super::unicode_class;
 
-/// A class and what follows it.
-type Class<'p> = (String, &'p str);
+/// A class in the notation of the `regex` crate.
+#[derive(Debug, Default)]
+pub(super) struct Class {
+    pub(super) text: String,
+    pub(super) weight: Weight,
+}
+
+/// How much work reading a class is beside that for its length, in steps of
+/// [`Work`](crate::function::Work).
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Weight {
+    pub(super) plain: usize,
+    /// When upper and lower case are the same, each character of the class is looked up.
+    pub(super) folded: usize,
+}
+
+/// A class by name has up to some hundred ranges.
+const NAMED: Weight = Weight { plain: 400, folded: 5_000 };
+
+/// How many characters are looked up in one step.
+const FOLDED_PER_STEP: usize = 8;
+
+impl Class {
+    /// Adds items with their weight.
+    fn push(&mut self, items: &Class) {
+        self.text.push_str(&items.text);
+        self.weight.plain = self.weight.plain.saturating_add(items.weight.plain);
+        self.weight.folded = self.weight.folded.saturating_add(items.weight.folded);
+    }
+}
 
 /// The classes that a letter after a backslash or a name between `[:` and `:]` stands for: all are
 /// ASCII.
@@ -31,18 +59,19 @@ const POSIX: &[(&str, &str)] = &[
 ];
 
 /// Reads a class in brackets.
-pub(super) fn bracketed(rest: &str) -> Result<Class<'_>, SyntaxError> {
+pub(super) fn bracketed(rest: &str) -> Result<(Class, &str), SyntaxError> {
     let inside = rest.strip_prefix('[').unwrap_or(rest);
     let (negated, mut left) = match inside.strip_prefix('^') {
         Some(left) => (true, left),
         None => (false, inside),
     };
-    let mut items = String::new();
+    let mut items = Class::default();
     // A closing bracket is a plain character in the first place.
     let mut first = true;
     loop {
         if let Some(after) = left.strip_prefix(']').filter(|_| !first) {
-            return Ok((enclose(&items, negated), after));
+            let text = enclose(&items.text, negated);
+            return Ok((Class { text, ..items }, after));
         }
         first = false;
         let found = match posix(left)? {
@@ -50,7 +79,7 @@ pub(super) fn bracketed(rest: &str) -> Result<Class<'_>, SyntaxError> {
             None => escaped(left)?,
         };
         if let Some((item, after)) = found {
-            items.push_str(&item);
+            items.push(&item);
             left = after;
             continue;
         }
@@ -60,7 +89,7 @@ pub(super) fn bracketed(rest: &str) -> Result<Class<'_>, SyntaxError> {
 
 /// Reads a letter after a backslash that stands for a class: `\d`, `\pL` and the like. The items
 /// belong in brackets.
-pub(super) fn escaped(rest: &str) -> Result<Option<Class<'_>>, SyntaxError> {
+pub(super) fn escaped(rest: &str) -> Result<Option<(Class, &str)>, SyntaxError> {
     let mut chars = rest.chars();
     if chars.next() != Some('\\') {
         return Ok(None);
@@ -77,11 +106,15 @@ pub(super) fn escaped(rest: &str) -> Result<Option<Class<'_>>, SyntaxError> {
         }
         _ => return Ok(None),
     };
-    Ok(Some((item(items, negated), chars.as_str())))
+    Ok(Some((by_letter(items, negated), chars.as_str())))
 }
 
 /// Reads a Unicode class. `rest` begins with the backslash, `name` after the letter.
-fn unicode<'p>(rest: &'p str, name: &'p str, negated: bool) -> Result<Class<'p>, SyntaxError> {
+fn unicode<'p>(
+    rest: &'p str,
+    name: &'p str,
+    negated: bool,
+) -> Result<(Class, &'p str), SyntaxError> {
     let refuse =
         |left: &str| SyntaxError::new("invalid character class range", between(rest, left));
     let (name, left) = match name.strip_prefix('{') {
@@ -96,11 +129,11 @@ fn unicode<'p>(rest: &'p str, name: &'p str, negated: bool) -> Result<Class<'p>,
         None => (name, negated),
     };
     let items = unicode_class::items(name).ok_or_else(|| refuse(left))?;
-    Ok((item(&items, negated), left))
+    Ok((Class { text: item(&items, negated), weight: NAMED }, left))
 }
 
 /// Reads a class by name, such as `[:alpha:]` or `[:^alpha:]`.
-fn posix(rest: &str) -> Result<Option<Class<'_>>, SyntaxError> {
+fn posix(rest: &str) -> Result<Option<(Class, &str)>, SyntaxError> {
     let Some((name, left)) = rest.strip_prefix("[:").and_then(|named| named.split_once(":]"))
     else {
         return Ok(None);
@@ -110,13 +143,13 @@ fn posix(rest: &str) -> Result<Option<Class<'_>>, SyntaxError> {
         None => (name, false),
     };
     match POSIX.iter().find(|(known, _)| *known == bare) {
-        Some((_, items)) => Ok(Some((item(items, negated), left))),
+        Some((_, items)) => Ok(Some((by_letter(items, negated), left))),
         None => Err(SyntaxError::new("invalid character class range", between(rest, left))),
     }
 }
 
 /// Reads one character or a range of them; returns what follows.
-fn range<'p>(rest: &'p str, class: &'p str, items: &mut String) -> Result<&'p str, SyntaxError> {
+fn range<'p>(rest: &'p str, class: &'p str, items: &mut Class) -> Result<&'p str, SyntaxError> {
     let (low, mut left) = character(rest, class)?;
     let mut high = low;
     // A hyphen before the closing bracket is a plain character.
@@ -133,7 +166,8 @@ fn range<'p>(rest: &'p str, class: &'p str, items: &mut String) -> Result<&'p st
     // Surrogates are no characters: they match nothing.
     for (low, high) in [(low, high.min(0xD7FF)), (low.max(0xE000), high)] {
         if low <= high {
-            items.push_str(&format!(r"\x{{{low:X}}}-\x{{{high:X}}}"));
+            let text = format!(r"\x{{{low:X}}}-\x{{{high:X}}}");
+            items.push(&Class { text, weight: Weight { plain: 0, folded: width(low, high) } });
         }
     }
     Ok(left)
@@ -146,6 +180,17 @@ fn character<'p>(rest: &'p str, class: &'p str) -> Result<(u32, &'p str), Syntax
         Some('\\') => escape(rest),
         Some(c) => Ok((u32::from(c), chars.as_str())),
     }
+}
+
+/// A class of ASCII, or the complement of one.
+fn by_letter(items: &str, negated: bool) -> Class {
+    let folded = if negated { width(0, u32::from(char::MAX)) } else { 0 };
+    Class { text: item(items, negated), weight: Weight { plain: 0, folded } }
+}
+
+/// How many steps it takes to look up all characters of a range.
+fn width(low: u32, high: u32) -> usize {
+    usize::try_from(high.saturating_sub(low)).unwrap_or(usize::MAX) / FOLDED_PER_STEP
 }
 
 /// Items for use between brackets, or the complement of them.

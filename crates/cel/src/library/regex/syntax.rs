@@ -25,7 +25,7 @@
 
 use std::fmt;
 
-use super::class;
+use super::class::{self, Class};
 use super::escape::{between, escape};
 use super::piece::{Kind, Piece};
 use super::repeat::{COPIES_MAX, Repeat, counted};
@@ -77,15 +77,31 @@ impl fmt::Display for SyntaxError {
     }
 }
 
+/// An expression in the notation of the `regex` crate.
+#[derive(Debug)]
+pub(super) struct Translated {
+    pub(super) text: String,
+    /// How much work reading the text is beside that for its length.
+    pub(super) steps: usize,
+}
+
+impl Translated {
+    /// Whether a search may look without a bound at text that is then not part of the match.
+    pub(super) fn looks_ahead(&self) -> bool {
+        self.text.contains(['*', '+']) || self.text.contains(",}")
+    }
+}
+
 /// Translates an expression, or refuses it as Go does.
-pub(super) fn translate(pattern: &str) -> Result<String, SyntaxError> {
-    let mut parser = Parser { pattern, flags: Flags::default(), frames: Vec::new() };
+pub(super) fn translate(pattern: &str) -> Result<Translated, SyntaxError> {
+    let mut parser = Parser { pattern, flags: Flags::default(), frames: Vec::new(), steps: 0 };
     let mut top = Frame::new(Flags::default(), false);
     parser.run(&mut top)?;
     if !parser.frames.is_empty() {
         return Err(SyntaxError::new("missing closing )", pattern));
     }
-    Ok(parser.checked(top.finish())?.text)
+    let text = parser.checked(top.finish())?.text;
+    Ok(Translated { text, steps: parser.steps })
 }
 
 /// The flags that `(?i)` and the like set.
@@ -113,6 +129,8 @@ struct Parser<'p> {
     flags: Flags,
     /// The groups around the current one.
     frames: Vec<Frame>,
+    /// The weight of all classes.
+    steps: usize,
 }
 
 impl Frame {
@@ -160,7 +178,7 @@ impl<'p> Parser<'p> {
                 }
                 '[' => {
                     let (class, left) = class::bracketed(rest)?;
-                    current.items.push(self.class(&class));
+                    current.items.push(self.class(class));
                     rest = left;
                 }
                 '*' | '+' | '?' => {
@@ -218,8 +236,15 @@ impl<'p> Parser<'p> {
         Piece::atom(if self.flags.fold_case && has_case { format!("(?i:{text})") } else { text })
     }
 
-    fn class(&self, text: &str) -> Piece {
-        Piece::atom(if self.flags.fold_case { format!("(?i:{text})") } else { text.to_owned() })
+    fn class(&mut self, class: Class) -> Piece {
+        let Class { text, weight } = class;
+        if self.flags.fold_case {
+            self.steps = self.steps.saturating_add(weight.folded);
+            Piece::atom(format!("(?i:{text})"))
+        } else {
+            self.steps = self.steps.saturating_add(weight.plain);
+            Piece::atom(text)
+        }
     }
 
     /// Reads `(` and what it says about the group; returns what follows.
@@ -334,7 +359,7 @@ impl<'p> Parser<'p> {
     }
 
     /// Reads an escape sequence outside of brackets.
-    fn backslash(&self, current: &mut Frame, rest: &'p str) -> Result<&'p str, SyntaxError> {
+    fn backslash(&mut self, current: &mut Frame, rest: &'p str) -> Result<&'p str, SyntaxError> {
         let mut chars = rest.chars();
         chars.next();
         let assertion = match chars.next() {
@@ -358,7 +383,8 @@ impl<'p> Parser<'p> {
             return Ok(chars.as_str());
         }
         if let Some((items, left)) = class::escaped(rest)? {
-            current.items.push(self.class(&format!("[{items}]")));
+            let text = format!("[{}]", items.text);
+            current.items.push(self.class(Class { text, ..items }));
             return Ok(left);
         }
         let (code, left) = escape(rest)?;

@@ -1,10 +1,16 @@
 use super::*;
 use crate::library::operators::tests::{assert_outcome, implementation};
+use crate::value::{Str, Value};
+
+/// Compiles an expression by itself; the error is Go's message about it.
+fn compile_alone(source: &str) -> Result<Pattern, String> {
+    Patterns::default().compile(source).map_err(|error| error.to_string())
+}
 
 /// The matches of a Go expression in a text.
 #[track_caller]
 fn matches_of(pattern: &str, text: &'static str) -> Vec<String> {
-    let pattern = Pattern::compile(pattern).unwrap();
+    let pattern = compile_alone(pattern).unwrap();
     match pattern.find_all(&Str::Borrowed(text), -1, &mut Work::default()).unwrap() {
         Value::List(list) => list
             .iter()
@@ -100,7 +106,7 @@ fn refuses_what_go_refuses_in_its_words() {
         ("(?P<n", "invalid named capture: `(?P<n`"),
         ("(?<a-b>c)", "invalid named capture: `(?<a-b>`"),
     ] {
-        let error = Pattern::compile(pattern).map(|_| ()).unwrap_err();
+        let error = compile_alone(pattern).map(|_| ()).unwrap_err();
         assert_eq!(error, format!("error parsing regexp: {expected}"));
     }
 }
@@ -108,26 +114,26 @@ fn refuses_what_go_refuses_in_its_words() {
 #[test]
 fn expressions_have_a_height_and_a_size() {
     let nested = |levels: usize| "(".repeat(levels) + "a" + &")".repeat(levels);
-    assert!(Pattern::compile(&nested(syntax::HEIGHT_MAX - 1)).is_ok());
+    assert!(compile_alone(&nested(syntax::HEIGHT_MAX - 1)).is_ok());
     let too_deep = nested(syntax::HEIGHT_MAX);
     assert_eq!(
-        Pattern::compile(&too_deep).map(|_| ()),
+        compile_alone(&too_deep).map(|_| ()),
         Err(format!("error parsing regexp: expression nests too deeply: `{too_deep}`"))
     );
     // The height is bounded so that compiling fits into any stack; alternation, concatenation, a
     // group and a repetition make four levels here.
     let levels = (syntax::HEIGHT_MAX - 1) / 4;
     let deep = "(a|b".repeat(levels) + &"c)*".repeat(levels);
-    assert!(Pattern::compile(&deep).unwrap().is_match("abc"));
+    assert!(compile_alone(&deep).unwrap().is_match("abc"));
     // Groups that do not capture are no level of their own, but can not be open without end.
     let grouped = |groups: usize| "(?:".repeat(groups) + "a" + &")".repeat(groups);
-    assert!(Pattern::compile(&grouped(syntax::OPEN_GROUPS_MAX)).is_ok());
-    assert!(Pattern::compile(&grouped(syntax::OPEN_GROUPS_MAX + 1)).is_err());
+    assert!(compile_alone(&grouped(syntax::OPEN_GROUPS_MAX)).is_ok());
+    assert!(compile_alone(&grouped(syntax::OPEN_GROUPS_MAX + 1)).is_err());
 
-    assert!(Pattern::compile(r".{1000}.{1000}").is_ok());
+    assert!(compile_alone(r".{1000}.{1000}").is_ok());
     for too_large in [r"\pL{1000}", "((ab){1000}c{1000}){1000}"] {
         assert_eq!(
-            Pattern::compile(too_large).map(|_| ()),
+            compile_alone(too_large).map(|_| ()),
             Err(format!("error parsing regexp: expression too large: `{too_large}`"))
         );
     }

@@ -11,10 +11,10 @@ use crate::parse::token::{TokenKind as T, TokenSet};
 
 impl Parser<'_> {
     pub(super) fn list(&mut self, result: &mut SyntaxId) -> Result<(), Fault> {
-        let open = self.input.take()?.offset;
+        let open = self.input.take()?;
         let mut elements = Vec::new();
         let outcome = self.list_inside(&mut elements);
-        *result = self.tree.push(Syntax::List { open, elements });
+        *result = self.push(open.start, Syntax::List { open: open.offset, elements });
         outcome
     }
 
@@ -32,10 +32,10 @@ impl Parser<'_> {
     }
 
     pub(super) fn map(&mut self, result: &mut SyntaxId) -> Result<(), Fault> {
-        let open = self.input.take()?.offset;
+        let open = self.input.take()?;
         let mut entries = Vec::new();
         let outcome = self.map_inside(&mut entries);
-        *result = self.tree.push(Syntax::Map { open, entries });
+        *result = self.push(open.start, Syntax::Map { open: open.offset, entries });
         outcome
     }
 
@@ -65,6 +65,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn message(&mut self, result: &mut SyntaxId) -> Result<(), Fault> {
+        let start = self.input.token()?.start;
         let leading_dot = self.input.take_if(T::Dot)?.is_some();
         let mut names = vec![self.input.take()?];
         while self.input.take_if(T::Dot)?.is_some() {
@@ -73,7 +74,7 @@ impl Parser<'_> {
         let open = self.input.take()?.offset;
         let mut fields = Vec::new();
         let outcome = self.message_inside(&mut fields);
-        *result = self.tree.push(Syntax::Message { leading_dot, names, open, fields });
+        *result = self.push(start, Syntax::Message { leading_dot, names, open, fields });
         outcome
     }
 

@@ -10,11 +10,12 @@ use crate::parse::token::{TokenKind as T, TokenSet};
 impl Parser<'_> {
     /// `primary` and any number of selections, calls and indices.
     pub(super) fn member(&mut self) -> Result<SyntaxId, Abort> {
+        let start = self.input.token()?.start;
         let mut result = self.primary()?;
         loop {
             let outcome = match self.input.kind()? {
-                T::Dot => self.dot_suffix(&mut result),
-                T::LeftBracket => self.index(&mut result),
+                T::Dot => self.dot_suffix(start, &mut result),
+                T::LeftBracket => self.index(start, &mut result),
                 _ => return Ok(result),
             };
             let failed = outcome.is_err();
@@ -25,26 +26,28 @@ impl Parser<'_> {
         }
     }
 
-    fn dot_suffix(&mut self, result: &mut SyntaxId) -> Result<(), Fault> {
+    fn dot_suffix(&mut self, start: u32, result: &mut SyntaxId) -> Result<(), Fault> {
         let dot = self.input.token()?;
         let after = self.input.peek(1)?;
         match after.kind {
-            T::Identifier if self.input.peek(2)?.kind == T::LeftParen => self.member_call(result),
-            T::Identifier | T::EscapedIdentifier | T::Question => Ok(self.select(result)?),
+            T::Identifier if self.input.peek(2)?.kind == T::LeftParen => {
+                self.member_call(start, result)
+            }
+            T::Identifier | T::EscapedIdentifier | T::Question => Ok(self.select(start, result)?),
             _ => Err(no_viable_alternative(Site::MemberSuffix, dot, after)),
         }
     }
 
-    fn select(&mut self, result: &mut SyntaxId) -> Result<(), Abort> {
+    fn select(&mut self, start: u32, result: &mut SyntaxId) -> Result<(), Abort> {
         let operand = *result;
         let dot = self.input.take()?.offset;
         let optional = self.input.take_if(T::Question)?.is_some();
         let field = self.field_name(AFTER_PRIMARY)?;
-        *result = self.tree.push(Syntax::Select { operand, dot, optional, field });
+        *result = self.push(start, Syntax::Select { operand, dot, optional, field });
         Ok(())
     }
 
-    fn member_call(&mut self, result: &mut SyntaxId) -> Result<(), Fault> {
+    fn member_call(&mut self, start: u32, result: &mut SyntaxId) -> Result<(), Fault> {
         let operand = *result;
         self.input.take()?;
         let name = self.input.take()?;
@@ -53,17 +56,17 @@ impl Parser<'_> {
         let outcome = self.arguments(Site::MemberArguments, &mut arguments).and_then(|()| {
             self.input.expect(Site::MemberArgumentsClose, T::RightParen, AFTER_PRIMARY)
         });
-        *result = self.tree.push(Syntax::MemberCall { operand, name, open, arguments });
+        *result = self.push(start, Syntax::MemberCall { operand, name, open, arguments });
         outcome.map(|_| ())
     }
 
-    fn index(&mut self, result: &mut SyntaxId) -> Result<(), Fault> {
+    fn index(&mut self, start: u32, result: &mut SyntaxId) -> Result<(), Fault> {
         let operand = *result;
         let open = self.input.take()?.offset;
         let mut element = Element { optional: false, value: SyntaxId::MISSING };
         let outcome = self.index_inside(&mut element);
         let Element { optional, value: index } = element;
-        *result = self.tree.push(Syntax::Index { operand, open, optional, index });
+        *result = self.push(start, Syntax::Index { operand, open, optional, index });
         outcome
     }
 

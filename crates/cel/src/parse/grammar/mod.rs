@@ -13,6 +13,7 @@ use super::recover::{Fault, Input, Site};
 use super::report::{Abort, Reports};
 use super::syntax::{Syntax, SyntaxId, SyntaxTree};
 use super::token::{Token, TokenKind as T, TokenSet};
+use crate::ast::Span;
 
 mod aggregate;
 mod member;
@@ -57,20 +58,25 @@ impl Parser<'_> {
 
     /// `conditionalOr ('?' conditionalOr ':' expr)?`.
     fn expression(&mut self, follow: TokenSet) -> Result<SyntaxId, Abort> {
-        self.input.token()?;
+        let start = self.input.token()?.start;
         self.depth.expression += 1;
         self.check_depth()?;
         self.input.enter(follow);
         let mut result = self.operators(AFTER_CONDITION)?;
         if let Some(question) = self.input.take_if(T::Question)? {
-            result = self.conditional(question, result)?;
+            result = self.conditional(start, question, result)?;
         }
         self.input.leave();
         self.depth.expression -= 1;
         Ok(result)
     }
 
-    fn conditional(&mut self, question: Token, condition: SyntaxId) -> Result<SyntaxId, Abort> {
+    fn conditional(
+        &mut self,
+        start: u32,
+        question: Token,
+        condition: SyntaxId,
+    ) -> Result<SyntaxId, Abort> {
         let then = self.operators(COLON)?;
         let mut otherwise = SyntaxId::MISSING;
         let colon = self.input.expect(Site::ConditionalColon, T::Colon, EXPRESSION);
@@ -79,7 +85,12 @@ impl Parser<'_> {
         }
         self.input.absorb(colon.map(|_| ()))?;
         let question = question.offset;
-        Ok(self.tree.push(Syntax::Conditional { question, condition, then, otherwise }))
+        Ok(self.push(start, Syntax::Conditional { question, condition, then, otherwise }))
+    }
+
+    /// Adds a node that was read from `start` to the end of the last token that was taken.
+    fn push(&mut self, start: u32, node: Syntax) -> SyntaxId {
+        self.tree.push(node, Span { start, end: self.input.end() })
     }
 
     fn check_depth(&mut self) -> Result<(), Abort> {

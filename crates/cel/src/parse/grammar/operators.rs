@@ -4,8 +4,8 @@ use super::sets::{AFTER_OPERAND, EXPRESSION, PRIMARY};
 use super::{Parser, no_viable_alternative};
 use crate::parse::recover::{Fault, Site};
 use crate::parse::report::Abort;
-use crate::parse::syntax::{Syntax, SyntaxId, SyntaxTree};
-use crate::parse::token::{TokenKind as T, TokenSet};
+use crate::parse::syntax::{Syntax, SyntaxId};
+use crate::parse::token::{Token, TokenKind as T, TokenSet};
 
 impl Parser<'_> {
     /// `conditionalOr`, `conditionalAnd`, `relation` and `calc`: operands and binary operators.
@@ -22,12 +22,13 @@ impl Parser<'_> {
         let mut and = Chain::new("_&&_");
         let mut or = Chain::new("_||_");
         let result = loop {
+            let start = self.input.token()?.start;
             let n_relations = 1 + u32::from(relation.is_some());
             let n_arithmetics = 1 + u32::from(term.is_some()) + u32::from(factor.is_some());
             let operand = self.operand(n_relations, n_arithmetics)?;
 
             let next = self.input.token()?;
-            let operand = self.combine(factor.take(), operand);
+            let operand = self.combine(factor.take(), Operand { start, node: operand });
             if let Some(function) = factor_function(next.kind) {
                 factor = Some(self.wait(function, operand)?);
                 continue;
@@ -46,12 +47,12 @@ impl Parser<'_> {
                 and.push(operand, self.input.take()?.offset);
                 continue;
             }
-            let operand = and.finish(operand, &mut self.tree);
+            let operand = self.finish(&mut and, operand);
             if next.kind == T::LogicalOr {
                 or.push(operand, self.input.take()?.offset);
                 continue;
             }
-            break or.finish(operand, &mut self.tree);
+            break self.finish(&mut or, operand).node;
         };
         self.input.leave();
         self.input.leave();
@@ -70,25 +71,41 @@ impl Parser<'_> {
         Ok(operand)
     }
 
-    fn wait(&mut self, function: &'static str, left: SyntaxId) -> Result<Waiting, Abort> {
+    fn wait(&mut self, function: &'static str, left: Operand) -> Result<Waiting, Abort> {
         let operator = self.input.take()?.offset;
         Ok(Waiting { function, operator, left })
     }
 
-    fn combine(&mut self, waiting: Option<Waiting>, right: SyntaxId) -> SyntaxId {
-        let Some(Waiting { function, operator, left }) = waiting else {
+    fn combine(&mut self, waiting: Option<Waiting>, right: Operand) -> Operand {
+        let Some(Waiting { function, operator, left: Operand { start, node: left } }) = waiting
+        else {
             return right;
         };
-        self.tree.push(Syntax::Binary { function, operator, left, right })
+        let right = right.node;
+        let node = self.push(start, Syntax::Binary { function, operator, left, right });
+        Operand { start, node }
+    }
+
+    /// Makes a node of a chain and its last operand, and begins another chain.
+    fn finish(&mut self, chain: &mut Chain, last: Operand) -> Operand {
+        let Some(start) = chain.start.take() else {
+            return last;
+        };
+        chain.operands.push(last.node);
+        let operands = std::mem::take(&mut chain.operands);
+        let operators = std::mem::take(&mut chain.operators);
+        let function = chain.function;
+        let node = self.push(start, Syntax::Logical { function, operands, operators });
+        Operand { start, node }
     }
 
     /// `member | '!'+ member | '-'+ member`.
     fn unary(&mut self) -> Result<SyntaxId, Abort> {
-        let offset = self.input.token()?.offset;
+        let Token { offset, start, .. } = self.input.token()?;
         let mut result = None;
         let outcome = self.unary_alternatives(&mut result);
         self.input.absorb(outcome)?;
-        Ok(result.unwrap_or_else(|| self.tree.push(Syntax::MissingOperand(offset))))
+        Ok(result.unwrap_or_else(|| self.push(start, Syntax::MissingOperand(offset))))
     }
 
     fn unary_alternatives(&mut self, result: &mut Option<SyntaxId>) -> Result<(), Fault> {
@@ -111,7 +128,7 @@ impl Parser<'_> {
     }
 
     fn logical_not(&mut self) -> Result<SyntaxId, Abort> {
-        let first = self.input.token()?.offset;
+        let Token { offset: first, start, .. } = self.input.token()?;
         let mut n_operators = 0;
         while n_operators == 0 || self.input.kind()? == T::Exclamation {
             self.input.take()?;
@@ -119,11 +136,11 @@ impl Parser<'_> {
             self.input.sync_loop(EXPRESSION)?;
         }
         let operand = self.member()?;
-        Ok(self.tree.push(Syntax::Prefix { function: "!_", n_operators, first, operand }))
+        Ok(self.push(start, Syntax::Prefix { function: "!_", n_operators, first, operand }))
     }
 
     fn negation(&mut self, result: &mut Option<SyntaxId>) -> Result<(), Fault> {
-        let first = self.input.token()?.offset;
+        let Token { offset: first, start, .. } = self.input.token()?;
         let mut n_operators = 0;
         let outcome = self.minuses(&mut n_operators);
         let operand = match outcome {
@@ -131,7 +148,7 @@ impl Parser<'_> {
             Err(_) => SyntaxId::MISSING,
         };
         let negation = Syntax::Prefix { function: "-_", n_operators, first, operand };
-        *result = Some(self.tree.push(negation));
+        *result = Some(self.push(start, negation));
         outcome
     }
 
@@ -156,39 +173,38 @@ impl Parser<'_> {
     }
 }
 
+/// An operand, and where it begins with the parentheses around it.
+#[derive(Clone, Copy)]
+struct Operand {
+    start: u32,
+    node: SyntaxId,
+}
+
 /// An operator that waits for its right operand.
 struct Waiting {
     function: &'static str,
     operator: u32,
-    left: SyntaxId,
+    left: Operand,
 }
 
 /// The operands of a run of `&&` or `||` so far, and the operator after each.
 struct Chain {
     function: &'static str,
+    /// Where the first operand begins; `None` if there is none.
+    start: Option<u32>,
     operands: Vec<SyntaxId>,
     operators: Vec<u32>,
 }
 
 impl Chain {
     fn new(function: &'static str) -> Self {
-        Self { function, operands: Vec::new(), operators: Vec::new() }
+        Self { function, start: None, operands: Vec::new(), operators: Vec::new() }
     }
 
-    fn push(&mut self, operand: SyntaxId, operator: u32) {
-        self.operands.push(operand);
+    fn push(&mut self, operand: Operand, operator: u32) {
+        self.start.get_or_insert(operand.start);
+        self.operands.push(operand.node);
         self.operators.push(operator);
-    }
-
-    /// Makes a node of the chain and its last operand, and begins another chain.
-    fn finish(&mut self, last: SyntaxId, tree: &mut SyntaxTree) -> SyntaxId {
-        if self.operands.is_empty() {
-            return last;
-        }
-        self.operands.push(last);
-        let operands = std::mem::take(&mut self.operands);
-        let operators = std::mem::take(&mut self.operators);
-        tree.push(Syntax::Logical { function: self.function, operands, operators })
     }
 }
 

@@ -57,13 +57,15 @@ impl Parser<'_> {
     }
 
     fn ident(&mut self, result: &mut SyntaxId) -> Result<(), Abort> {
+        let start = self.input.token()?.start;
         let leading_dot = self.input.take_if(T::Dot)?.map(|dot| dot.offset);
         let name = self.input.take()?;
-        *result = self.tree.push(Syntax::Ident { leading_dot, name });
+        *result = self.push(start, Syntax::Ident { leading_dot, name });
         Ok(())
     }
 
     fn call(&mut self, result: &mut SyntaxId) -> Result<(), Fault> {
+        let start = self.input.token()?.start;
         let leading_dot = self.input.take_if(T::Dot)?.map(|dot| dot.offset);
         let name = self.input.take()?;
         let open = self.input.take()?.offset;
@@ -71,7 +73,7 @@ impl Parser<'_> {
         let outcome = self.arguments(Site::CallArguments, &mut arguments).and_then(|()| {
             self.input.expect(Site::CallArgumentsClose, T::RightParen, TokenSet::RULE_END)
         });
-        *result = self.tree.push(Syntax::Call { leading_dot, name, open, arguments });
+        *result = self.push(start, Syntax::Call { leading_dot, name, open, arguments });
         outcome.map(|_| ())
     }
 
@@ -94,7 +96,7 @@ impl Parser<'_> {
             sign = Some(self.input.take()?);
         }
         let token = self.input.take()?;
-        *result = self.tree.push(Syntax::Literal { sign, token });
+        *result = self.push(first.start, Syntax::Literal { sign, token });
         Ok(())
     }
 }

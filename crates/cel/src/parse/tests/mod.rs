@@ -1,10 +1,17 @@
 //! Cases with the answers of cel-go, limits, and properties of arbitrary texts.
 
-use super::parse;
+use crate::ast::Ast;
+use crate::budget::Budget;
+use crate::issue::Issues;
 
 mod dump;
 mod limits;
 mod properties;
+
+/// Parses a text by itself.
+fn parse(source: &str) -> Result<Ast, Issues> {
+    super::parse(source, &mut Budget::default())
+}
 
 /// The tree as text, or the issues as text.
 fn answer(source: &str) -> Result<String, String> {

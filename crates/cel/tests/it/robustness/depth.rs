@@ -1,6 +1,9 @@
 //! The deepest expressions compile, run and are dropped on a small stack; deeper ones are refused.
 
-use super::{Answer, answer};
+use cel::COST_LIMIT;
+
+use super::world::Request;
+use super::{Answer, ENVIRONMENT, answer};
 
 /// What threads get unless told otherwise, in bytes.
 const STACK_BYTES: usize = 2 << 20;
@@ -76,6 +79,20 @@ fn nested_as_deep_as_allowed() {
             let source = nested(nest, nest.n_max);
             let found = answer(&source).0;
             assert!(!matches!(found, Answer::Refused(_)), "{}{}: {found:?}", nest.open, nest.close);
+        }
+    });
+}
+
+/// Parts of parts are compiled and evaluated on top of the walk to them.
+#[test]
+fn explained_as_deep_as_allowed() {
+    on_a_small_stack(|| {
+        let request = Request::sample();
+        for nest in NESTS {
+            let source = nested(nest, nest.n_max);
+            let explanation = ENVIRONMENT.explain(&source, &request.variables(), COST_LIMIT);
+            let n_parts = explanation.map_or(0, |explanation| explanation.parts.len());
+            assert!(n_parts > 0, "{}{}", nest.open, nest.close);
         }
     });
 }

@@ -1,0 +1,214 @@
+use super::*;
+use crate::program::COST_LIMIT;
+use crate::ty::Type;
+use crate::value::{Map, OwnedMap};
+
+fn environment() -> Environment {
+    let texts = || Type::list(Type::String);
+    Environment::kubernetes(vec![
+        ("user", Type::String),
+        ("groups", texts()),
+        ("extra", Type::map(Type::String, texts())),
+        ("n", Type::Int),
+    ])
+}
+
+fn explain_with_limit(source: &str, cost_limit: u64) -> Explanation {
+    let groups = ["dev", "ops"].map(Value::string).to_vec();
+    let mut extra = OwnedMap::new();
+    extra.insert(Value::string("scope"), Value::list(vec![Value::string("read")]));
+    let extra = Value::Map(Map::owned(extra));
+    let variables = [Value::string("ana"), Value::list(groups), extra, Value::Int(2)];
+    environment().explain(source, &variables, cost_limit).unwrap()
+}
+
+/// The parts as lines: the text, and after `=` the value, `!` the error, or `-` that it was skipped.
+fn lines(source: &str) -> Vec<String> {
+    let explanation = explain_with_limit(source, COST_LIMIT);
+    assert_eq!(explanation.n_left_out, 0, "{source}");
+    let line = |part: &Part| {
+        let outcome = match &part.outcome {
+            PartOutcome::Value(value) => format!("= {value}"),
+            PartOutcome::Error(error) => format!("! {error}"),
+            PartOutcome::Skipped => "-".to_owned(),
+        };
+        format!("{}{} {outcome}", "  ".repeat(part.depth), part.text)
+    };
+    explanation.parts.iter().map(line).collect()
+}
+
+#[track_caller]
+fn check(source: &str, expected: &[&str]) {
+    assert_eq!(lines(source), expected, "{source}");
+}
+
+#[test]
+fn operands_are_shown_with_their_values() {
+    check(
+        "user == 'ana' && !('admins' in groups)",
+        &[
+            "user == 'ana' && !('admins' in groups) = true",
+            "  user == 'ana' = true",
+            "    user = \"ana\"",
+            "  !('admins' in groups) = true",
+            "    'admins' in groups = false",
+            "      groups = [\"dev\", \"ops\"]",
+        ],
+    );
+    check("n + 1 > 2", &["n + 1 > 2 = true", "  n + 1 = 3", "    n = 2"]);
+    check(
+        "user.startsWith('a' + user)",
+        &[
+            "user.startsWith('a' + user) = false",
+            "  user = \"ana\"",
+            "  'a' + user = \"aana\"",
+            "    user = \"ana\"",
+        ],
+    );
+    // Whatever is around the expression is not a part of it.
+    check("  (user) != 'x' ", &["(user) != 'x' = true", "  user = \"ana\""]);
+}
+
+#[test]
+fn what_the_decision_did_not_look_at_is_skipped() {
+    check(
+        "has(extra.team) && extra.team[0] == 'a' && n == 2",
+        &[
+            "has(extra.team) && extra.team[0] == 'a' && n == 2 = false",
+            "  has(extra.team) = false",
+            "  extra.team[0] == 'a' -",
+            "  n == 2 -",
+        ],
+    );
+    check(
+        "n == 2 || user == 'x'",
+        &["n == 2 || user == 'x' = true", "  n == 2 = true", "    n = 2", "  user == 'x' -"],
+    );
+    check(
+        "(n > 5 ? groups : ['x']).size() == 1",
+        &[
+            "(n > 5 ? groups : ['x']).size() == 1 = true",
+            "  (n > 5 ? groups : ['x']).size() = 1",
+            "    n > 5 ? groups : ['x'] = [\"x\"]",
+            "      n > 5 = false",
+            "        n = 2",
+            "      groups -",
+        ],
+    );
+    check(
+        "extra[?'team'].orValue(groups) == groups",
+        &[
+            "extra[?'team'].orValue(groups) == groups = true",
+            "  extra[?'team'].orValue(groups) = [\"dev\", \"ops\"]",
+            "    extra[?'team'] = optional.none()",
+            "    groups = [\"dev\", \"ops\"]",
+            "  groups = [\"dev\", \"ops\"]",
+        ],
+    );
+    check(
+        "extra[?'scope'].orValue(groups) == groups",
+        &[
+            "extra[?'scope'].orValue(groups) == groups = false",
+            "  extra[?'scope'].orValue(groups) = [\"read\"]",
+            "    extra[?'scope'] = optional.of([\"read\"])",
+            "    groups -",
+            "  groups = [\"dev\", \"ops\"]",
+        ],
+    );
+    // Constants decide as well.
+    check("false && n == 2", &["false && n == 2 = false", "  n == 2 -"]);
+}
+
+#[test]
+fn errors_are_shown_where_they_arise() {
+    check(
+        "extra.team[0] == 'a' || n == 3",
+        &[
+            "extra.team[0] == 'a' || n == 3 ! no such key: team",
+            "  extra.team[0] == 'a' ! no such key: team",
+            "    extra.team[0] ! no such key: team",
+            "  n == 3 = false",
+            "    n = 2",
+        ],
+    );
+    // An error that is made up for does not end the walk.
+    check(
+        "groups[n] == 'x' || n == 2",
+        &[
+            "groups[n] == 'x' || n == 2 = true",
+            "  groups[n] == 'x' ! index out of bounds: 2",
+            "    groups[n] ! index out of bounds: 2",
+            "      n = 2",
+            "  n == 2 = true",
+            "    n = 2",
+        ],
+    );
+}
+
+#[test]
+fn macros_are_shown_with_their_range_and_result() {
+    check(
+        "groups.filter(g, g != 'dev').exists(g, g == user)",
+        &[
+            "groups.filter(g, g != 'dev').exists(g, g == user) = false",
+            "  groups.filter(g, g != 'dev') = [\"ops\"]",
+            "    groups = [\"dev\", \"ops\"]",
+        ],
+    );
+    check(
+        "extra[?'scope'].optMap(s, s[0] + 'x').orValue('') == 'readx'",
+        &[
+            "extra[?'scope'].optMap(s, s[0] + 'x').orValue('') == 'readx' = true",
+            "  extra[?'scope'].optMap(s, s[0] + 'x').orValue('') = \"readx\"",
+            "    extra[?'scope'].optMap(s, s[0] + 'x') = optional.of(\"readx\")",
+            "      extra[?'scope'] = optional.of([\"read\"])",
+        ],
+    );
+    check(
+        "groups.sortBy(g, g)[0] == 'dev'",
+        &[
+            "groups.sortBy(g, g)[0] == 'dev' = true",
+            "  groups.sortBy(g, g)[0] = \"dev\"",
+            "    groups.sortBy(g, g) = [\"dev\", \"ops\"]",
+            "      groups = [\"dev\", \"ops\"]",
+        ],
+    );
+    // Functions with a prefix have no receiver.
+    check(
+        "optional.of(user).hasValue()",
+        &[
+            "optional.of(user).hasValue() = true",
+            "  optional.of(user) = optional.of(\"ana\")",
+            "    user = \"ana\"",
+        ],
+    );
+}
+
+#[test]
+fn there_is_a_limit_to_parts_and_to_their_texts() {
+    let chain = |n: usize| vec!["n == 2"; n].join(" && ");
+    let within = explain_with_limit(&chain(PARTS_MAX / 2 - 1), COST_LIMIT);
+    assert_eq!((within.parts.len(), within.n_left_out), (PARTS_MAX - 1, 0));
+    let beyond = explain_with_limit(&chain(PARTS_MAX), COST_LIMIT);
+    assert_eq!(beyond.parts.len(), PARTS_MAX);
+    assert!(beyond.n_left_out > PARTS_MAX / 2);
+    for part in &beyond.parts {
+        assert!(part.text.len() <= SHOWN_BYTES_MAX + 3, "{}", part.text);
+    }
+}
+
+#[test]
+fn all_parts_together_have_a_limit_too() {
+    let slow = "lists.range(1000).all(x, x < n + 5000)";
+    let source = vec![slow; 20].join(" && ");
+    let explanation = explain_with_limit(&source, COST_LIMIT);
+    assert!(explanation.n_left_out == 0, "{}", explanation.n_left_out);
+    // Each part has the whole limit, and few of them may use it up.
+    let explanation = explain_with_limit(&source, 20_000);
+    assert_eq!(
+        explanation.parts[0].outcome,
+        PartOutcome::Error("operation cancelled: actual cost limit exceeded".to_owned())
+    );
+    assert_eq!(explanation.parts[1].outcome, PartOutcome::Value("true".to_owned()));
+    assert!(explanation.n_left_out > 10, "{}", explanation.n_left_out);
+}

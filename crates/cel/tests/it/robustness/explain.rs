@@ -1,0 +1,89 @@
+//! An explanation says what the evaluation said, of the whole and of each part.
+
+use cel::{COST_LIMIT, Explanation, PartOutcome, SHOWN_BYTES_MAX};
+use proptest::prelude::*;
+
+use super::expressions::Choices;
+use super::world::Request;
+use super::{Answer, ENVIRONMENT, answer};
+
+fn explain(source: &str) -> Option<Explanation> {
+    let request = Request::sample();
+    ENVIRONMENT.explain(source, &request.variables(), COST_LIMIT).ok()
+}
+
+/// Whether the outcome of a part is that of an evaluation. Long texts are cut, and values are
+/// written in two ways, so only the beginnings of errors and the values of bools are compared.
+fn is_of(outcome: &PartOutcome, answer: &Answer) -> bool {
+    match (outcome, answer) {
+        (PartOutcome::Value(value), Answer::Value(full)) => match full.strip_prefix("bool: ") {
+            Some(bool) => value == bool,
+            None => true,
+        },
+        (PartOutcome::Error(error), Answer::Error(full)) => {
+            full.starts_with(error.strip_suffix("...").unwrap_or(error))
+        }
+        (PartOutcome::Error(error), Answer::CostLimit) => error.contains("cost limit exceeded"),
+        _ => false,
+    }
+}
+
+proptest! {
+    #[test]
+    fn explanations_agree_with_evaluations(
+        choices in proptest::collection::vec(any::<u8>(), 0..200),
+        letter in proptest::sample::select(&['b', 's', 'S', 'M', 'x'][..]),
+    ) {
+        let source = Choices::new(&choices).expression(letter);
+        let (whole, _) = answer(&source);
+        let Some(explanation) = explain(&source) else {
+            prop_assert!(matches!(whole, Answer::Refused(_)), "{source}");
+            return Ok(());
+        };
+        prop_assert!(is_of(&explanation.parts[0].outcome, &whole), "{source}: {explanation:?}");
+        prop_assert_eq!(explanation.parts[0].depth, 0);
+        for part in &explanation.parts[1..] {
+            prop_assert!(part.depth > 0);
+            if part.outcome == PartOutcome::Skipped || part.text.len() > SHOWN_BYTES_MAX {
+                continue;
+            }
+            // A part stands in the source and means the same by itself, if it is allowed there.
+            prop_assert!(source.contains(&part.text), "{source}: {}", part.text);
+            let (alone, _) = answer(&part.text);
+            let allowed = !matches!(alone, Answer::Refused(_));
+            prop_assert!(!allowed || is_of(&part.outcome, &alone), "{source}: {part:?} {alone:?}");
+        }
+    }
+
+    /// The parts of `A && B` say how it came out.
+    #[test]
+    fn operands_account_for_the_outcome(
+        first in proptest::collection::vec(any::<u8>(), 0..100),
+        second in proptest::collection::vec(any::<u8>(), 0..100),
+        operator in proptest::sample::select(&["&&", "||"][..]),
+    ) {
+        let [a, b] = [first, second].map(|choices| Choices::new(&choices).expression('b'));
+        let source = format!("({a}) {operator} ({b})");
+        let Some(explanation) = explain(&source) else { return Ok(()) };
+        let outcome = |n: usize| {
+            let part = explanation.parts.iter().filter(|part| part.depth == 1).nth(n);
+            part.map(|part| part.outcome.clone())
+        };
+        // A constant is not shown, and a chain in parentheses is part of the chain around it.
+        let (Some(left), Some(right), None) = (outcome(0), outcome(1), outcome(2)) else {
+            return Ok(());
+        };
+        let decides = PartOutcome::Value((operator == "||").to_string());
+        let is_error = |outcome: &PartOutcome| matches!(outcome, PartOutcome::Error(_));
+        let expected = match (&left, &right) {
+            (left, PartOutcome::Skipped) => {
+                prop_assert_eq!(left, &decides, "{}", source);
+                left.clone()
+            }
+            (_, right) if *right == decides => right.clone(),
+            (left, _) if is_error(left) => left.clone(),
+            (_, right) => right.clone(),
+        };
+        prop_assert_eq!(&explanation.parts[0].outcome, &expected, "{}: {:?}", source, explanation);
+    }
+}
