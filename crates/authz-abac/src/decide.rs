@@ -60,8 +60,8 @@ impl Policies {
     ///
     /// Never denies and never fails. Allocates nothing unless the recorder is on.
     pub fn authorize(&self, attributes: &Attributes<'_>, mut recorder: Recorder<'_>) -> Decision {
-        let first = attributes.user.and_then(|user| self.index.first_match(user, attributes));
-        if let Some(policy) = first.and_then(|idx| self.policy(idx)) {
+        let matching = self.matching(attributes, recorder.is_on());
+        if let Some(policy) = matching.and_then(|idx| self.policy(idx)) {
             recorder.note(|| event(policy).with("matches", true));
             return Decision::allow("");
         }
@@ -73,6 +73,13 @@ impl Policies {
             }
         }
         Decision::no_opinion(NO_POLICY_MATCHED)
+    }
+
+    /// A policy that matches: the first one, or whichever is found first if nobody is told which.
+    fn matching(&self, attributes: &Attributes<'_>, is_told: bool) -> Option<PolicyIdx> {
+        let question = self.index.question(attributes);
+        let mut granting = self.index.granting(attributes.user?, &question);
+        if is_told { granting.min() } else { granting.next() }
     }
 
     pub(crate) fn policy(&self, idx: PolicyIdx) -> Option<&Policy> {

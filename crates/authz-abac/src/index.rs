@@ -1,45 +1,44 @@
 //! From a request to the first policy that grants it, by look-ups alone.
 
-use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher};
 
-use authz::{Attributes, Target, User};
+use authz::{Attributes, User};
 use foldhash::fast::RandomState;
 
-use crate::policy::{ANY, Policy, Subject, prefix_of};
-use crate::prefixes::Prefixes;
+use crate::sieve::{Combined, Sieves};
+use crate::targets::{Covering, Map, Target, TargetIdx, Targets};
+
+mod build;
 
 /// All policies, by whom and by what they are for.
 ///
-/// Each policy belongs to one subject. Under its subject it is found by the exact values of its
-/// parts, so a request looks up its own values and `*` in their place, but only in the combinations
-/// that the subject has. What is found is not a list but the first policy in file order, once for
-/// requests that read and once for those that write.
+/// Each policy belongs to one subject and is for one resource and one path, of which one is usually
+/// nothing. A request is answered in three steps:
+///
+/// 1. the targets that cover the request are found;
+/// 2. the sieves of these targets hold back almost all subjects that the user is and that hold none
+///    of them;
+/// 3. for a subject and a target, what is found is not a list but the first policy in file order,
+///    once for requests that read and once for those that write.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Index {
+    targets: Targets,
+    sieves: Sieves,
+    hashes: Hashes,
     users: Map<Box<str>, UserEntry>,
     groups: Map<Box<str>, SubjectIdx>,
-    subjects: Vec<SubjectEntry>,
-    /// For each subject: bit N is set if some policy has `*` exactly in the parts that are bits of
-    /// N. Apart from the subjects, so that a decision touches little memory.
-    combinations: Vec<u8>,
-    /// A number for every value of a part of a target.
-    symbols: Map<Box<str>, Symbol>,
-    resources: Map<ResourceKey, First>,
-    /// Paths that do not end in `*`.
-    paths: Map<PathKey, First>,
+    grants: Map<(SubjectIdx, TargetIdx), First>,
+    /// The policies of all subjects, those of one in file order.
+    policies: Box<[PolicyIdx]>,
+    /// INVARIANT: the policies of subject N lie between end N - 1 and end N.
+    ends: Box<[u32]>,
 }
-
-/// A user in many groups is looked up as often, so the hash is a fast one. It is seeded at random.
-type Map<K, V> = HashMap<K, V, RandomState>;
 
 /// A place in the list of policies. INVARIANT on Policies: never `u32::MAX`.
 pub(crate) type PolicyIdx = u32;
 
+/// A number for each subject.
 type SubjectIdx = u32;
-type Symbol = u32;
-
-/// The symbol of `*`.
-const ANY_SYMBOL: Symbol = 0;
 
 #[derive(Debug, Clone, Default)]
 struct UserEntry {
@@ -49,29 +48,15 @@ struct UserEntry {
     in_groups: Vec<(Box<str>, SubjectIdx)>,
 }
 
-#[derive(Debug, Clone, Default)]
-struct SubjectEntry {
-    /// In file order.
-    policies: Vec<PolicyIdx>,
-    prefixes: Prefixes,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct ResourceKey {
-    subject: SubjectIdx,
-    /// Namespace, resource, API group.
-    parts: [Symbol; 3],
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct PathKey {
-    subject: SubjectIdx,
-    path: Symbol,
+/// Policies for other subjects than the one who asks.
+pub(crate) struct OfOthers {
+    pub(crate) users: Vec<PolicyIdx>,
+    pub(crate) groups: Vec<PolicyIdx>,
 }
 
 /// The first of several policies that grants reading, and the first that grants writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct First {
+struct First {
     read: PolicyIdx,
     /// `NONE` if all of them are read-only.
     write: PolicyIdx,
@@ -80,75 +65,67 @@ pub(crate) struct First {
 const NONE: PolicyIdx = u32::MAX;
 
 impl First {
-    pub(crate) fn new(idx: PolicyIdx, is_readonly: bool) -> Self {
+    fn new(idx: PolicyIdx, is_readonly: bool) -> Self {
         Self { read: idx, write: if is_readonly { NONE } else { idx } }
     }
 
-    pub(crate) fn or_earlier(self, other: Self) -> Self {
+    fn or_earlier(self, other: Self) -> Self {
         Self { read: self.read.min(other.read), write: self.write.min(other.write) }
     }
 
-    pub(crate) fn of(self, is_read_only: bool) -> Option<PolicyIdx> {
+    fn of(self, is_read_only: bool) -> Option<PolicyIdx> {
         let idx = if is_read_only { self.read } else { self.write };
         (idx != NONE).then_some(idx)
     }
 }
 
-/// A request in the terms of the index. A value that no policy has is `None`.
+/// A request in the terms of the index.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Question<'a> {
+pub(crate) struct Question<'i> {
     is_read_only: bool,
-    wanted: Wanted<'a>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Wanted<'a> {
-    Resource([Option<Symbol>; 3]),
-    Path { exact: Option<Symbol>, path: &'a str },
+    covering: Covering<'i>,
+    sieve: Combined<'i>,
 }
 
 impl Index {
-    pub(crate) fn new(policies: &[Policy]) -> Self {
-        let mut builder = Builder::default();
-        builder.symbol(ANY);
-        for (policy, idx) in policies.iter().zip(0..NONE) {
-            builder.add(policy, idx);
-        }
-        builder.finish()
+    pub(crate) fn question(&self, attributes: &Attributes<'_>) -> Question<'_> {
+        let covering = self.targets.covering(&attributes.target);
+        let mut sieve = Combined::CLOSED;
+        covering.for_each(|target| self.sieves.add(&mut sieve, target.sieve));
+        Question { is_read_only: attributes.is_read_only(), covering, sieve }
     }
 
-    /// The first policy in file order that grants the request to the user.
-    pub(crate) fn first_match(
-        &self,
-        user: &User,
-        attributes: &Attributes<'_>,
-    ) -> Option<PolicyIdx> {
-        let question = self.question(attributes);
-        self.subjects_of(user).filter_map(|subject| self.first_of(subject, &question)).min()
+    /// Policies that grant the request to the user: for each subject that the user is, the first in
+    /// file order.
+    pub(crate) fn granting<'a>(
+        &'a self,
+        user: &'a User,
+        question: &'a Question<'_>,
+    ) -> impl Iterator<Item = PolicyIdx> {
+        let hash = self.hashes.of_user(&user.name);
+        let by_name = question.sieve.pass(hash).then(|| self.subjects_by_name(user));
+        let by_name = by_name.into_iter().flatten();
+        let by_name = by_name.filter_map(move |subject| self.first_of(subject, question));
+        let by_group = user.groups.iter().filter_map(|group| {
+            let hash = self.hashes.of_group(group);
+            if !question.sieve.pass(hash) {
+                return None;
+            }
+            self.first_of_group(group, hash, question)
+        });
+        by_name.chain(by_group)
     }
 
     /// All policies whose subject the user is, in file order.
     pub(crate) fn policies_of(&self, user: &User) -> Vec<PolicyIdx> {
-        let entries = self.subjects_of(user).filter_map(|subject| self.subject(subject));
+        let by_group = user.groups.iter().filter_map(|group| self.groups.get(group.as_str()));
+        let subjects = self.subjects_by_name(user).chain(by_group.copied());
         let mut policies: Vec<_> =
-            entries.flat_map(|entry| entry.policies.iter().copied()).collect();
+            subjects.flat_map(|subject| self.policies_for(subject)).copied().collect();
         policies.sort_unstable();
         // A user may be said to be in one group twice.
         policies.dedup();
         policies
-    }
-
-    pub(crate) fn question<'a>(&self, attributes: &Attributes<'a>) -> Question<'a> {
-        let symbol = |text: &str| self.symbols.get(text).copied();
-        let wanted = match &attributes.target {
-            Target::Resource(resource) => Wanted::Resource([
-                symbol(resource.namespace),
-                symbol(resource.resource),
-                symbol(resource.api_group),
-            ]),
-            Target::Path(path) => Wanted::Path { exact: symbol(path), path },
-        };
-        Question { is_read_only: attributes.is_read_only(), wanted }
     }
 
     /// The first policy for each user and for each group of a near name that would grant the
@@ -183,51 +160,54 @@ impl Index {
             .collect()
     }
 
-    /// The subjects that a user is: by name, by each group, and by name within each group.
-    fn subjects_of<'a>(&'a self, user: &'a User) -> impl Iterator<Item = SubjectIdx> + 'a {
+    /// The subjects that a user is by name, and by name within each group.
+    fn subjects_by_name<'a>(&'a self, user: &'a User) -> impl Iterator<Item = SubjectIdx> {
         let entry = self.users.get(user.name.as_str());
-        let by_groups = user.groups.iter().flat_map(move |group| {
-            let by_both = entry.and_then(|entry| entry.in_group(group));
-            [self.groups.get(group.as_str()).copied(), by_both]
+        let by_both = entry.filter(|entry| !entry.in_groups.is_empty()).into_iter();
+        let by_both = by_both
+            .flat_map(|entry| user.groups.iter().filter_map(move |group| entry.in_group(group)));
+        entry.and_then(|entry| entry.alone).into_iter().chain(by_both)
+    }
+
+    /// Tries the sieves one by one before anything is looked up. Rarely called, since they were
+    /// tried together before.
+    #[cold]
+    fn first_of_group(&self, group: &str, hash: u64, question: &Question<'_>) -> Option<PolicyIdx> {
+        let mut subject = None;
+        let mut first = None;
+        question.covering.for_each(|target| {
+            if self.sieves.pass(target.sieve, hash) {
+                let subject = *subject.get_or_insert_with(|| self.groups.get(group).copied());
+                let granted = subject.and_then(|subject| self.grant(subject, target, question));
+                first = first.into_iter().chain(granted).min();
+            }
         });
-        std::iter::once(entry.and_then(|entry| entry.alone)).chain(by_groups).flatten()
+        first
     }
 
     fn first_of(&self, subject: SubjectIdx, question: &Question<'_>) -> Option<PolicyIdx> {
-        let first = match question.wanted {
-            Wanted::Resource(parts) => self.first_for_resource(subject, parts),
-            Wanted::Path { exact, path } => {
-                let exact = exact.and_then(|path| self.paths.get(&PathKey { subject, path }));
-                earlier(exact.copied(), self.subject(subject)?.prefixes.first(path))
-            }
-        };
-        first?.of(question.is_read_only)
+        let mut first = None;
+        question.covering.for_each(|target| {
+            first = first.into_iter().chain(self.grant(subject, target, question)).min();
+        });
+        first
     }
 
-    fn first_for_resource(&self, subject: SubjectIdx, parts: [Option<Symbol>; 3]) -> Option<First> {
-        let combinations = *self.combinations.get(usize::try_from(subject).ok()?)?;
-        (0..8u8)
-            .filter(|combination| combinations & (1 << combination) != 0)
-            .filter_map(|combination| {
-                let part = |at: usize, symbol: Option<Symbol>| {
-                    if combination & (1 << at) != 0 { Some(ANY_SYMBOL) } else { symbol }
-                };
-                let [namespace, resource, api_group] = parts;
-                let parts = [part(0, namespace)?, part(1, resource)?, part(2, api_group)?];
-                self.resources.get(&ResourceKey { subject, parts }).copied()
-            })
-            .reduce(First::or_earlier)
+    fn grant(
+        &self,
+        subject: SubjectIdx,
+        target: Target,
+        question: &Question<'_>,
+    ) -> Option<PolicyIdx> {
+        self.grants.get(&(subject, target.idx))?.of(question.is_read_only)
     }
 
-    fn subject(&self, subject: SubjectIdx) -> Option<&SubjectEntry> {
-        self.subjects.get(usize::try_from(subject).ok()?)
+    fn policies_for(&self, subject: SubjectIdx) -> &[PolicyIdx] {
+        let end = |subject: Option<usize>| self.ends.get(subject?).map(|end| *end as usize);
+        let subject = subject as usize;
+        let start = end(subject.checked_sub(1)).unwrap_or_default();
+        end(Some(subject)).and_then(|end| self.policies.get(start..end)).unwrap_or_default()
     }
-}
-
-/// Policies for other subjects than the one who asks.
-pub(crate) struct OfOthers {
-    pub(crate) users: Vec<PolicyIdx>,
-    pub(crate) groups: Vec<PolicyIdx>,
 }
 
 impl UserEntry {
@@ -237,100 +217,26 @@ impl UserEntry {
     }
 }
 
-fn earlier(a: Option<First>, b: Option<First>) -> Option<First> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.or_earlier(b)),
-        (one, None) | (None, one) => one,
+/// Seeds of the hashes that sieves know names by. A user and a group of the same name differ.
+#[derive(Debug, Clone, Default)]
+struct Hashes {
+    users: RandomState,
+    groups: RandomState,
+}
+
+impl Hashes {
+    fn of_user(&self, name: &str) -> u64 {
+        of_text(&self.users, name)
+    }
+
+    fn of_group(&self, name: &str) -> u64 {
+        of_text(&self.groups, name)
     }
 }
 
-/// An index to which policies are added in file order.
-#[derive(Default)]
-struct Builder {
-    index: Index,
-    /// The prefixes of each subject.
-    prefixes: Vec<Vec<(Box<str>, First)>>,
-}
-
-impl Builder {
-    fn add(&mut self, policy: &Policy, idx: PolicyIdx) {
-        let Some(subject) = self.subject_for(policy) else { return };
-        let spec = policy.spec();
-        let first = First::new(idx, spec.is_readonly);
-        let parts =
-            [&spec.namespace, &spec.resource, &spec.api_group].map(|part| self.symbol(part));
-        let combination = (0..3).filter(|at| parts.get(*at) == Some(&ANY_SYMBOL)).map(|at| 1 << at);
-        let combination: u8 = combination.sum();
-        let key = ResourceKey { subject, parts };
-        let known = self.index.resources.entry(key).or_insert(first);
-        *known = known.or_earlier(first);
-
-        let place = usize::try_from(subject).unwrap_or(usize::MAX);
-        if let Some(entry) = self.index.subjects.get_mut(place) {
-            entry.policies.push(idx);
-        }
-        if let Some(combinations) = self.index.combinations.get_mut(place) {
-            *combinations |= 1 << combination;
-        }
-        match prefix_of(&spec.non_resource_path) {
-            Some(prefix) => {
-                if let Some(prefixes) = self.prefixes.get_mut(place) {
-                    prefixes.push((prefix.into(), first));
-                }
-            }
-            None => {
-                let path = self.symbol(&spec.non_resource_path);
-                let known = self.index.paths.entry(PathKey { subject, path }).or_insert(first);
-                *known = known.or_earlier(first);
-            }
-        }
-    }
-
-    /// The place of the subject of a policy, made when it is first seen.
-    fn subject_for(&mut self, policy: &Policy) -> Option<SubjectIdx> {
-        let next = u32::try_from(self.index.subjects.len()).ok()?;
-        let subject = match policy.subject() {
-            Subject::Nobody => return None,
-            Subject::User(user) => *self.user(user).alone.get_or_insert(next),
-            Subject::Group(group) => *self.index.groups.entry(group.into()).or_insert(next),
-            Subject::Member { user, group } => {
-                let in_groups = &mut self.user(user).in_groups;
-                match in_groups.binary_search_by(|(own, _)| (**own).cmp(group)) {
-                    Ok(at) => in_groups.get(at).map(|(_, subject)| *subject)?,
-                    Err(at) => {
-                        in_groups.insert(at, (group.into(), next));
-                        next
-                    }
-                }
-            }
-        };
-        if subject == next {
-            self.index.subjects.push(SubjectEntry::default());
-            self.index.combinations.push(0);
-            self.prefixes.push(Vec::new());
-        }
-        Some(subject)
-    }
-
-    fn user(&mut self, name: &str) -> &mut UserEntry {
-        self.index.users.entry(name.into()).or_default()
-    }
-
-    fn symbol(&mut self, text: &str) -> Symbol {
-        if let Some(known) = self.index.symbols.get(text) {
-            return *known;
-        }
-        // INVARIANT on Policies: at four texts a policy, there are fewer than a u32 can count.
-        let next = u32::try_from(self.index.symbols.len()).unwrap_or(u32::MAX);
-        self.index.symbols.insert(text.into(), next);
-        next
-    }
-
-    fn finish(mut self) -> Index {
-        for (entry, prefixes) in self.index.subjects.iter_mut().zip(self.prefixes) {
-            entry.prefixes = Prefixes::new(prefixes);
-            entry.policies.shrink_to_fit();
-        }
-        self.index
-    }
+/// The hash of a text by itself, which needs no mark at its end.
+fn of_text(state: &RandomState, text: &str) -> u64 {
+    let mut hasher = state.build_hasher();
+    hasher.write(text.as_bytes());
+    hasher.finish()
 }

@@ -6,7 +6,7 @@
 //!
 //! A request is answered from an index over subjects and targets: a decision makes a number of
 //! look-ups that grows with the groups of the one who asks and with the depth of nested path
-//! prefixes, not with the number of lines.
+//! prefixes, not with the number of lines. Most look-ups read one place in memory.
 //!
 //! ```
 //! use authz::{Attributes, Recorder, Target, User, Verdict};
@@ -29,7 +29,9 @@ mod near_miss;
 mod policy;
 mod prefixes;
 mod rules;
+mod sieve;
 mod subjects;
+mod targets;
 
 pub use decide::{NO_POLICY_MATCHED, POLICIES_MAX, Policies, TooManyPolicies};
 pub use near_miss::NEAR_MISSES_MAX;

@@ -1,8 +1,8 @@
 //! Which of many path prefixes cover a path, without looking at all of them.
 
-use crate::index::First;
+use crate::targets::Target;
 
-/// The prefixes of one subject.
+/// All prefixes.
 ///
 /// INVARIANT: sorted by text without duplicates, and the parent of each is the longest other
 /// prefix that it begins with, which therefore stands before it.
@@ -15,51 +15,51 @@ pub(crate) struct Prefixes {
 struct Node {
     text: Box<str>,
     parent: Option<u32>,
-    /// The first policies of this prefix and of all that it begins with.
-    first: First,
+    target: Target,
 }
 
 impl Prefixes {
-    pub(crate) fn new(mut given: Vec<(Box<str>, First)>) -> Self {
-        given.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let mut nodes: Vec<Node> = Vec::new();
+    /// Prefixes from texts that are all different.
+    pub(crate) fn new(mut given: Vec<(Box<str>, Target)>) -> Self {
+        given.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let mut nodes: Vec<Node> = Vec::with_capacity(given.len());
         // The prefixes that the current one might begin with, longest last.
         let mut open: Vec<u32> = Vec::new();
-        for (text, first) in given {
-            if let Some(last) = nodes.last_mut()
-                && last.text == text
-            {
-                last.first = last.first.or_earlier(first);
-                continue;
-            }
+        // INVARIANT on Policies: there are fewer policies than a u32 can count.
+        for ((text, target), idx) in given.into_iter().zip(0_u32..) {
             let is_parent =
-                |idx: &u32| at(&nodes, *idx).is_some_and(|n| text.starts_with(&*n.text));
+                |idx: &u32| at(&nodes, *idx).is_some_and(|node| text.starts_with(&*node.text));
             while open.last().is_some_and(|idx| !is_parent(idx)) {
                 open.pop();
             }
             let parent = open.last().copied();
-            let inherited = parent.and_then(|idx| at(&nodes, idx)).map(|node| node.first);
-            let first = inherited.map_or(first, |inherited| inherited.or_earlier(first));
-            // INVARIANT on Policies: there are fewer policies than a u32 can count.
-            open.push(u32::try_from(nodes.len()).unwrap_or(u32::MAX));
-            nodes.push(Node { text, parent, first });
+            open.push(idx);
+            nodes.push(Node { text, parent, target });
         }
         Self { nodes: nodes.into() }
     }
 
-    /// The first policies among all prefixes that `path` begins with.
+    /// The longest prefix that `path` begins with. All others are its ancestors.
     ///
     /// Every such prefix stands, in the order of texts, at or before the path, and everything
     /// between it and the path begins with it too. So they are all ancestors of the last prefix
-    /// that is not after the path.
-    pub(crate) fn first(&self, path: &str) -> Option<First> {
+    /// that is not after the path, or that prefix itself.
+    pub(crate) fn longest(&self, path: &str) -> Option<u32> {
         let after = self.nodes.partition_point(|node| *node.text <= *path);
-        let mut node = self.nodes.get(after.checked_sub(1)?)?;
+        let mut idx = u32::try_from(after.checked_sub(1)?).ok()?;
+        let mut node = at(&self.nodes, idx)?;
         let n_common = node.text.bytes().zip(path.bytes()).take_while(|(a, b)| a == b).count();
         while node.text.len() > n_common {
-            node = at(&self.nodes, node.parent?)?;
+            idx = node.parent?;
+            node = at(&self.nodes, idx)?;
         }
-        Some(node.first)
+        Some(idx)
+    }
+
+    /// The targets of a prefix and of its ancestors.
+    pub(crate) fn and_above(&self, from: Option<u32>) -> impl Iterator<Item = Target> {
+        let node = |idx: Option<u32>| at(&self.nodes, idx?);
+        std::iter::successors(node(from), move |below| node(below.parent)).map(|node| node.target)
     }
 }
 
@@ -69,42 +69,59 @@ fn at(nodes: &[Node], idx: u32) -> Option<&Node> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::sieve::Sieve;
+
+    /// Prefixes that are numbered as they are given.
+    fn prefixes<'a>(texts: impl IntoIterator<Item = &'a str>) -> Prefixes {
+        let given = texts.into_iter().zip(0..);
+        let target = |idx| Target { idx, sieve: Sieve::Small(0) };
+        Prefixes::new(given.map(|(text, idx)| (text.into(), target(idx))).collect())
+    }
+
+    fn covering(prefixes: &Prefixes, path: &str) -> Vec<u32> {
+        prefixes.and_above(prefixes.longest(path)).map(|target| target.idx).collect()
+    }
 
     #[test]
-    fn the_earliest_of_all_covering_prefixes_counts() {
-        let given = ["/b/", "/a/x", "/a/", "", "/a/x/y", "/a/"];
-        let prefixes = Prefixes::new(
-            given
-                .iter()
-                .zip(0..)
-                .map(|(text, idx)| ((*text).into(), First::new(idx, false)))
-                .collect(),
-        );
-        for (path, want) in
-            [("/a/x/y/z", 1), ("/a/y", 2), ("/a", 3), ("/b/", 0), ("/c", 3), ("", 3), ("/a/x/", 1)]
-        {
-            let first = prefixes.first(path).and_then(|first| first.of(true));
-            assert_eq!(first, Some(want), "{path}");
+    fn all_covering_prefixes_are_found_longest_first() {
+        let prefixes = prefixes(["/b/", "/a/x", "/a/", "", "/a/x/y"]);
+        for (path, want) in [
+            ("/a/x/y/z", &[4, 1, 2, 3][..]),
+            ("/a/y", &[2, 3]),
+            ("/a", &[3]),
+            ("/b/", &[0, 3]),
+            ("/c", &[3]),
+            ("", &[3]),
+            ("/a/x/", &[1, 2, 3]),
+        ] {
+            assert_eq!(covering(&prefixes, path), want, "{path}");
         }
     }
 
     #[test]
     fn a_path_before_all_prefixes_has_none() {
-        let prefixes = Prefixes::new(vec![("/b".into(), First::new(0, false))]);
-        assert!(prefixes.first("/a").is_none());
-        assert!(prefixes.first("").is_none());
-        assert!(prefixes.first("/c").is_none());
-        assert!(Prefixes::default().first("/a").is_none());
+        let prefixes = prefixes(["/b"]);
+        for path in ["/a", "", "/c", "/"] {
+            assert_eq!(prefixes.longest(path), None, "{path}");
+        }
+        assert_eq!(Prefixes::default().longest("/a"), None);
     }
 
-    #[test]
-    fn read_only_prefixes_do_not_hide_others_from_writes() {
-        let prefixes = Prefixes::new(vec![
-            ("/a".into(), First::new(0, true)),
-            ("/".into(), First::new(1, false)),
-        ]);
-        let first = prefixes.first("/ab").unwrap();
-        assert_eq!((first.of(true), first.of(false)), (Some(0), Some(1)));
+    proptest! {
+        #[test]
+        fn it_agrees_with_trying_every_prefix(
+            texts in prop::collection::btree_set("[ab/ä]{0,5}", 0..12),
+            path in "[ab/ä]{0,7}",
+        ) {
+            let texts: Vec<String> = texts.into_iter().collect();
+            let prefixes = prefixes(texts.iter().map(String::as_str));
+            let mut want: Vec<u32> =
+                (0..).zip(&texts).filter(|(_, text)| path.starts_with(*text)).map(|(idx, _)| idx).collect();
+            want.reverse();
+            prop_assert_eq!(covering(&prefixes, &path), want);
+        }
     }
 }

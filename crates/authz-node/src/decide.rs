@@ -3,9 +3,9 @@
 use authz::{Attributes, Decision, Event, Recorder, Resource, Rules, User};
 
 use crate::demand::{Demand, demand, selected_nodes};
-use crate::explain::{note_identity, note_route, note_unrelated};
-use crate::graph::{Kind, Name};
+use crate::explain::{note_identity, note_unrelated, note_way};
 use crate::identity::NodeIdentity;
+use crate::name::{Kind, Name};
 use crate::policy::Policy;
 
 impl Policy {
@@ -72,14 +72,15 @@ impl Policy {
             return Decision::no_opinion("No Object name found");
         }
         let object = Name { kind, namespace: resource.namespace, name: resource.name };
-        if let Some((_, vertex)) = self.graph.find(object)
-            && self.graph.next(vertex, node).is_some()
+        if let Some((id, node)) = self.graph.node(node)
+            && let Some(vertex) = self.graph.origin(object, node)
         {
-            note_route(&self.graph, vertex, node, &mut recorder);
+            note_way(&self.graph, vertex, id, &mut recorder);
             return Decision::allow("");
         }
         note_unrelated(&self.graph, object, node, &mut recorder);
-        Decision::no_opinion(format!("no relationship found between node '{node}' and this object"))
+        let reason = ["no relationship found between node '", node, "' and this object"].concat();
+        Decision::no_opinion(reason)
     }
 }
 

@@ -5,7 +5,7 @@
 
 use authz::{Attributes, FieldOperator, Reason, Resource};
 
-use crate::graph::Kind;
+use crate::name::Kind;
 use crate::policy::Gates;
 
 /// The namespace of the leases by which nodes show that they are alive.

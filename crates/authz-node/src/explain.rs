@@ -2,8 +2,9 @@
 
 use authz::{Event, Recorder, User};
 
-use crate::graph::{Graph, Name, Vertex};
+use crate::graph::{Graph, NodeId, Vertex};
 use crate::identity::{NODE_USER_PREFIX, NODES_GROUP};
+use crate::name::Name;
 
 /// The most other nodes that an explanation names. A secret may be shared by thousands.
 pub const NEAR_MISSES_MAX: usize = 5;
@@ -24,10 +25,10 @@ pub(crate) fn note_identity(user: Option<&User>, recorder: &mut Recorder<'_>) {
 }
 
 /// Shows the way from the object to the node.
-pub(crate) fn note_route(graph: &Graph, from: &Vertex, node: &str, recorder: &mut Recorder<'_>) {
+pub(crate) fn note_way(graph: &Graph, from: &Vertex, node: NodeId, recorder: &mut Recorder<'_>) {
     recorder.note(|| {
-        let route = graph.route(from, node).into_iter().map(describe).collect::<Vec<_>>();
-        Event::new("path").with("vertices", route)
+        let way = graph.way(from, node).into_iter().map(describe).collect::<Vec<_>>();
+        Event::new("path").with("vertices", way)
     });
 }
 
@@ -40,7 +41,7 @@ pub(crate) fn note_unrelated(
     recorder: &mut Recorder<'_>,
 ) {
     recorder.note(|| {
-        let vertex = graph.find(object);
+        let vertex = graph.vertex(object);
         let mut nodes = vertex.map_or(Vec::new(), |(_, vertex)| graph.nodes(vertex));
         nodes.sort_unstable();
         let n_nodes = nodes.len();
@@ -48,7 +49,7 @@ pub(crate) fn note_unrelated(
         Event::new("noPath")
             .with("object", describe(object))
             .with("isObjectKnown", vertex.is_some())
-            .with("isNodeKnown", graph.find(Name::node(node)).is_some())
+            .with("isNodeKnown", graph.node(node).is_some())
             .with("nNodes", n_nodes)
             .with("nodes", nodes.into_iter().map(str::to_owned).collect::<Vec<_>>())
     });

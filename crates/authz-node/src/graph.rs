@@ -1,293 +1,344 @@
 //! Which objects lead to which nodes.
 
-use std::hash::BuildHasher;
-use std::sync::Arc;
+use std::hash::{BuildHasher, Hasher};
 
 use foldhash::quality::RandomState;
 
-use crate::trie::{Key, Trie};
-
-/// The kinds of vertices. Edges lead from a kind to one that is listed later, hence no cycles, and
-/// no path is longer than the list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Kind {
-    ConfigMap,
-    Secret,
-    ServiceAccount,
-    ResourceClaim,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Pod,
-    VolumeAttachment,
-    ResourceSlice,
-    PodCertificateRequest,
-    Node,
-}
-
-impl Kind {
-    /// The name in explanations.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::ConfigMap => "configmap",
-            Self::Secret => "secret",
-            Self::ServiceAccount => "serviceaccount",
-            Self::ResourceClaim => "resourceclaim",
-            Self::PersistentVolume => "persistentvolume",
-            Self::PersistentVolumeClaim => "persistentvolumeclaim",
-            Self::Pod => "pod",
-            Self::VolumeAttachment => "volumeattachment",
-            Self::ResourceSlice => "resourceslice",
-            Self::PodCertificateRequest => "podcertificaterequest",
-            Self::Node => "node",
-        }
-    }
-}
-
-/// What a vertex stands for. The object need not exist: a pod may name a secret that does not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Name<'a> {
-    pub(crate) kind: Kind,
-    pub(crate) namespace: &'a str,
-    pub(crate) name: &'a str,
-}
-
-impl<'a> Name<'a> {
-    pub(crate) const fn node(name: &'a str) -> Self {
-        Self { kind: Kind::Node, namespace: "", name }
-    }
-}
+use crate::name::{Name, OwnName};
+use crate::set::{Set, gather, join, split, spread};
+use crate::slab::{Id, PLACES_MAX, Slab};
 
 /// The relations between objects and nodes.
 ///
-/// Every vertex knows the nodes it leads to, so asking takes the same time however many pods share
-/// a secret. Keeping this up costs, per pod, as much as it has references; a volume costs as much
-/// as its claim has pods. A clone costs nothing of note and never sees later changes.
+/// Every node knows what leads to it, so asking takes the same time however many pods share a
+/// secret, and however many secrets there are. Keeping this up costs, per pod, as much as it has
+/// references; a volume costs as much as its claim has pods. A clone costs nothing of note and never
+/// sees later changes.
 ///
 /// INVARIANT: a vertex leads to a node, by way of its successor, exactly if that successor is the
-/// node or itself leads to it. A vertex has at least one edge. (Should the hashes of two nodes ever
-/// be equal, a route to one may displace a route to the other, which loses access and grants none.)
+/// node or itself leads to it. A vertex or node has at least one edge.
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
-    /// By hash of the name, and by a number of its own.
-    vertices: Trie<Arc<Vertex>>,
+    vertices: Slab<Vertex>,
+    /// For each vertex: the hash of its name, and its place, spread.
+    vertex_names: Set,
+    nodes: Slab<Node>,
+    /// The same for nodes.
+    node_names: Set,
     /// Keyed at random, for names are chosen by users.
     hasher: RandomState,
-    n_created: u64,
-    n_vertices: usize,
 }
 
+/// The place of a node, which is none of a vertex.
+pub(crate) type NodeId = Id;
+
+/// An object that may lead to nodes. What a question reads comes first.
 #[derive(Debug, Clone)]
+#[repr(C, align(64))]
 pub(crate) struct Vertex {
-    kind: Kind,
-    /// Namespace and name, one after the other.
-    text: Arc<str>,
-    namespace_len: usize,
-    /// By the hash of a node and the number of a successor on the way to it. So a question need not
-    /// look for the node first.
-    routes: Trie<Route>,
-    predecessors: Trie<()>,
-    n_successors: usize,
+    name: OwnName,
+    hash: u32,
+    n_successors: u32,
     /// The successor added last. The vertices of objects that the graph learns from have only one.
-    last_successor: Option<Key>,
+    last_successor: Option<Successor>,
+    /// For each predecessor: its place, spread, and nothing.
+    predecessors: Set,
+    /// For each way to a node: the place of the node, and that of the vertex that comes next, both
+    /// spread. If the node itself comes next, that is [`NO_VERTEX`].
+    ways: Set,
 }
 
-/// A way to a node.
+/// A node. What a question reads comes first.
 #[derive(Debug, Clone)]
-struct Route {
-    /// The name of the node, shared with its vertex.
-    node: Arc<str>,
-    /// The hash of the successor.
-    next: u64,
+#[repr(C, align(64))]
+pub(crate) struct Node {
+    /// For each vertex that leads here: the hash of its name, and its place, spread.
+    ///
+    /// This could be learned from the vertex too. But most of what a node asks for leads to it, or is
+    /// found not to from this set alone, and a cluster is so large that every place in memory that a
+    /// question reads takes long to read.
+    origins: Set,
+    name: OwnName,
+    n_predecessors: u32,
 }
 
-/// A node at the end of a way.
-#[derive(Debug, Clone)]
-struct Destination {
-    hash: u64,
-    name: Arc<str>,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Successor {
+    Node(NodeId),
+    Vertex(Id),
 }
+
+/// Not the place of any vertex.
+const NO_VERTEX: Id = PLACES_MAX;
 
 impl Vertex {
     pub(crate) fn name(&self) -> Name<'_> {
-        let (namespace, name) = self.text.split_at(self.namespace_len);
-        Name { kind: self.kind, namespace, name }
+        self.name.get()
     }
 
-    fn leads_to(&self, node: &Destination) -> bool {
-        self.routes.find(node.hash, |route| route.node == node.name).is_some()
+    fn leads_to(&self, node: NodeId) -> bool {
+        self.ways.has(spread(node))
+    }
+
+    /// The vertex after this one on some way to the node, unless that is the node.
+    fn next(&self, node: NodeId) -> Option<Id> {
+        self.ways.find(spread(node), |_| true).map(gather).filter(|next| *next != NO_VERTEX)
+    }
+
+    /// The nodes that there is a way to.
+    fn nodes(&self) -> Vec<NodeId> {
+        let nodes = self.ways.numbers().into_iter().map(|way| gather(split(way).0));
+        let mut nodes: Vec<NodeId> = nodes.collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    }
+
+    fn predecessors(&self) -> Vec<Id> {
+        self.predecessors.numbers().into_iter().map(|own| gather(split(own).0)).collect()
     }
 }
 
 /// Queries.
 impl Graph {
-    /// How many vertices there are.
+    /// How many vertices there are, nodes included.
     pub fn n_vertices(&self) -> usize {
-        self.n_vertices
+        self.vertices.len() + self.nodes.len()
     }
 
-    pub(crate) fn find(&self, name: Name<'_>) -> Option<(Key, &Vertex)> {
-        let found = self.vertices.find(self.hash(name), |vertex| vertex.name() == name);
-        found.map(|(key, vertex)| (key, vertex.as_ref()))
+    pub(crate) fn node(&self, name: &str) -> Option<(NodeId, &Node)> {
+        let name = Name::node(name);
+        let is_wanted = |node: &Node| node.name.is(name);
+        lookup(&self.node_names, self.hash(name), &self.nodes, is_wanted)
     }
 
-    /// The vertex after `from` on a way to the node; `None` if there is no way.
-    pub(crate) fn next(&self, from: &Vertex, node: &str) -> Option<Key> {
-        let hash = self.hash(Name::node(node));
-        let (key, route) = from.routes.find(hash, |route| *route.node == *node)?;
-        Some(Key { high: route.next, low: key.low })
+    pub(crate) fn vertex(&self, name: Name<'_>) -> Option<(Id, &Vertex)> {
+        let is_wanted = |vertex: &Vertex| vertex.name.is(name);
+        lookup(&self.vertex_names, self.hash(name), &self.vertices, is_wanted)
     }
 
-    /// A way from a vertex to a node, both included; empty if there is none.
-    pub(crate) fn route<'g>(&'g self, from: &'g Vertex, node: &str) -> Vec<Name<'g>> {
-        let mut names = Vec::new();
-        let mut at = Some(from);
-        while let Some(vertex) = at {
-            names.push(vertex.name());
-            at = self.next(vertex, node).and_then(|next| self.get(next));
-        }
-        if names.last().is_some_and(|last| last.kind == Kind::Node) { names } else { Vec::new() }
+    /// The vertex of this name, if there is a way from it to the node.
+    pub(crate) fn origin(&self, name: Name<'_>, node: &Node) -> Option<&Vertex> {
+        let is_wanted = |vertex: &Vertex| vertex.name.is(name);
+        let found = lookup(&node.origins, self.hash(name), &self.vertices, is_wanted);
+        found.map(|(_, vertex)| vertex)
     }
 
-    /// The nodes that a vertex leads to, in no particular order.
-    pub(crate) fn nodes<'g>(&'g self, from: &'g Vertex) -> Vec<&'g str> {
-        let mut nodes: Vec<&str> = Vec::new();
-        from.routes.for_each(&mut |_, route| {
-            // Routes to the same node are neighbours.
-            if nodes.last() != Some(&&*route.node) {
-                nodes.push(&route.node);
-            }
-        });
-        nodes
+    /// A way from a vertex that leads to a node, both included.
+    pub(crate) fn way<'g>(&'g self, from: &'g Vertex, node: NodeId) -> Vec<Name<'g>> {
+        let next = |at: &&Vertex| self.vertices.get(at.next(node)?);
+        let vertices = std::iter::successors(Some(from), next).map(Vertex::name);
+        vertices.chain(self.nodes.get(node).map(|node| node.name.get())).collect()
     }
 
-    fn get(&self, key: Key) -> Option<&Vertex> {
-        self.vertices.get(key).map(Arc::as_ref)
+    /// The names of the nodes that a vertex leads to, in no particular order.
+    pub(crate) fn nodes<'g>(&'g self, from: &Vertex) -> Vec<&'g str> {
+        let nodes = from.nodes().into_iter().filter_map(|node| self.nodes.get(node));
+        nodes.map(|node| node.name.get().name).collect()
     }
 
-    fn hash(&self, name: Name<'_>) -> u64 {
-        self.hasher.hash_one(name)
+    /// Half of a hash is enough: names that share it are few, and they are compared anyway.
+    fn hash(&self, name: Name<'_>) -> u32 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write_u8(name.kind as u8);
+        hasher.write(name.namespace.as_bytes());
+        hasher.write(name.name.as_bytes());
+        (hasher.finish() >> 32) as u32
     }
+}
+
+/// Finds something by the hash of its name among places that are given with hashes.
+fn lookup<'s, T: Clone>(
+    names: &Set,
+    hash: u32,
+    slab: &'s Slab<T>,
+    is_wanted: impl Fn(&T) -> bool,
+) -> Option<(Id, &'s T)> {
+    let mut found = None;
+    names.find(hash, |place| {
+        let id = gather(place);
+        found = slab.get(id).filter(|value| is_wanted(value)).map(|value| (id, value));
+        found.is_some()
+    })?;
+    found
 }
 
 /// Changes.
 impl Graph {
-    /// The vertex of this name, made if need be. The caller gives it an edge.
-    pub(crate) fn vertex(&mut self, name: Name<'_>) -> Key {
-        if let Some((key, _)) = self.find(name) {
-            return key;
+    /// Adds an edge from an object, which has none yet and is made a vertex, to a node. Adds nothing
+    /// if there are too many vertices.
+    pub(crate) fn bind(&mut self, from: Name<'_>, to: &str) -> Option<Id> {
+        let node = self.make_node(to)?;
+        let from = self.make_vertex(from);
+        if let (Some(id), Some(target)) = (from, self.nodes.get_mut(node)) {
+            target.n_predecessors += 1;
+            self.follow(id, Successor::Node(node));
+            self.gain(id, node, NO_VERTEX);
         }
-        let key = Key { high: self.hash(name), low: spread(self.n_created) };
-        self.n_created = self.n_created.wrapping_add(1);
-        self.n_vertices += 1;
-        let vertex = Vertex {
-            kind: name.kind,
-            text: format!("{}{}", name.namespace, name.name).into(),
-            namespace_len: name.namespace.len(),
-            routes: Trie::default(),
-            predecessors: Trie::default(),
-            n_successors: 0,
-            last_successor: None,
-        };
-        self.vertices.insert(key, Arc::new(vertex));
-        key
+        self.drop_node_if_alone(node);
+        from
     }
 
-    /// Adds an edge, unless it exists.
-    pub(crate) fn connect(&mut self, from: Key, to: Key) {
-        let Some(target) = self.get_mut(to) else { return };
-        if !target.predecessors.insert(from, ()) {
-            return;
+    /// Adds an edge between objects, which are made vertices if need be. Adds nothing if there are
+    /// too many.
+    pub(crate) fn connect(&mut self, from: Name<'_>, to: Name<'_>) -> Option<Id> {
+        let to = self.make_vertex(to)?;
+        let from = self.connect_to(from, to);
+        self.drop_if_alone(to);
+        from
+    }
+
+    /// The same, to a vertex.
+    pub(crate) fn connect_to(&mut self, from: Name<'_>, to: Id) -> Option<Id> {
+        let from = self.make_vertex(from)?;
+        let target = self.vertices.get_mut(to)?;
+        if target.predecessors.insert(join(spread(from), 0)) {
+            let nodes = target.nodes();
+            self.follow(from, Successor::Vertex(to));
+            for node in nodes {
+                self.gain(from, node, to);
+            }
         }
-        let nodes = nodes_beyond(to, target);
-        if let Some(origin) = self.get_mut(from) {
-            origin.n_successors += 1;
-            origin.last_successor = Some(to);
-        }
-        for node in nodes {
-            self.gain(from, &node, to);
-        }
+        Some(from)
     }
 
     /// Removes a vertex with its edges, and every neighbour that is left without any.
     pub(crate) fn remove(&mut self, name: Name<'_>) {
-        let Some((key, vertex)) = self.find(name) else { return };
+        let Some((id, vertex)) = self.vertex(name) else { return };
         let successor = vertex.last_successor;
-        for predecessor in vertex.predecessors.keys() {
-            self.disconnect(predecessor, key);
+        for predecessor in vertex.predecessors() {
+            self.disconnect(predecessor, id);
         }
-        if let Some(successor) = successor {
-            self.disconnect(key, successor);
+        match successor {
+            Some(Successor::Vertex(successor)) => self.disconnect(id, successor),
+            Some(Successor::Node(node)) => self.unbind(id, node),
+            None => {}
         }
     }
 
-    fn disconnect(&mut self, from: Key, to: Key) {
-        let Some(target) = self.get_mut(to) else { return };
-        if !target.predecessors.remove(from) {
+    fn unbind(&mut self, from: Id, node: NodeId) {
+        if let Some(target) = self.nodes.get_mut(node) {
+            target.n_predecessors -= 1;
+        }
+        self.unfollow(from);
+        self.lose(from, node, NO_VERTEX);
+        self.drop_if_alone(from);
+        self.drop_node_if_alone(node);
+    }
+
+    fn disconnect(&mut self, from: Id, to: Id) {
+        let Some(target) = self.vertices.get_mut(to) else { return };
+        if !target.predecessors.remove(join(spread(from), 0)) {
             return;
         }
-        let nodes = nodes_beyond(to, target);
-        if let Some(origin) = self.get_mut(from) {
-            origin.n_successors -= 1;
-        }
+        let nodes = target.nodes();
+        self.unfollow(from);
         for node in nodes {
-            self.lose(from, &node, to);
+            self.lose(from, node, to);
         }
         self.drop_if_alone(from);
         self.drop_if_alone(to);
     }
 
+    fn follow(&mut self, from: Id, to: Successor) {
+        if let Some(vertex) = self.vertices.get_mut(from) {
+            vertex.n_successors += 1;
+            vertex.last_successor = Some(to);
+        }
+    }
+
+    fn unfollow(&mut self, from: Id) {
+        if let Some(vertex) = self.vertices.get_mut(from) {
+            vertex.n_successors -= 1;
+        }
+    }
+
     /// Notes that `at` leads to a node through `next`; if it did not before, so do those before it.
-    fn gain(&mut self, at: Key, node: &Destination, next: Key) {
-        let Some(vertex) = self.get_mut(at) else { return };
+    fn gain(&mut self, at: Id, node: NodeId, next: Id) {
+        let Some(vertex) = self.vertices.get_mut(at) else { return };
         let is_first = !vertex.leads_to(node);
-        let route = Route { node: node.name.clone(), next: next.high };
-        vertex.routes.insert(Key { high: node.hash, low: next.low }, route);
+        vertex.ways.insert(join(spread(node), spread(next)));
         if is_first {
-            for predecessor in vertex.predecessors.keys() {
+            let (hash, predecessors) = (vertex.hash, vertex.predecessors());
+            if let Some(node) = self.nodes.get_mut(node) {
+                node.origins.insert(join(hash, spread(at)));
+            }
+            for predecessor in predecessors {
                 self.gain(predecessor, node, at);
             }
         }
     }
 
     /// The reverse of `gain`.
-    fn lose(&mut self, at: Key, node: &Destination, next: Key) {
-        let Some(vertex) = self.get_mut(at) else { return };
-        let was_there = vertex.routes.remove(Key { high: node.hash, low: next.low });
+    fn lose(&mut self, at: Id, node: NodeId, next: Id) {
+        let Some(vertex) = self.vertices.get_mut(at) else { return };
+        let was_there = vertex.ways.remove(join(spread(node), spread(next)));
         if was_there && !vertex.leads_to(node) {
-            for predecessor in vertex.predecessors.keys() {
+            let (hash, predecessors) = (vertex.hash, vertex.predecessors());
+            if let Some(node) = self.nodes.get_mut(node) {
+                node.origins.remove(join(hash, spread(at)));
+            }
+            for predecessor in predecessors {
                 self.lose(predecessor, node, at);
             }
         }
     }
 
-    fn drop_if_alone(&mut self, key: Key) {
-        let is_alone = |vertex: &Vertex| vertex.n_successors == 0 && vertex.predecessors.is_empty();
-        if self.get(key).is_some_and(is_alone) && self.vertices.remove(key) {
-            self.n_vertices -= 1;
+    fn make_vertex(&mut self, name: Name<'_>) -> Option<Id> {
+        if let Some((id, _)) = self.vertex(name) {
+            return Some(id);
+        }
+        let hash = self.hash(name);
+        let id = self.vertices.insert(Vertex {
+            name: OwnName::new(name),
+            hash,
+            n_successors: 0,
+            last_successor: None,
+            predecessors: Set::default(),
+            ways: Set::default(),
+        })?;
+        self.vertex_names.insert(join(hash, spread(id)));
+        Some(id)
+    }
+
+    fn make_node(&mut self, name: &str) -> Option<NodeId> {
+        if let Some((id, _)) = self.node(name) {
+            return Some(id);
+        }
+        let name = Name::node(name);
+        let node = Node { origins: Set::default(), name: OwnName::new(name), n_predecessors: 0 };
+        let id = self.nodes.insert(node)?;
+        self.node_names.insert(join(self.hash(name), spread(id)));
+        Some(id)
+    }
+
+    fn drop_if_alone(&mut self, id: Id) {
+        if let Some(vertex) = self.vertices.get(id)
+            && vertex.n_successors == 0
+            && vertex.predecessors.is_empty()
+        {
+            self.vertex_names.remove(join(vertex.hash, spread(id)));
+            self.vertices.remove(id);
         }
     }
 
-    fn get_mut(&mut self, key: Key) -> Option<&mut Vertex> {
-        self.vertices.get_mut(key).map(Arc::make_mut)
-    }
-}
-
-/// The nodes at a vertex or beyond it.
-fn nodes_beyond(key: Key, vertex: &Vertex) -> Vec<Destination> {
-    if vertex.kind == Kind::Node {
-        return vec![Destination { hash: key.high, name: vertex.text.clone() }];
-    }
-    let mut nodes: Vec<Destination> = Vec::new();
-    vertex.routes.for_each(&mut |key, route| {
-        // Routes to the same node are neighbours.
-        if nodes.last().is_none_or(|last| last.name != route.node) {
-            nodes.push(Destination { hash: key.high, name: route.node.clone() });
+    fn drop_node_if_alone(&mut self, id: NodeId) {
+        if let Some(node) = self.nodes.get(id)
+            && node.n_predecessors == 0
+        {
+            self.node_names.remove(join(self.hash(node.name.get()), spread(id)));
+            self.nodes.remove(id);
         }
-    });
-    nodes
+    }
 }
 
-/// Makes counted numbers differ in their first bits. Multiplying by an odd number is one to one.
-fn spread(count: u64) -> u64 {
-    count.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vertices_and_nodes_fill_what_is_read_at_once() {
+        assert_eq!((size_of::<Vertex>(), size_of::<Option<Vertex>>()), (128, 128));
+        assert_eq!((size_of::<Node>(), size_of::<Option<Node>>()), (128, 128));
+    }
 }

@@ -14,12 +14,14 @@ mod demand;
 mod explain;
 mod graph;
 mod identity;
+mod name;
 mod object;
 mod policy;
 mod populate;
 mod rules;
+mod set;
+mod slab;
 mod subjects;
-mod trie;
 
 pub use explain::NEAR_MISSES_MAX;
 pub use graph::Graph;

@@ -1,8 +1,9 @@
 //! How objects change the graph.
 
-use crate::graph::{Graph, Kind, Name};
+use crate::graph::Graph;
+use crate::name::{Kind, Name};
 use crate::object::{Assignment, Object, PersistentVolume, Pod};
-use crate::trie::Key;
+use crate::slab::Id;
 
 impl Graph {
     /// Takes in an object that is new. One of the same kind and name is forgotten first, with the
@@ -65,9 +66,7 @@ impl Graph {
         let namespace = pod.namespace.as_str();
         let own = Name { kind: Kind::Pod, namespace, name: &pod.name };
         self.remove(own);
-        let own = self.vertex(own);
-        let node = self.vertex(Name::node(&pod.node_name));
-        self.connect(own, node);
+        let Some(own) = self.bind(own, &pod.node_name) else { return };
         if pod.is_mirror {
             return;
         }
@@ -89,10 +88,9 @@ impl Graph {
         let own = Name { kind: Kind::PersistentVolume, namespace: "", name: &volume.name };
         self.remove(own);
         let Some(claim) = &volume.claim else { return };
-        let own = self.vertex(own);
         let kind = Kind::PersistentVolumeClaim;
-        let bound = self.vertex(Name { kind, namespace: &claim.namespace, name: &claim.name });
-        self.connect(own, bound);
+        let bound = Name { kind, namespace: &claim.namespace, name: &claim.name };
+        let Some(own) = self.connect(own, bound) else { return };
         for secret in &volume.secrets {
             let namespace = secret.namespace.as_ref().unwrap_or(&claim.namespace);
             self.refer(Name { kind: Kind::Secret, namespace, name: &secret.name }, own);
@@ -102,16 +100,13 @@ impl Graph {
     fn assign(&mut self, own: Name<'_>, assignment: &Assignment) {
         self.remove(own);
         if !assignment.node_name.is_empty() {
-            let own = self.vertex(own);
-            let node = self.vertex(Name::node(&assignment.node_name));
-            self.connect(own, node);
+            self.bind(own, &assignment.node_name);
         }
     }
 
-    fn refer(&mut self, from: Name<'_>, to: Key) {
+    fn refer(&mut self, from: Name<'_>, to: Id) {
         if !from.name.is_empty() {
-            let from = self.vertex(from);
-            self.connect(from, to);
+            self.connect_to(from, to);
         }
     }
 }

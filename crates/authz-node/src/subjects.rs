@@ -3,8 +3,8 @@
 use authz::{Attributes, Recorder, Resource, Subjects};
 
 use crate::demand::{Demand, demand, selected_nodes};
-use crate::graph::{Kind, Name};
 use crate::identity::{NODE_USER_PREFIX, NODES_GROUP};
+use crate::name::{Kind, Name};
 use crate::policy::Policy;
 
 impl Policy {
@@ -35,7 +35,7 @@ impl Policy {
 
     fn add_related(&self, subjects: &mut Subjects, kind: Kind, resource: &Resource<'_>) {
         let object = Name { kind, namespace: resource.namespace, name: resource.name };
-        if let Some((_, vertex)) = self.graph.find(object)
+        if let Some((_, vertex)) = self.graph.vertex(object)
             && !resource.name.is_empty()
         {
             self.graph.nodes(vertex).into_iter().for_each(|node| add_node(subjects, node));

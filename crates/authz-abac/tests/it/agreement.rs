@@ -6,11 +6,10 @@ use authz::{
     Attributes, NonResourceRule, Recorder, Resource, ResourceRule, Target, Trace, User, Value,
     Verdict,
 };
-use authz_abac::{NO_POLICY_MATCHED, Policies, Policy, Spec};
+use authz_abac::{Policies, Policy, Spec};
+use authz_oracle::Abac;
 use proptest::prelude::*;
 use proptest::sample::select;
-
-use crate::oracle;
 
 const USERS: &[&str] = &["", "ana", "bob", "*"];
 const GROUPS: &[&str] = &["", "dev", "ops", "*", "system:authenticated"];
@@ -104,22 +103,24 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     /// At 10 users, 3 verbs and 58 targets a file, this makes a million decisions and some more,
-    /// in which the verdict, the reason and the deciding line agree.
+    /// in which the verdict and the reason agree.
     #[test]
     fn decisions_agree(file in file()) {
         let policies = Policies::new(file.clone()).unwrap();
+        let oracle = Abac::new(file);
         let (users, targets) = (users(), targets());
         for user in &users {
             for verb in ["get", "create", "head"] {
                 for target in &targets {
                     let attributes = Attributes { user: user.as_ref(), verb, target: *target };
-                    let want = oracle::deciding_line(&file, &attributes);
+                    let want = oracle.authorize(&attributes);
                     let got = policies.authorize(&attributes, Recorder::off());
-                    let (verdict, reason) = match want {
-                        Some(_) => (Verdict::Allow, ""),
-                        None => (Verdict::NoOpinion, NO_POLICY_MATCHED),
-                    };
-                    prop_assert_eq!((got.verdict, got.reason), (verdict, reason.into()), "{:?}", attributes);
+                    prop_assert_eq!(
+                        (got.verdict, got.reason),
+                        (want.verdict, want.reason),
+                        "{:?}",
+                        attributes
+                    );
                     prop_assert!(got.error.is_none());
                 }
             }
@@ -130,6 +131,7 @@ proptest! {
     #[test]
     fn explanations_agree(file in file(), at in 0..58usize, verb in select(&["get", "create"][..])) {
         let policies = Policies::new(file.clone()).unwrap();
+        let oracle = Abac::new(file);
         let targets = targets();
         for user in &users() {
             let attributes = Attributes { user: user.as_ref(), verb, target: targets[at] };
@@ -137,7 +139,7 @@ proptest! {
             let explained = policies.authorize(&attributes, Recorder::on(&mut trace));
             let decided = policies.authorize(&attributes, Recorder::off());
             prop_assert_eq!(explained.verdict, decided.verdict);
-            let want = oracle::deciding_line(&file, &attributes);
+            let want = oracle.deciding_line(&attributes);
             let want = want.map(|line| i64::try_from(line).unwrap());
             prop_assert_eq!(decided_line(&trace), want);
             if want.is_some() {
@@ -149,11 +151,12 @@ proptest! {
     #[test]
     fn rules_agree(file in file(), namespace in select(NAMESPACES)) {
         let policies = Policies::new(file.clone()).unwrap();
+        let oracle = Abac::new(file);
         for user in users().iter().flatten() {
             let got = policies.rules_for(user, namespace);
             let mut resource_rules = Vec::new();
             let mut non_resource_rules = Vec::new();
-            for policy in file.iter().filter(|policy| oracle::matches_subject(policy, user)) {
+            for policy in oracle.policies_of(user) {
                 let spec = policy.spec().clone();
                 let verbs: Vec<String> = if spec.is_readonly {
                     ["get", "list", "watch"].map(str::to_owned).into()
@@ -184,6 +187,7 @@ proptest! {
     #[test]
     fn subjects_are_those_who_are_allowed(file in file(), at in 0..58usize) {
         let policies = Policies::new(file.clone()).unwrap();
+        let oracle = Abac::new(file);
         let target = targets()[at];
         let asked = Attributes { user: None, verb: "get", target };
         let subjects = policies.allowed_subjects(&asked);
@@ -198,7 +202,7 @@ proptest! {
             prop_assert_eq!(subjects.groups.contains(*group), is_allowed("nobody", &[group]));
         }
         let mut conditional = BTreeSet::new();
-        for policy in file.iter().filter(|policy| oracle::grants(policy, &asked)) {
+        for policy in oracle.policies_granting(&asked) {
             let spec = policy.spec();
             if !spec.user.is_empty() && !spec.group.is_empty() {
                 prop_assert!(is_allowed(&spec.user, &[&spec.group]));

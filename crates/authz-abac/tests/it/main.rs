@@ -2,4 +2,3 @@
 
 mod agreement;
 mod explanation;
-mod oracle;

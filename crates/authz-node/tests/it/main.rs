@@ -1,6 +1,6 @@
-//! The graph against a naive reading of the objects.
+//! The graph against a naive reading of the objects, and the table of what nodes may do.
 
 #[cfg(test)]
 mod agreement;
 #[cfg(test)]
-mod oracle;
+mod table;

@@ -1,0 +1,165 @@
+//! Every verb on every resource that the table knows, and on some that it does not.
+
+use std::sync::Arc;
+
+use authz::{
+    Attributes, FieldOperator, FieldRequirement, NonResourceRule, Recorder, Resource, ResourceRule,
+    Selector, Target, User,
+};
+use authz_node::{Assignment, Gates, NodeRules, Object, Pod, Policy};
+use authz_oracle::Node;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+const RESOURCES: &[(&str, &str)] = &[
+    ("", "secrets"),
+    ("", "configmaps"),
+    ("", "persistentvolumeclaims"),
+    ("", "persistentvolumes"),
+    ("resource.k8s.io", "resourceclaims"),
+    ("storage.k8s.io", "volumeattachments"),
+    ("", "serviceaccounts"),
+    ("coordination.k8s.io", "leases"),
+    ("storage.k8s.io", "csinodes"),
+    ("resource.k8s.io", "resourceslices"),
+    ("", "nodes"),
+    ("", "pods"),
+    ("certificates.k8s.io", "podcertificaterequests"),
+    ("", "services"),
+    ("apps", "secrets"),
+    ("", ""),
+];
+const VERBS: &[&str] = &[
+    "get",
+    "list",
+    "watch",
+    "create",
+    "update",
+    "patch",
+    "delete",
+    "deletecollection",
+    "proxy",
+    "",
+];
+const SUBRESOURCES: &[&str] = &["", "", "", "status", "token", "eviction", "log"];
+const NAMESPACES: &[&str] = &["", "ns", "kube-node-lease", "other"];
+const NAMES: &[&str] = &["", "n", "m", "a", "b"];
+const USERS: &[&str] = &["system:node:n", "system:node:n", "system:node:m", "system:node:", "n"];
+const PATHS: &[&str] = &["/healthz", "/api/v1", "/"];
+
+fn text(from: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
+    select(from)
+}
+
+fn gates() -> impl Strategy<Value = Gates> {
+    any::<[bool; 3]>().prop_map(|[accounts, certificates, health]| Gates {
+        service_account_token_for_credential_providers: accounts,
+        pod_certificate_request: certificates,
+        csi_volume_health: health,
+    })
+}
+
+/// A selector as a request may carry it: of the right field or another, equal or not.
+fn selector() -> impl Strategy<Value = Option<Selector<FieldRequirement>>> {
+    let operator = select(&[FieldOperator::Equals, FieldOperator::NotEquals][..]);
+    let requirement = (select(&["spec.nodeName", "metadata.name"][..]), operator, text(NAMES))
+        .prop_map(|(field, operator, value)| FieldRequirement {
+            field: field.to_owned(),
+            operator,
+            value: value.to_owned(),
+        });
+    prop::option::of(prop::collection::vec(requirement, 0..3))
+        .prop_map(|own| own.map(|requirements| Selector { requirements, error: None }))
+}
+
+fn owned(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+/// What is on the nodes: on `n` a pod that uses every kind of object, called `a`, and one object of
+/// each kind that names its node.
+fn objects() -> Vec<Object> {
+    let assignment = |namespace: &str| Assignment {
+        namespace: namespace.to_owned(),
+        name: "a".to_owned(),
+        node_name: "n".to_owned(),
+    };
+    vec![
+        Object::Pod(Box::new(Pod {
+            namespace: "ns".to_owned(),
+            name: "a".to_owned(),
+            node_name: "n".to_owned(),
+            service_account_name: "a".to_owned(),
+            secrets: owned(&["a"]),
+            config_maps: owned(&["a"]),
+            persistent_volume_claims: owned(&["a"]),
+            resource_claims: owned(&["a"]),
+            ..Pod::default()
+        })),
+        Object::VolumeAttachment(assignment("")),
+        Object::ResourceSlice(assignment("")),
+        Object::PodCertificateRequest(assignment("ns")),
+    ]
+}
+
+fn rules() -> NodeRules {
+    NodeRules {
+        resource_rules: vec![
+            ResourceRule {
+                verbs: owned(&["get", "list"]),
+                api_groups: owned(&[""]),
+                resources: owned(&["services", "*/log"]),
+                resource_names: Vec::new(),
+            },
+            ResourceRule {
+                verbs: owned(&["*"]),
+                api_groups: owned(&["apps"]),
+                resources: owned(&["*"]),
+                resource_names: owned(&["a"]),
+            },
+        ],
+        non_resource_rules: vec![NonResourceRule {
+            verbs: owned(&["get"]),
+            non_resource_urls: owned(&["/api/*", "/healthz"]),
+        }],
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+    #[test]
+    fn the_table_agrees_with_the_specification(
+        gates in gates(),
+        (api_group, resource) in select(RESOURCES),
+        verb in text(VERBS),
+        subresource in text(SUBRESOURCES),
+        (namespace, name) in (text(NAMESPACES), text(NAMES)),
+        selector in selector(),
+        (user, is_in_group) in (text(USERS), prop::bool::weighted(0.9)),
+        path in prop::option::weighted(0.05, text(PATHS)),
+    ) {
+        let mut policy = Policy { gates, rules: Arc::new(rules()), ..Policy::default() };
+        objects().iter().for_each(|object| policy.graph.add(object));
+        let oracle = Node::new(objects(), rules(), gates);
+        let groups = owned(if is_in_group { &["x", "system:nodes"] } else { &["x"] });
+        let user = User { name: user.to_owned(), groups, ..User::default() };
+        let target = match path {
+            Some(path) => Target::Path(path),
+            None => Target::Resource(Resource {
+                api_group,
+                resource,
+                subresource,
+                namespace,
+                name,
+                field_selector: selector.as_ref(),
+                ..Resource::default()
+            }),
+        };
+        let asked = Attributes { user: Some(&user), verb, target };
+        let got = policy.authorize(&asked, Recorder::off());
+        let want = oracle.authorize(&asked);
+        prop_assert_eq!((got.verdict, got.reason), (want.verdict, want.reason), "{:?}", asked);
+        prop_assert!(got.error.is_none());
+    }
+}
