@@ -12,20 +12,27 @@ struct Bench {
 }
 
 /// All benchmarks. A new one is one row.
-const BENCHES: &[Bench] = &[Bench {
-    name: "cel",
-    about: "time per evaluation of match conditions, beside other CEL engines",
-    cargo: &[
-        "run",
-        "--release",
-        "--manifest-path",
-        "peers/cel-rust/Cargo.toml",
-        "--target-dir",
-        "target/peers",
-    ],
-}];
+const BENCHES: &[Bench] = &[
+    Bench {
+        name: "authz",
+        about: "time per decision of the authorizers, beside naive ones and Kubernetes' own",
+        cargo: &["run", "--release", "--package", "authz-bench"],
+    },
+    Bench {
+        name: "cel",
+        about: "time per evaluation of match conditions, beside other CEL engines",
+        cargo: &[
+            "run",
+            "--release",
+            "--manifest-path",
+            "peers/cel-rust/Cargo.toml",
+            "--target-dir",
+            "target/peers",
+        ],
+    },
+];
 
-/// Runs the named benchmark, or lists them all.
+/// Runs the named benchmark, or lists them all. What follows the name is for the benchmark.
 pub(crate) fn run(args: &[&str]) -> anyhow::Result<()> {
     match args {
         [] => {
@@ -34,8 +41,10 @@ pub(crate) fn run(args: &[&str]) -> anyhow::Result<()> {
             }
             Ok(())
         }
-        [name] => process::run(&mut process::command("cargo", find(name)?.cargo)),
-        _ => bail!("`bench` takes one name"),
+        [name, rest @ ..] => {
+            let arguments = [find(name)?.cargo, &["--"], rest].concat();
+            process::run(&mut process::command("cargo", &arguments))
+        }
     }
 }
 
@@ -54,7 +63,8 @@ mod tests {
     #[test]
     fn benchmarks_are_found_by_name_only() {
         assert_eq!(find("cel").unwrap().name, "cel");
+        assert_eq!(find("authz").unwrap().name, "authz");
         let error = find("cle").err().unwrap().to_string();
-        assert_eq!(error, "unknown benchmark `cle`, known: cel");
+        assert_eq!(error, "unknown benchmark `cle`, known: authz, cel");
     }
 }

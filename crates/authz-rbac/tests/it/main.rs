@@ -4,4 +4,3 @@ mod agreement;
 mod decisions;
 mod escalation;
 mod explain;
-mod naive;

@@ -1,0 +1,105 @@
+//! ABAC: every policy, one after the other.
+
+use authz::{Attributes, Decision, Target, User};
+use authz_abac::Policy;
+
+/// The policies of a file.
+#[derive(Debug, Clone, Default)]
+pub struct Abac {
+    policies: Vec<Policy>,
+}
+
+impl Abac {
+    /// Policies in file order.
+    pub fn new(policies: Vec<Policy>) -> Self {
+        Self { policies }
+    }
+
+    /// Answers a request.
+    pub fn authorize(&self, attributes: &Attributes<'_>) -> Decision {
+        match self.deciding_line(attributes) {
+            Some(_) => Decision::allow(""),
+            None => Decision::no_opinion("No policy matched."),
+        }
+    }
+
+    /// The line of the first policy that matches.
+    pub fn deciding_line(&self, attributes: &Attributes<'_>) -> Option<usize> {
+        let user = attributes.user?;
+        let is_it = |policy: &&Policy| is_for(policy, user) && grants(policy, attributes);
+        self.policies.iter().find(is_it).map(Policy::line)
+    }
+
+    /// The policies that are for the user.
+    pub fn policies_of(&self, user: &User) -> impl Iterator<Item = &Policy> {
+        self.policies.iter().filter(|policy| is_for(policy, user))
+    }
+
+    /// The policies that grant the request to whom they are for.
+    pub fn policies_granting(&self, attributes: &Attributes<'_>) -> impl Iterator<Item = &Policy> {
+        self.policies.iter().filter(|policy| grants(policy, attributes))
+    }
+}
+
+fn is_for(policy: &Policy, user: &User) -> bool {
+    let spec = policy.spec();
+    if spec.user.is_empty() && spec.group.is_empty() {
+        return false;
+    }
+    let has_name = spec.user.is_empty() || spec.user == user.name;
+    let has_group = spec.group.is_empty() || user.groups.contains(&spec.group);
+    has_name && has_group
+}
+
+fn grants(policy: &Policy, attributes: &Attributes<'_>) -> bool {
+    let spec = policy.spec();
+    if spec.is_readonly && !["get", "list", "watch"].contains(&attributes.verb) {
+        return false;
+    }
+    match &attributes.target {
+        Target::Resource(wanted) => [
+            (&spec.namespace, wanted.namespace),
+            (&spec.resource, wanted.resource),
+            (&spec.api_group, wanted.api_group),
+        ]
+        .iter()
+        .all(|(part, value)| *part == "*" || part == value),
+        Target::Path(path) => {
+            crate::rule::has_path(std::slice::from_ref(&spec.non_resource_path), path)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use authz::{Resource, Verdict};
+    use authz_abac::Spec;
+
+    #[test]
+    fn the_first_line_that_is_for_the_user_and_grants_the_request_decides() {
+        let read = Spec { user: "ana".into(), is_readonly: true, ..Spec::default() };
+        let dev = Spec { group: "dev".into(), resource: "pods".into(), ..Spec::default() };
+        let abac = Abac::new(vec![Policy::v0(2, read), Policy::v0(5, dev)]);
+        let user = |name: &str, group: &str| User {
+            name: name.to_owned(),
+            groups: vec![group.to_owned()],
+            ..User::default()
+        };
+        let pods = Target::Resource(Resource { resource: "pods", ..Resource::default() });
+        for (user, verb, target, want) in [
+            (user("ana", "dev"), "get", pods, Some(2)),
+            (user("ana", "dev"), "create", pods, Some(5)),
+            (user("ana", "ops"), "create", pods, None),
+            (user("bob", "dev"), "get", pods, Some(5)),
+            (user("ana", ""), "get", Target::Path("/version"), Some(2)),
+            (user("bob", "dev"), "get", Target::Path("/version"), None),
+        ] {
+            let asked = Attributes { user: Some(&user), verb, target };
+            assert_eq!(abac.deciding_line(&asked), want, "{asked:?}");
+            assert_eq!(abac.authorize(&asked).verdict == Verdict::Allow, want.is_some());
+        }
+        let nobody = Attributes { user: None, verb: "get", target: pods };
+        assert_eq!(abac.deciding_line(&nobody), None);
+    }
+}
