@@ -2,9 +2,12 @@
 
 mod line;
 mod load;
+mod recognise;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use line::GROUP;
 pub use load::{
     LINE_BYTES_MAX, LoadError, LoadOptions, Loaded, POLICY_FILE_BYTES_MAX, WARNINGS_MAX, load,
 };
+pub(crate) use recognise::looks_like_policies;

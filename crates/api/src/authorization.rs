@@ -21,4 +21,4 @@ pub use load::{
     read,
 };
 pub use probe::{FileState, assume_regular, stat};
-pub(crate) use shapes::AUTHORIZATION_CONFIGURATION;
+pub(crate) use shapes::{AUTHORIZATION_CONFIGURATION, GROUP, KIND};

@@ -4,9 +4,11 @@
 //! type, else all duplicate and unknown fields. [`Problems::cause`] is that; the list behind it
 //! has everything, for people who would rather fix a file in one go.
 
+use std::collections::HashSet;
+
 use crate::document::{Entry, Node, Value};
 use crate::hint;
-use crate::shape::{Object, Shape};
+use crate::shape::{Object, Shape, TextRule};
 use crate::source::Span;
 
 /// The most problems of a class that are kept. Kubernetes sets it for unknown and duplicate
@@ -67,13 +69,73 @@ impl Problems {
     }
 }
 
-/// Checks the document `root` in `text`. `version` is the API version that messages name.
-pub(crate) fn check(text: &str, version: &str, root: &Node, object: &'static Object) -> Problems {
+/// Checks the object `root` in `text`. `version` is the API version that messages name, and `at`
+/// is where the object is in its document.
+pub(crate) fn check(
+    text: &str,
+    version: &str,
+    root: &Node,
+    object: &'static Object,
+    at: &At<'_>,
+) -> Problems {
     let mut walk = Walk { text, version, problems: Problems::default() };
     if let Value::Object(entries) = &root.value {
-        walk.object(entries, object, &Paths::default());
+        walk.object(entries, object, at);
     }
     walk.problems
+}
+
+/// A place in a document. It borrows its parent, so that descending costs nothing; the text is
+/// made only for a fault.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct At<'a> {
+    parent: Option<&'a At<'a>>,
+    step: Step<'a>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step<'a> {
+    Root,
+    Child(&'a str),
+    Index(usize),
+}
+
+impl<'a> At<'a> {
+    /// The document itself.
+    pub(crate) const ROOT: At<'static> = At { parent: None, step: Step::Root };
+
+    pub(crate) fn child(&'a self, name: &'a str) -> Self {
+        Self { parent: Some(self), step: Step::Child(name) }
+    }
+
+    pub(crate) fn index(&'a self, idx: usize) -> Self {
+        Self { parent: Some(self), step: Step::Index(idx) }
+    }
+
+    /// Kubernetes' name of the place: `authorizers[0].webhook`.
+    pub(crate) fn indexed(&self) -> String {
+        self.text(true)
+    }
+
+    /// The name in messages about types: `authorizers.webhook`.
+    fn plain(&self) -> String {
+        self.text(false)
+    }
+
+    fn text(&self, with_indices: bool) -> String {
+        let mut text = self.parent.map(|parent| parent.text(with_indices)).unwrap_or_default();
+        match self.step {
+            Step::Child(name) => {
+                if !text.is_empty() {
+                    text.push('.');
+                }
+                text.push_str(name);
+            }
+            Step::Index(idx) if with_indices => text.push_str(&format!("[{idx}]")),
+            Step::Root | Step::Index(_) => {}
+        }
+        text
+    }
 }
 
 struct Walk<'a> {
@@ -82,31 +144,8 @@ struct Walk<'a> {
     problems: Problems,
 }
 
-/// The two ways in which Kubernetes names a place.
-#[derive(Default, Clone)]
-struct Paths {
-    /// `authorizers[0].webhook`
-    indexed: String,
-    /// `authorizers.webhook`
-    plain: String,
-}
-
-impl Paths {
-    fn child(&self, name: &str) -> Self {
-        let join = |path: &str| match path {
-            "" => name.to_owned(),
-            path => format!("{path}.{name}"),
-        };
-        Self { indexed: join(&self.indexed), plain: join(&self.plain) }
-    }
-
-    fn index(&self, idx: usize) -> Self {
-        Self { indexed: format!("{}[{idx}]", self.indexed), plain: self.plain.clone() }
-    }
-}
-
 impl Walk<'_> {
-    fn object(&mut self, entries: &[Entry], object: &'static Object, at: &Paths) {
+    fn object(&mut self, entries: &[Entry], object: &'static Object, at: &At<'_>) {
         let mut seen: Vec<&str> = Vec::new();
         for entry in entries {
             let at = at.child(&entry.key);
@@ -123,7 +162,7 @@ impl Walk<'_> {
         }
     }
 
-    fn value(&mut self, node: &Node, shape: &'static Shape, owner: &Object, at: &Paths) {
+    fn value(&mut self, node: &Node, shape: &'static Shape, owner: &Object, at: &At<'_>) {
         match (shape, &node.value) {
             (Shape::Duration { .. }, Value::Text(text)) => {
                 if let Err(error) = gotext::parse_duration(text.as_str()) {
@@ -143,14 +182,23 @@ impl Walk<'_> {
                 let hint = hint::for_wrong_type(self.text, node, shape);
                 keep(&mut self.problems.durations, node, at, message, hint);
             }
-            (_, Value::Null) | (Shape::Text(_), Value::Text(_)) | (Shape::Flag, Value::Bool(_)) => {
-            }
+            (_, Value::Null)
+            | (Shape::Any, _)
+            | (Shape::Text(_), Value::Text(_))
+            | (Shape::Flag { .. }, Value::Bool(_))
+            | (Shape::Number, Value::Number) => {}
             (Shape::Object(object), Value::Object(entries)) => self.object(entries, object, at),
             (Shape::List { item, .. }, Value::List(nodes)) => {
                 for (idx, node) in nodes.iter().enumerate() {
                     self.item(node, item, owner, &at.index(idx));
                 }
             }
+            (Shape::Texts, Value::List(nodes)) => {
+                for (idx, node) in nodes.iter().enumerate() {
+                    self.text(node, owner, &at.index(idx));
+                }
+            }
+            (Shape::TextMap, Value::Object(entries)) => self.text_map(entries, owner, at),
             (shape, _) => {
                 let message = wrong_type(node, &shape.go_type(self.version), owner, at);
                 let hint = hint::for_wrong_type(self.text, node, shape);
@@ -159,7 +207,7 @@ impl Walk<'_> {
         }
     }
 
-    fn item(&mut self, node: &Node, item: &'static Object, owner: &Object, at: &Paths) {
+    fn item(&mut self, node: &Node, item: &'static Object, owner: &Object, at: &At<'_>) {
         match &node.value {
             Value::Null => {}
             Value::Object(entries) => self.object(entries, item, at),
@@ -172,10 +220,31 @@ impl Walk<'_> {
         }
     }
 
+    /// A text in a list or a map.
+    fn text(&mut self, node: &Node, owner: &Object, at: &At<'_>) {
+        if !matches!(node.value, Value::Text(_) | Value::Null) {
+            let message = wrong_type(node, "string", owner, at);
+            let hint = hint::for_wrong_type(self.text, node, &Shape::Text(TextRule::Any));
+            keep(&mut self.problems.types, node, at, message, hint);
+        }
+    }
+
+    fn text_map(&mut self, entries: &[Entry], owner: &Object, at: &At<'_>) {
+        let mut seen = HashSet::new();
+        for entry in entries {
+            let child = at.child(&entry.key);
+            if !seen.insert(entry.key.as_str()) {
+                self.strict("duplicate", &child, entry, || None);
+            }
+            // Kubernetes names the map and not the key.
+            self.text(&entry.value, owner, at);
+        }
+    }
+
     fn strict(
         &mut self,
         class: &str,
-        at: &Paths,
+        at: &At<'_>,
         entry: &Entry,
         hint: impl FnOnce() -> Option<String>,
     ) {
@@ -183,9 +252,9 @@ impl Walk<'_> {
         if strict.len() >= PROBLEMS_MAX {
             return;
         }
-        let message = format!("{class} field {}", gotext::quote(&at.indexed));
+        let path = at.indexed();
+        let message = format!("{class} field {}", gotext::quote(&path));
         if strict.iter().all(|problem| problem.message != message) {
-            let path = at.indexed.clone();
             strict.push(Problem { path, message, span: entry.key_span, hint: hint() });
         }
     }
@@ -194,16 +263,16 @@ impl Walk<'_> {
 fn keep(
     problems: &mut Vec<Problem>,
     node: &Node,
-    at: &Paths,
+    at: &At<'_>,
     message: String,
     hint: Option<String>,
 ) {
     if problems.len() < PROBLEMS_MAX {
-        problems.push(Problem { path: at.indexed.clone(), message, span: node.span, hint });
+        problems.push(Problem { path: at.indexed(), message, span: node.span, hint });
     }
 }
 
-fn wrong_type(node: &Node, go_type: &str, owner: &Object, at: &Paths) -> String {
-    let (kind, owner, path) = (node.value.kind(), owner.type_name, &at.plain);
+fn wrong_type(node: &Node, go_type: &str, owner: &Object, at: &At<'_>) -> String {
+    let (kind, owner, path) = (node.value.kind(), owner.type_name, at.plain());
     format!("json: cannot unmarshal {kind} into Go struct field {owner}.{path} of type {go_type}")
 }

@@ -116,6 +116,34 @@ pub enum WarningCode {
     UnknownPolicyField,
     /// A file with ABAC policies that do not say their version.
     UnversionedPolicy,
+    /// A list of objects that goes on elsewhere.
+    IncompleteList,
+    /// A binding to a role that does not exist.
+    MissingRole,
+    /// A subject whose name nobody can have, such as one that ends with a space.
+    OddSubjectName,
+    /// A subject named `*`, which does not stand for everybody.
+    WildcardSubject,
+    /// A user with the name of a service account.
+    ServiceAccountAsUser,
+    /// A user or group that looks like a service account and is none.
+    MalformedServiceAccount,
+    /// A user with the name of a group.
+    GroupAsUser,
+    /// A group whose name is a letter off one that Kubernetes knows.
+    MisspelledGroup,
+    /// A user or group with a namespace, which is ignored.
+    IgnoredSubjectNamespace,
+    /// A verb that no request has.
+    UnmatchedVerb,
+    /// An API group that no request has.
+    UnmatchedApiGroup,
+    /// A resource that no request has.
+    UnmatchedResource,
+    /// A path that no request has.
+    UnmatchedUrl,
+    /// Names of objects for `create`, which has none yet.
+    CreateByName,
 }
 
 impl WarningCode {
@@ -127,6 +155,20 @@ impl WarningCode {
             Self::SeveralDocuments => "several-documents",
             Self::UnknownPolicyField => "unknown-policy-field",
             Self::UnversionedPolicy => "unversioned-policy",
+            Self::IncompleteList => "incomplete-list",
+            Self::MissingRole => "missing-role",
+            Self::OddSubjectName => "odd-subject-name",
+            Self::WildcardSubject => "wildcard-subject",
+            Self::ServiceAccountAsUser => "service-account-as-user",
+            Self::MalformedServiceAccount => "malformed-service-account",
+            Self::GroupAsUser => "group-as-user",
+            Self::MisspelledGroup => "misspelled-group",
+            Self::IgnoredSubjectNamespace => "ignored-subject-namespace",
+            Self::UnmatchedVerb => "unmatched-verb",
+            Self::UnmatchedApiGroup => "unmatched-api-group",
+            Self::UnmatchedResource => "unmatched-resource",
+            Self::UnmatchedUrl => "unmatched-url",
+            Self::CreateByName => "create-by-name",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The tree that a YAML or JSON file becomes, with the place of every key and value.
 
-use crate::source::Span;
+use crate::source::{DOCUMENT_BYTES_MAX, Span};
 
 /// The deepest nesting that is read.
 ///
@@ -9,11 +9,36 @@ use crate::source::Span;
 /// recursion of every walk over a document.
 pub const NESTING_MAX: usize = 64;
 
-/// The most values that a document may hold after its aliases are expanded.
+/// The most values that a configuration, or one object of a manifest, may hold after its aliases
+/// are expanded.
 ///
-/// A configuration of the largest size holds about half as many; the limit bounds what aliases can
-/// multiply and what a file of nothing but brackets costs.
+/// A configuration of the largest size holds about half as many, and an object that a server would
+/// store fewer; the limit bounds what aliases can multiply and what a file of nothing but brackets
+/// costs.
 pub const NODES_MAX: usize = 100_000;
+
+/// How much a YAML document may hold.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// The most values after aliases are expanded.
+    pub(crate) nodes_max: usize,
+    /// The most bytes of text after aliases are expanded.
+    ///
+    /// Without aliases a document holds no more than the file, so this is about aliases alone: a
+    /// few of them can repeat a long text many times.
+    pub(crate) expanded_bytes_max: usize,
+    /// The most duplicate keys that are noted.
+    pub(crate) duplicates_max: usize,
+}
+
+impl Limits {
+    /// The limits of a configuration file. Kubernetes notes as many duplicate keys.
+    pub(crate) const CONFIGURATION: Self = Self {
+        nodes_max: NODES_MAX,
+        expanded_bytes_max: 4 * DOCUMENT_BYTES_MAX,
+        duplicates_max: 100,
+    };
+}
 
 /// One value.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,6 +108,20 @@ impl Text {
 
     /// Appends a character that was written at `file`.
     pub(crate) fn push(&mut self, c: char, file: usize) {
+        self.begin_run(file);
+        self.value.push(c);
+    }
+
+    /// Appends characters that were written as they are at `file`.
+    pub(crate) fn push_str(&mut self, text: &str, file: usize) {
+        if !text.is_empty() {
+            self.begin_run(file);
+            self.value.push_str(text);
+        }
+    }
+
+    /// Notes where the next character was written, unless the last run tells it already.
+    fn begin_run(&mut self, file: usize) {
         let continues = self
             .runs
             .last()
@@ -90,7 +129,11 @@ impl Text {
         if !continues {
             self.runs.push(Run { value: self.value.len(), file });
         }
-        self.value.push(c);
+    }
+
+    /// The value alone.
+    pub(crate) fn into_string(self) -> String {
+        self.value
     }
 
     /// Appends another text and leaves it empty.

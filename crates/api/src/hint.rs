@@ -24,8 +24,9 @@ pub(crate) fn for_unknown_field(name: &str, object: &Object) -> Option<String> {
     if let Some(place) = object.find_nested(name) {
         return Some(format!("`{name}` belongs inside `{place}`"));
     }
+    let is_file_format = object.field("metadata").is_none();
     match name {
-        "metadata" | "spec" => {
+        "metadata" | "spec" if is_file_format => {
             Some("this kind is a file format: it has neither metadata nor spec".to_owned())
         }
         _ => None,
@@ -64,11 +65,11 @@ pub(crate) fn for_wrong_type(text: &str, node: &Node, shape: &Shape) -> Option<S
             let kind = if node.value == Value::Number { "number" } else { "boolean" };
             Some(format!("`{written}` is a {kind}: put it in quotes to make it text"))
         }
-        (Shape::Flag, Value::Text(text)) => match text.as_str().to_lowercase().as_str() {
+        (Shape::Flag { .. }, Value::Text(text)) => match text.as_str().to_lowercase().as_str() {
             truth @ ("true" | "false") => Some(format!("write `{truth}` without quotes")),
             _ => Some("write `true` or `false`".to_owned()),
         },
-        (Shape::List { .. }, Value::Object(_)) => {
+        (Shape::List { .. }, Value::Object(_)) | (Shape::Texts, Value::Text(_)) => {
             Some("this is a list: begin each item with `- `".to_owned())
         }
         (Shape::Object(object), _) => {
@@ -90,6 +91,9 @@ pub(crate) fn for_syntax(message: &str, text: &str, offset: usize) -> Option<Str
     };
     if tagged.starts_with('!') && !tagged.starts_with("!!") {
         return Some(LEADING_BANG.to_owned());
+    }
+    if message.ends_with("did not find expected alphabetic or numeric character") {
+        return Some("an unquoted leading `*` is a YAML alias: put it in quotes".to_owned());
     }
     // The value began as a quoted text, and the expression went on behind its closing quote.
     if let Some(quote @ ('\'' | '"')) = tagged.chars().next()

@@ -15,7 +15,7 @@ pub(crate) struct JsonError {
 
 /// Reads one value; nothing but white space may surround it.
 pub(crate) fn read(text: &str) -> Result<Node, JsonError> {
-    let mut reader = Reader { text, at: 0, depth: 0, n_nodes: 0 };
+    let mut reader = Reader::new(text, 0);
     let node = reader.value()?;
     reader.skip_space();
     match reader.peek() {
@@ -24,18 +24,88 @@ pub(crate) fn read(text: &str) -> Result<Node, JsonError> {
     }
 }
 
+/// A value whose member `items` is known to be well-formed, but not read yet.
+#[derive(Debug)]
+pub(crate) struct Outline {
+    /// The value, with an empty list for `items`.
+    pub(crate) root: Node,
+    /// Where the last list named `items` begins.
+    pub(crate) items_start: Option<usize>,
+}
+
+/// Reads values one after the other, as `kubectl` writes and accepts them: white space or lines
+/// `---` may stand between them. After an error there is nothing more.
+///
+/// A dump of a cluster is one value, a list of all its objects, that would take many times its own
+/// size in memory. So the items are left to [`items`], which has the limits for each anew.
+pub(crate) fn outlines(text: &str) -> impl Iterator<Item = Result<Outline, JsonError>> {
+    let mut next = Some(0);
+    std::iter::from_fn(move || {
+        let mut reader = Reader::new(text, next.take()?);
+        reader.skip_separators();
+        reader.peek()?;
+        let outline = reader.outline();
+        if outline.is_ok() {
+            next = Some(reader.at);
+        }
+        Some(outline)
+    })
+}
+
+/// Reads the items of the list that begins at `start`. After an error there is nothing more.
+pub(crate) fn items(text: &str, start: usize) -> impl Iterator<Item = Result<Node, JsonError>> {
+    // The first item follows the bracket, and each other one a comma.
+    let mut next = Some(start + 1);
+    std::iter::from_fn(move || {
+        let mut reader = Reader::new(text, next.take()?);
+        reader.skip_space();
+        if reader.peek() == Some(b']') {
+            return None;
+        }
+        let item = reader.value();
+        reader.skip_space();
+        if item.is_ok() && reader.take(b',') {
+            next = Some(reader.at);
+        }
+        Some(item)
+    })
+}
+
 struct Reader<'t> {
     text: &'t str,
     /// INVARIANT: a character boundary.
     at: usize,
     depth: usize,
     n_nodes: usize,
+    /// Nothing is kept of what is read, and values are not counted.
+    is_skipping: bool,
+    /// The member `items` of the outermost object is skipped if it is a list.
+    skips_items: bool,
+    /// Where the last list that was skipped begins.
+    items_start: Option<usize>,
 }
 
-impl Reader<'_> {
+impl<'t> Reader<'t> {
+    fn new(text: &'t str, at: usize) -> Self {
+        Self {
+            text,
+            at,
+            depth: 0,
+            n_nodes: 0,
+            is_skipping: false,
+            skips_items: false,
+            items_start: None,
+        }
+    }
+
+    fn outline(&mut self) -> Result<Outline, JsonError> {
+        self.skips_items = true;
+        Ok(Outline { root: self.value()?, items_start: self.items_start })
+    }
+
     fn value(&mut self) -> Result<Node, JsonError> {
         self.skip_space();
-        self.n_nodes += 1;
+        self.n_nodes += usize::from(!self.is_skipping);
         if self.n_nodes > NODES_MAX {
             return Err(self.error(format!("document holds more than {NODES_MAX} values")));
         }
@@ -79,14 +149,16 @@ impl Reader<'_> {
                 return Err(self.unexpected("looking for beginning of object key string"));
             }
             let start = self.at;
-            let key = self.string()?.as_str().to_owned();
+            let key = self.string()?.into_string();
             let key_span = Span::new(start, self.at);
             self.skip_space();
             if !self.take(b':') {
                 return Err(self.unexpected("after object key"));
             }
-            let value = self.value()?;
-            entries.push(Entry { key, key_span, value });
+            let value = self.value_of(&key)?;
+            if !self.is_skipping {
+                entries.push(Entry { key, key_span, value });
+            }
             self.skip_space();
             if self.take(b'}') {
                 return Ok(Value::Object(entries));
@@ -97,6 +169,20 @@ impl Reader<'_> {
         }
     }
 
+    /// The value of a member of an object.
+    fn value_of(&mut self, key: &str) -> Result<Node, JsonError> {
+        self.skip_space();
+        let is_outermost = self.depth == 1;
+        if !(self.skips_items && is_outermost && key == "items" && self.peek() == Some(b'[')) {
+            return self.value();
+        }
+        self.items_start = Some(self.at);
+        self.is_skipping = true;
+        let skipped = self.value();
+        self.is_skipping = false;
+        skipped
+    }
+
     fn list(&mut self) -> Result<Value, JsonError> {
         let mut items = Vec::new();
         self.skip_space();
@@ -104,7 +190,10 @@ impl Reader<'_> {
             return Ok(Value::List(items));
         }
         loop {
-            items.push(self.value()?);
+            let item = self.value()?;
+            if !self.is_skipping {
+                items.push(item);
+            }
             self.skip_space();
             if self.take(b']') {
                 return Ok(Value::List(items));
@@ -120,19 +209,24 @@ impl Reader<'_> {
         let mut text = Text::default();
         loop {
             let rest = self.text.get(self.at..).unwrap_or_default();
-            match rest.chars().next() {
-                Some('"') => {
+            let is_plain = |byte: &u8| !matches!(byte, b'"' | b'\\' | 0..b' ');
+            let n_plain = rest.bytes().take_while(is_plain).count();
+            let start = self.at;
+            self.at += n_plain;
+            if !self.is_skipping {
+                text.push_str(rest.get(..n_plain).unwrap_or_default(), start);
+            }
+            match self.peek() {
+                Some(b'"') => {
                     self.at += 1;
                     return Ok(text);
                 }
-                Some('\\') => {
+                Some(b'\\') => {
                     let start = self.at;
                     let c = self.escape()?;
-                    text.push(c, start);
-                }
-                Some(c) if c >= ' ' => {
-                    text.push(c, self.at);
-                    self.at += c.len_utf8();
+                    if !self.is_skipping {
+                        text.push(c, start);
+                    }
                 }
                 _ => return Err(self.unexpected("in string literal")),
             }
@@ -245,6 +339,20 @@ impl Reader<'_> {
         }
     }
 
+    /// Skips white space and lines of dashes.
+    fn skip_separators(&mut self) {
+        loop {
+            self.skip_space();
+            let rest = self.text.get(self.at..).unwrap_or_default();
+            match rest.strip_prefix("---") {
+                Some(rest) if rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']) => {
+                    self.at += 3;
+                }
+                _ => return,
+            }
+        }
+    }
+
     fn error(&self, message: String) -> JsonError {
         JsonError { message, span: Span::new(self.at, self.at) }
     }
@@ -305,6 +413,44 @@ mod tests {
         let Value::Text(text) = &entries[0].value.value else { panic!("a text") };
         assert_eq!(text.as_str(), "aä😀\u{fffd}b");
         assert_eq!(text.file_offset(text.as_str().len() - 1), Some(32));
+    }
+
+    #[test]
+    fn items_are_read_apart() {
+        let text = "{\"items\": [ {\"a\": \"\\u0041\"} , [2], \"x\"], \"b\": {\"items\": [1]}}\n--- {}\r\n---";
+        let outlines: Vec<_> = outlines(text).map(Result::unwrap).collect();
+        assert_eq!(outlines.len(), 2);
+        assert_eq!(outlines[1].items_start, None);
+        let mut whole = read(text.lines().next().unwrap()).unwrap();
+        let Value::Object(entries) = &mut whole.value else { panic!("an object") };
+        let Value::List(list) = &mut entries[0].value.value else { panic!("a list") };
+        let list = std::mem::take(list);
+        assert_eq!(outlines[0].root, whole);
+        let start = outlines[0].items_start.unwrap();
+        assert_eq!(items(text, start).collect::<Result<Vec<_>, _>>(), Ok(list));
+        assert_eq!(items("[ ]", 0).count(), 0);
+    }
+
+    #[test]
+    fn what_is_skipped_is_read_strictly() {
+        for text in ["{\"items\": [tru]}", "{\"items\": [\"\n\"]}", "{\"items\": [1}", "{} }"] {
+            assert!(outlines(text).any(|outline| outline.is_err()), "{text}");
+        }
+        assert_eq!(outlines("{} } {}").count(), 2, "nothing follows an error");
+        let deep = format!("{{\"items\": {}{}}}", "[".repeat(NESTING_MAX), "]".repeat(NESTING_MAX));
+        assert!(outlines(&deep).any(|outline| outline.is_err()));
+    }
+
+    #[test]
+    fn values_of_each_item_are_counted_anew() {
+        let item = |n: usize| format!("[{}1]", "1,".repeat(n - 1));
+        let list = |n: usize| format!("{{\"items\": [{0}, {0}, {0}]}}", item(n));
+        let read = |text: &str| {
+            let start = outlines(text).next().unwrap().unwrap().items_start.unwrap();
+            items(text, start).map(|item| item.is_ok()).collect::<Vec<_>>()
+        };
+        assert_eq!(read(&list(NODES_MAX - 1)), [true, true, true]);
+        assert_eq!(read(&list(NODES_MAX)), [false]);
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! Configuration files: decoded, checked and converted to what the server is built from.
+//! Configuration files, manifests, policy files and reviews: decoded, checked and converted to what
+//! the server is built from and asked.
 //!
 //! Owns: YAML and JSON as Kubernetes reads them, with the place of everything; the tables of the
-//! configuration kinds; their defaults, rules and conversion; hints for near misses; the published
-//! schema.
+//! kinds; their defaults, rules and conversion; what a file is; hints for near misses; what is
+//! allowed but hardly meant; the published schema.
 //! Must not know: how a chain decides, HTTP, flags, how faults are shown.
 
 pub mod abac;
@@ -10,10 +11,13 @@ pub mod authorization;
 mod decode;
 mod diagnostic;
 mod document;
+mod file_kind;
 mod hint;
 mod json;
+pub mod manifest;
 mod node_object;
 pub mod rbac;
+pub mod review;
 mod schema;
 mod shape;
 mod source;
@@ -21,6 +25,7 @@ mod yaml;
 
 pub use diagnostic::{Diagnostic, Fault, Note, Warning, WarningCode};
 pub use document::{NESTING_MAX, NODES_MAX};
+pub use file_kind::FileKind;
 pub use node_object::node_object;
 pub use schema::schema;
 pub use source::{DOCUMENT_BYTES_MAX, Place, Source};

@@ -6,6 +6,16 @@ mod pod;
 use authz_node::{Assignment, Object};
 use serde_json::Value;
 
+/// The kinds that the node authorizer learns from: group, kind and whether they live in a
+/// namespace.
+pub(crate) const NODE_KINDS: [(&str, &str, bool); 5] = [
+    ("", "Pod", true),
+    ("", "PersistentVolume", false),
+    ("storage.k8s.io", "VolumeAttachment", false),
+    ("resource.k8s.io", "ResourceSlice", false),
+    ("certificates.k8s.io", "PodCertificateRequest", true),
+];
+
 /// What the node authorizer learns from an object; `None` if it learns from no object of this kind.
 ///
 /// The object is taken to be valid. Where it is not, what has the wrong type counts as absent, so

@@ -4,6 +4,7 @@ mod bootstrap;
 mod decode;
 mod encode;
 mod metadata;
+mod shapes;
 #[cfg(test)]
 mod tests;
 mod validate;

@@ -64,10 +64,22 @@ fn field_schema(field: &'static Field) -> Value {
             schema.insert("pattern".to_owned(), json!(DURATION_PATTERN));
             schema.extend(default.map(|default| ("default".to_owned(), json!(default))));
         }
-        Shape::Flag => {
+        Shape::Flag { default } => {
             schema.insert("type".to_owned(), type_name("boolean", field));
-            schema.insert("default".to_owned(), json!(true));
+            schema.insert("default".to_owned(), json!(default));
         }
+        Shape::Number => {
+            schema.insert("type".to_owned(), type_name("integer", field));
+        }
+        Shape::Texts => {
+            schema.insert("type".to_owned(), type_name("array", field));
+            schema.insert("items".to_owned(), json!({ "type": "string" }));
+        }
+        Shape::TextMap => {
+            schema.insert("type".to_owned(), type_name("object", field));
+            schema.insert("additionalProperties".to_owned(), json!({ "type": "string" }));
+        }
+        Shape::Any => {}
         Shape::Object(object) => {
             schema.extend(object_schema(object));
             schema.insert("type".to_owned(), type_name("object", field));

@@ -28,14 +28,23 @@ pub(crate) enum Shape {
     Duration {
         default: Option<&'static str>,
     },
-    /// A boolean that is true unless it says otherwise.
-    Flag,
+    /// A boolean, with the value that an absent one has.
+    Flag {
+        default: bool,
+    },
+    Number,
     Object(&'static Object),
     List {
         item: &'static Object,
         items_min: usize,
         items_max: Option<usize>,
     },
+    /// A list of texts.
+    Texts,
+    /// Keys that anybody may choose, each with a text.
+    TextMap,
+    /// Something that is never looked at.
+    Any,
 }
 
 /// Which texts the published schema accepts.
@@ -62,7 +71,13 @@ impl Object {
             let (nested, dots) = match &field.shape {
                 Shape::Object(object) => (*object, ""),
                 Shape::List { item, .. } => (*item, "[]"),
-                Shape::Text(_) | Shape::Duration { .. } | Shape::Flag => return None,
+                Shape::Text(_)
+                | Shape::Duration { .. }
+                | Shape::Flag { .. }
+                | Shape::Number
+                | Shape::Texts
+                | Shape::TextMap
+                | Shape::Any => return None,
             };
             let here = format!("{}{dots}", field.name);
             if nested.field(name).is_some() {
@@ -78,7 +93,11 @@ impl Shape {
     pub(crate) fn go_type(&self, version: &str) -> String {
         match self {
             Self::Text(_) | Self::Duration { .. } => "string".to_owned(),
-            Self::Flag => "bool".to_owned(),
+            Self::Flag { .. } => "bool".to_owned(),
+            Self::Number => "int64".to_owned(),
+            Self::Texts => "[]string".to_owned(),
+            Self::TextMap => "map[string]string".to_owned(),
+            Self::Any => "interface {}".to_owned(),
             Self::Object(object) => format!("{version}.{}", object.type_name),
             Self::List { item, .. } => format!("[]{version}.{}", item.type_name),
         }

@@ -24,17 +24,18 @@ mod tag;
 #[cfg(test)]
 mod tests;
 
-use crate::document::Node;
+use crate::document::{Limits, Node};
 use crate::source::Span;
+use parser::Parser;
 
-/// What the first document of a file holds.
+/// What a document holds.
 #[derive(Debug)]
 pub(crate) struct Composed {
     /// Its root value.
     pub(crate) root: Node,
     /// Keys that a mapping holds twice, in the order of discovery.
     pub(crate) duplicates: Vec<Duplicate>,
-    /// Where something follows the first document; Kubernetes ignores it.
+    /// Where something follows the first document; Kubernetes ignores it in a configuration.
     pub(crate) rest: Option<Span>,
 }
 
@@ -74,24 +75,68 @@ const LOOKAHEAD_BYTES: usize = 4;
 /// A character that may not stand in YAML is refused only if Kubernetes' reader would have come to
 /// its piece of the file: what follows the first document is ignored, good or bad.
 pub(crate) fn read(text: &str, malformed: Option<usize>) -> Result<Composed, YamlError> {
-    let control = text.char_indices().find(|&(_, c)| !cursor::is_allowed(c)).map(|(at, _)| at);
-    let bad = match (malformed, control) {
-        (Some(malformed), Some(control)) => Some(malformed.min(control)),
-        (malformed, control) => malformed.or(control),
-    };
-    let readable = bad.and_then(|bad| text.get(..bad)).unwrap_or(text);
-    let (tree, read_to) = parser::parse(readable);
-    if let Some(bad) = bad {
-        let piece = (read_to + LOOKAHEAD_BYTES) / PIECE_BYTES;
-        if bad < (piece + 1) * PIECE_BYTES {
-            let problem = match malformed {
-                Some(malformed) if malformed == bad => "invalid UTF-8",
-                _ => "control characters are not allowed",
-            };
-            return Err(YamlError::new(problem, Span::new(bad, bad)));
+    let bad = find_bad_character(text, malformed);
+    let readable = bad.as_ref().and_then(|bad| text.get(..bad.span.start)).unwrap_or(text);
+    let limits = Limits::CONFIGURATION;
+    let mut parser = Parser::new(readable, limits.nodes_max);
+    let tree = parser.first_document();
+    if let Some(bad) = &bad {
+        let piece = (parser.read_to() + LOOKAHEAD_BYTES) / PIECE_BYTES;
+        if bad.span.start < (piece + 1) * PIECE_BYTES {
+            return Err(bad.clone());
         }
     }
-    let mut composed = compose::compose(readable, &tree?)?;
-    composed.rest = composed.rest.or(bad.map(|bad| Span::new(bad, bad)));
+    let mut composed = compose::compose(readable, &tree?, limits)?;
+    composed.rest = parser.find_rest().or(bad.map(|bad| bad.span));
     Ok(composed)
+}
+
+/// Reads all documents of a text, one at a time. After an error there is nothing more.
+///
+/// Unlike [`read`] it refuses a character that may not stand in YAML wherever it is.
+pub(crate) fn documents(
+    text: &str,
+    malformed: Option<usize>,
+    limits: Limits,
+) -> impl Iterator<Item = Result<Composed, YamlError>> {
+    let mut bad = find_bad_character(text, malformed);
+    let mut parser = Parser::new(text, limits.nodes_max);
+    let mut state = State::Before;
+    std::iter::from_fn(move || {
+        let tree = match (bad.take(), &state) {
+            (Some(bad), _) => Err(bad),
+            (None, State::Before) => parser.first_document().map(Some),
+            (None, State::Among) => parser.next_document(),
+            (None, State::Behind) => return None,
+        };
+        state = State::Among;
+        let composed = match tree {
+            Ok(None) => None,
+            Ok(Some(tree)) => Some(compose::compose(text, &tree, limits)),
+            Err(error) => Some(Err(error)),
+        };
+        if !matches!(composed, Some(Ok(_))) {
+            state = State::Behind;
+        }
+        composed
+    })
+}
+
+/// Where a reader is in the sequence of documents.
+enum State {
+    Before,
+    Among,
+    Behind,
+}
+
+/// The first character that may not stand in YAML.
+fn find_bad_character(text: &str, malformed: Option<usize>) -> Option<YamlError> {
+    let control = text.char_indices().find(|&(_, c)| !cursor::is_allowed(c)).map(|(at, _)| at);
+    let (at, problem) = match (malformed, control) {
+        (Some(malformed), control) if control.is_none_or(|control| malformed <= control) => {
+            (malformed, "invalid UTF-8")
+        }
+        (_, control) => (control?, "control characters are not allowed"),
+    };
+    Some(YamlError::new(problem, Span::new(at, at)))
 }

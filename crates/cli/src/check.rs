@@ -1,15 +1,17 @@
-//! `portcullis check`: says what is wrong with configuration files.
+//! `portcullis check`: says what is wrong with configuration files, manifests and policy files.
 
 mod excerpt;
 mod finding;
 mod human;
 mod input;
 mod json;
+mod load;
 mod rule;
 mod sarif;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
@@ -17,16 +19,25 @@ use api::authorization::{LoadOptions, Role, assume_regular, stat};
 use clap::ValueEnum;
 
 use crate::exit::Exit;
+use crate::kind::KindArgument;
 use crate::output::ignore_closed_pipe;
-use finding::{Checked, Outcome, check};
+use finding::{Checked, Outcome};
 use input::Input;
+use load::{Options, check};
 
-/// Check configuration files
+pub(crate) use excerpt::printable;
+pub(crate) use human::write_errors;
+
+/// Check configuration files, roles and bindings, and ABAC policies
 ///
 /// Every fault is reported in kube-apiserver's words, with its place in the file and, for a near
-/// miss, a hint. The kind of a file is found from its `kind` and `apiVersion`; the kind known
-/// today is AuthorizationConfiguration in the versions v1, v1beta1 and v1alpha1 of
-/// apiserver.config.k8s.io.
+/// miss, a hint. What a file is, its content tells: an AuthorizationConfiguration (v1, v1beta1 or
+/// v1alpha1 of apiserver.config.k8s.io), manifests of objects in YAML or JSON, of which roles and
+/// bindings (rbac.authorization.k8s.io/v1) are checked and others passed over, or ABAC policies,
+/// one JSON object a line.
+///
+/// All manifests are also checked together: an object may occur only once, and a binding to a role
+/// that is in none of them is warned about.
 ///
 /// Exit codes: 0 when no file has an error, 1 when one has, 2 for wrong usage, 3 when a file can
 /// not be read. All files are checked in any case, and the greatest code wins.
@@ -34,16 +45,24 @@ use input::Input;
 #[command(after_help = "Examples:
   portcullis check authorization.yaml
   portcullis check --strict -o json *.yaml
-  kubectl get configmap authz -o jsonpath='{.data.config}' | portcullis check -
+  portcullis check manifests/ policies.jsonl
+  kubectl get clusterroles,clusterrolebindings -o yaml | portcullis check -
   portcullis check --assume-files-exist -o sarif config/*.yaml > portcullis.sarif
 
 The first reports for people. The second takes warnings for errors and writes one JSON object.
-The third reads standard input. The last is for CI: the kubeconfig files that the configuration
-names are on the servers and not here, and the result is for code scanning.")]
+The third checks all manifests of a folder, and a policy file. The fourth reads standard input.
+The last is for CI: the kubeconfig files that the configuration names are on the servers and not
+here, and the result is for code scanning.")]
 pub(crate) struct Args {
-    /// Files to check; `-` is standard input
+    /// Files and folders to check; `-` is standard input
+    ///
+    /// A folder stands for all files below it whose names end with .yaml, .yml or .json.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
+
+    /// What all files are, where their content does not tell
+    #[arg(long, value_enum, ignore_case = true)]
+    kind: Option<KindArgument>,
 
     /// How findings are written
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Human)]
@@ -63,6 +82,18 @@ pub(crate) struct Args {
     /// file on this machine is an error, as it is when the server starts.
     #[arg(long)]
     assume_files_exist: bool,
+
+    /// Whether the default roles of Kubernetes exist beside those of the files
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    bootstrap_policy: bool,
 
     /// What findings call standard input, for editors that check a buffer
     #[arg(long, value_name = "PATH")]
@@ -107,23 +138,33 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour: bool,
 ) -> io::Result<Exit> {
-    let inputs: Vec<_> = args
-        .files
-        .iter()
-        .map(|path| Input::from_argument(path, args.stdin_filename.as_deref()))
-        .collect();
+    let mut inputs = Vec::new();
+    let mut seen = HashSet::new();
+    for path in &args.files {
+        for input in Input::from_argument(path, args.stdin_filename.as_deref()) {
+            // A file that is named and also in a folder that is named is one file.
+            if seen.insert(input.clone()) || input.is_stdin() {
+                inputs.push(input);
+            }
+        }
+    }
     if inputs.iter().filter(|input| input.is_stdin()).count() > 1 {
         // When not even this can be written, the exit code still says it.
         let _ = writeln!(err, "error: `-` is given twice, but standard input can be read once");
         return Ok(Exit::Usage);
     }
-    let options = LoadOptions {
+    let configuration = LoadOptions {
         role: args.role.into(),
         probe: if args.assume_files_exist { &assume_regular } else { &stat },
         ..LoadOptions::default()
     };
-    let checked: Vec<_> =
-        inputs.iter().map(|input| check(input, stdin, &options, args.strict)).collect();
+    let options = Options {
+        configuration,
+        kind: args.kind.map(Into::into),
+        has_bootstrap_policy: args.bootstrap_policy,
+        is_strict: args.strict,
+    };
+    let checked = check(&inputs, stdin, &options);
     let written = match args.output {
         Output::Human => human::write(out, err, &checked, colour),
         Output::Json => json::write(out, &checked),

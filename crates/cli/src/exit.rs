@@ -2,17 +2,21 @@
 
 use std::process::ExitCode;
 
-/// What the exit code says. The worst of several is the greatest.
+/// What the exit code says. The worst of several is the greatest, which is not the greatest code:
+/// input that is wrong is worse than a question that stays open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
-    /// Nothing is wrong.
+    /// Nothing is wrong; what was asked is allowed.
     Clean,
-    /// Something that was checked is wrong.
+    /// Something that was checked is wrong; what was asked is not allowed.
     Findings,
+    /// What was asked can not be answered without a server.
+    Open,
     /// The arguments make no sense together. What they are alone is judged by `clap`, which ends
     /// the program with the same code.
     Usage,
-    /// A file can not be read, or the result can not be written.
+    /// A file can not be read, something that is needed for an answer is invalid, or the result can
+    /// not be written.
     Unreadable,
 }
 
@@ -24,6 +28,7 @@ impl Exit {
             Self::Findings => 1,
             Self::Usage => 2,
             Self::Unreadable => 3,
+            Self::Open => 4,
         }
     }
 }

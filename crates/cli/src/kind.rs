@@ -1,14 +1,37 @@
-//! The kinds of documents that the program knows.
+//! The kinds of files that the program knows.
 
+use api::FileKind;
 use clap::ValueEnum;
 use serde_json::Value;
 
-/// A kind of configuration file.
+/// A kind of configuration file, of which there is a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
     /// Which authorizers are asked, and in which order
     #[value(name = "AuthorizationConfiguration")]
     AuthorizationConfiguration,
+}
+
+/// What a file is, for those who would rather say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KindArgument {
+    /// Which authorizers are asked, and in which order
+    #[value(name = "AuthorizationConfiguration")]
+    AuthorizationConfiguration,
+    /// Objects: roles, bindings and others
+    Manifest,
+    /// ABAC policies, one JSON object a line
+    AbacPolicy,
+}
+
+impl From<KindArgument> for FileKind {
+    fn from(kind: KindArgument) -> Self {
+        match kind {
+            KindArgument::AuthorizationConfiguration => Self::AuthorizationConfiguration,
+            KindArgument::Manifest => Self::Manifest,
+            KindArgument::AbacPolicy => Self::AbacPolicy,
+        }
+    }
 }
 
 impl Kind {
@@ -35,13 +58,15 @@ impl Kind {
     }
 }
 
-/// All kinds with their versions, for a message.
+/// All kinds of files with their versions, for a message.
 pub(crate) fn known_kinds() -> String {
-    let kinds = Kind::value_variants().iter().map(|kind| {
-        let versions = kind.api_versions();
-        format!("{} ({})", kind.name(), versions.join(", "))
-    });
-    kinds.collect::<Vec<_>>().join("; ")
+    let mut kinds: Vec<_> = Kind::value_variants()
+        .iter()
+        .map(|kind| format!("{} ({})", kind.name(), kind.api_versions().join(", ")))
+        .collect();
+    kinds.push(format!("roles and bindings ({})", api::rbac::API_VERSION));
+    kinds.push("ABAC policies (one JSON object a line)".to_owned());
+    kinds.join("; ")
 }
 
 #[cfg(test)]
@@ -53,7 +78,8 @@ mod tests {
         assert_eq!(
             known_kinds(),
             "AuthorizationConfiguration (apiserver.config.k8s.io/v1, \
-             apiserver.config.k8s.io/v1beta1, apiserver.config.k8s.io/v1alpha1)"
+             apiserver.config.k8s.io/v1beta1, apiserver.config.k8s.io/v1alpha1); roles and bindings \
+             (rbac.authorization.k8s.io/v1); ABAC policies (one JSON object a line)"
         );
     }
 

@@ -1,17 +1,25 @@
-//! `portcullis`: checks configuration files and prints what editors and shells need.
+//! `portcullis`: checks files, answers access questions from them, and prints what editors and
+//! shells need.
 //!
-//! Owns: arguments, how findings are shown to people and programs, exit codes.
-//! Must not know: what makes a file valid.
+//! Owns: arguments, how findings and answers are shown to people and programs, exit codes.
+//! Must not know: what makes a file valid, how an authorizer decides.
 //!
 //! Each subcommand is a file with its `Args` and a function that returns an [`Exit`].
 
 mod check;
 mod colour;
 mod completion;
+mod eval;
 mod exit;
+mod explain;
+mod files;
 mod kind;
+mod offline;
 mod output;
+mod rules;
 mod schema;
+mod spelling;
+mod who_can;
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -21,7 +29,10 @@ use clap::{Parser, Subcommand};
 
 use exit::Exit;
 
-/// Checks the configuration of a Kubernetes-style API server.
+/// How much of the result is written at once.
+const OUTPUT_BUFFER_BYTES: usize = 64 << 10;
+
+/// Checks and explains who may do what in a Kubernetes-style API.
 #[derive(Debug, Parser)]
 #[command(
     name = "portcullis",
@@ -31,6 +42,8 @@ use exit::Exit;
     subcommand_required = true,
     after_help = "Examples:
   portcullis check authorization.yaml
+  portcullis explain --objects manifests/ --as ana --verb get --resource pods -n prod
+  portcullis who-can delete namespaces --objects manifests/
   portcullis schema > authorization.schema.json
   portcullis completion bash > /etc/bash_completion.d/portcullis
 
@@ -44,22 +57,46 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Check(check::Args),
+    Eval(Box<eval::Args>),
+    Explain(Box<explain::Args>),
+    #[command(name = "who-can")]
+    WhoCan(Box<who_can::Args>),
+    Rules(Box<rules::Args>),
     Schema(schema::Args),
     Completion(completion::Args),
 }
 
 fn main() -> ExitCode {
-    let Cli { command } = Cli::parse();
+    let (args, spellings) = spelling::with_dashes(std::env::args_os());
+    let Cli { command } = Cli::parse_from(args);
+    for spelling in spellings {
+        // When not even this can be written, the result still can.
+        let _ = writeln!(io::stderr(), "warning: {spelling}");
+    }
     run(&command).unwrap_or_else(report_failure).into()
 }
 
 fn run(command: &Command) -> anyhow::Result<Exit> {
     let stdout = io::stdout().lock();
     let colour = colour::is_wanted(&stdout, |name| std::env::var_os(name));
-    let mut out = BufWriter::new(stdout);
+    let err_colour = colour::is_wanted(&io::stderr(), |name| std::env::var_os(name));
+    let mut out = BufWriter::with_capacity(OUTPUT_BUFFER_BYTES, stdout);
     let exit = match command {
         Command::Check(args) => {
             check::run(args, &mut io::stdin().lock(), &mut out, &mut io::stderr(), colour)
+        }
+        Command::Eval(args) => {
+            eval::run(args, &mut io::stdin().lock(), &mut out, &mut io::stderr(), err_colour)
+        }
+        Command::Explain(args) => {
+            let (stdin, err) = (&mut io::stdin().lock(), &mut io::stderr());
+            explain::run(args, stdin, &mut out, err, colour, err_colour)
+        }
+        Command::WhoCan(args) => {
+            who_can::run(args, &mut io::stdin().lock(), &mut out, &mut io::stderr(), err_colour)
+        }
+        Command::Rules(args) => {
+            rules::run(args, &mut io::stdin().lock(), &mut out, &mut io::stderr(), err_colour)
         }
         Command::Schema(args) => schema::run(args, &mut out),
         Command::Completion(args) => completion::run(args, &mut out),

@@ -7,14 +7,16 @@ use crate::document::{Entry, Value};
 use crate::source::Span;
 use crate::{hint, json};
 
+/// The API group of policies.
+pub(crate) const GROUP: &str = "abac.authorization.kubernetes.io";
 pub(super) const V1BETA1: &str = "abac.authorization.kubernetes.io/v1beta1";
 const V0: &str = "abac.authorization.kubernetes.io/v0";
 const KIND: &str = "Policy";
 
 const V1BETA1_FIELDS: &[&str] = &["apiVersion", "kind", "spec"];
-const SPEC_FIELDS: &[&str] =
+pub(super) const SPEC_FIELDS: &[&str] =
     &["user", "group", "readonly", "apiGroup", "resource", "namespace", "nonResourcePath"];
-const V0_FIELDS: &[&str] =
+pub(super) const V0_FIELDS: &[&str] =
     &["apiVersion", "kind", "user", "group", "readonly", "resource", "namespace", "ns"];
 
 /// What a line holds.
@@ -213,6 +215,12 @@ fn v0(
             }
             name if V0_FIELDS.contains(&name) => {
                 set_spec_field(&mut spec, entry)?;
+            }
+            "spec" => {
+                let mut field = UnknownField::new(entry, V0_FIELDS);
+                field.hint =
+                    Some(format!("v0 has no `spec`, and nothing in it restricts: use `{V1BETA1}`"));
+                unknown.push(field);
             }
             _ => unknown.push(UnknownField::new(entry, V0_FIELDS)),
         }

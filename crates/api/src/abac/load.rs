@@ -137,10 +137,12 @@ impl Walk<'_> {
 
     fn not_utf8(&self, line: &Line<'_>, bytes: &[u8], n_valid: usize) -> LoadError {
         let text = String::from_utf8_lossy(bytes);
+        let is_utf16 = matches!(bytes, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]);
         let flaw = Flaw {
             message: "the line is not UTF-8".to_owned(),
-            span: Span::new(n_valid, n_valid + 1),
-            hint: None,
+            // The byte became a whole character in the text of the source.
+            span: Span::new(n_valid, n_valid + char::REPLACEMENT_CHARACTER.len_utf8()),
+            hint: is_utf16.then(|| "this looks like UTF-16: save it as UTF-8".to_owned()),
         };
         self.bad_line(line, &text, flaw)
     }

@@ -276,6 +276,8 @@ fn bad_lines_have_a_place_and_a_cause() {
         assert!(message.starts_with("`spec` needs an apiVersion"), "{message}");
     }
     assert_eq!(fault(b"{}\n{\"a\":\"\xff\"}"), (2, 7, "the line is not UTF-8".to_owned()));
+    let error = load_with(b"\xff\xfe{\0}\0", false).unwrap_err();
+    assert!(error.diagnostic.hint.is_some_and(|hint| hint.contains("UTF-16")));
 }
 
 #[test]
@@ -320,6 +322,21 @@ fn unknown_fields_and_missing_versions_are_warned_about() {
     let error = load_with(text.as_bytes(), true).unwrap_err();
     assert_eq!(error.diagnostic.fault.to_string(), "unknown field `usr`");
     assert_eq!((error.diagnostic.place.line, error.diagnostic.place.column), (2, 2));
+}
+
+/// A line that says that it is v0 is taken at its word (§4.2): its `spec` is a field that does not
+/// exist, which is warned about, and refused only where unknown fields are.
+#[test]
+fn a_spec_in_v0_is_an_unknown_field() {
+    let line = "{\"apiVersion\":\"abac.authorization.kubernetes.io/v0\",\"kind\":\"Policy\",\
+                \"spec\":{\"user\":\"bob\"}}";
+    let loaded = load_text(line);
+    assert!(is_allowed(&loaded, "eve+system:authenticated create pods@ns1"));
+    let [warning] = loaded.warnings.as_slice() else { panic!("{:?}", loaded.warnings) };
+    assert_eq!((warning.code, warning.field.as_str()), (WarningCode::UnknownPolicyField, "spec"));
+    assert!(warning.hint.as_ref().is_some_and(|hint| hint.contains("v1beta1")));
+    let error = load_with(line.as_bytes(), true).unwrap_err();
+    assert_eq!(error.diagnostic.fault.to_string(), "unknown field `spec`");
 }
 
 #[test]
@@ -384,8 +401,10 @@ proptest! {
                 prop_assert!(place.line >= 1 && place.column >= 1 && place.start <= place.end);
                 // A file that begins with the mark of UTF-16 has another text.
                 if !bytes.starts_with(b"\xff\xfe") && !bytes.starts_with(b"\xfe\xff") {
-                    let n_before = source.text().get(..place.start).map(|text| text.matches('\n').count());
+                    let text = source.text();
+                    let n_before = text.get(..place.start).map(|text| text.matches('\n').count());
                     prop_assert_eq!(n_before, Some(place.line - 1));
+                    prop_assert!(text.get(place.start..place.end).is_some());
                 }
             }
         }

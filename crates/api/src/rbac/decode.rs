@@ -5,6 +5,7 @@ use field::FieldErrors;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::metadata::Lifecycle;
 use super::validate::{missing_namespace, validate};
 use super::wire;
 
@@ -38,6 +39,8 @@ pub enum Object {
 pub struct Manifest {
     kind: Kind,
     object: Object,
+    /// Checked, and then forgotten: no decision depends on it.
+    lifecycle: Lifecycle,
 }
 
 /// Why a JSON value is none of the four kinds.
@@ -82,6 +85,27 @@ impl Kind {
     }
 }
 
+impl Object {
+    /// The kind.
+    pub fn kind(&self) -> Kind {
+        let is_namespaced = !self.metadata().namespace.is_empty();
+        match (self, is_namespaced) {
+            (Self::Role(_), false) => Kind::ClusterRole,
+            (Self::Role(_), true) => Kind::Role,
+            (Self::Binding(_), false) => Kind::ClusterRoleBinding,
+            (Self::Binding(_), true) => Kind::RoleBinding,
+        }
+    }
+
+    /// What identifies the object.
+    pub fn metadata(&self) -> &domain::Metadata {
+        match self {
+            Self::Role(role) => &role.metadata,
+            Self::Binding(binding) => &binding.metadata,
+        }
+    }
+}
+
 /// Reads one object. Fields that no kind has are ignored.
 ///
 /// # Errors
@@ -93,13 +117,19 @@ pub fn decode(value: &Value) -> Result<Manifest, DecodeError> {
         let (api_version, kind) = (api_version.to_owned(), kind.to_owned());
         return Err(DecodeError::OtherKind { api_version, kind });
     };
-    let object = match kind {
-        Kind::ClusterRole | Kind::Role => Object::Role(wire::Role::deserialize(value)?.into()),
+    let (object, lifecycle) = match kind {
+        Kind::ClusterRole | Kind::Role => {
+            let mut role = wire::Role::deserialize(value)?;
+            let lifecycle = Lifecycle::take(&mut role.metadata);
+            (Object::Role(role.into()), lifecycle)
+        }
         Kind::ClusterRoleBinding | Kind::RoleBinding => {
-            Object::Binding(wire::Binding::deserialize(value)?.into())
+            let mut binding = wire::Binding::deserialize(value)?;
+            let lifecycle = Lifecycle::take(&mut binding.metadata);
+            (Object::Binding(binding.into()), lifecycle)
         }
     };
-    Ok(Manifest { kind, object })
+    Ok(Manifest { kind, object, lifecycle })
 }
 
 /// Reads a list of rules by itself.
@@ -128,7 +158,7 @@ impl Manifest {
     /// The same for an object that replaces `old`.
     pub(super) fn into_valid_after(mut self, old: Option<&Object>) -> Result<Object, FieldErrors> {
         self.fill_in_defaults();
-        validate(self.kind, &self.object, old).into_result(self.object)
+        validate(self.kind, &self.object, &self.lifecycle, old).into_result(self.object)
     }
 
     /// The object as it would take effect if it had got past the API somehow.
@@ -167,7 +197,7 @@ impl Manifest {
 
 impl From<wire::ObjectMeta> for domain::Metadata {
     fn from(wire: wire::ObjectMeta) -> Self {
-        let wire::ObjectMeta { namespace, name, labels, annotations } = wire;
+        let wire::ObjectMeta { namespace, name, labels, annotations, .. } = wire;
         Self { namespace, name, labels, annotations }
     }
 }

@@ -3,7 +3,7 @@
 use authz_rbac as domain;
 use serde_json::Value;
 
-use super::decode::{API_VERSION, Kind, Object};
+use super::decode::{API_VERSION, Object};
 use super::wire;
 
 /// The object as the API shows it, without what only a store knows.
@@ -11,13 +11,11 @@ use super::wire;
 /// # Errors
 /// Never in practice: the wire form has nothing that JSON lacks.
 pub fn encode(object: &Object) -> Result<Value, serde_json::Error> {
-    let (kind, body) = match object {
-        Object::Role(role) => (kind_of_role(role), serde_json::to_value(wire::Role::from(role))?),
-        Object::Binding(binding) => {
-            (kind_of_binding(binding), serde_json::to_value(wire::Binding::from(binding))?)
-        }
+    let body = match object {
+        Object::Role(role) => serde_json::to_value(wire::Role::from(role))?,
+        Object::Binding(binding) => serde_json::to_value(wire::Binding::from(binding))?,
     };
-    let mut value = serde_json::json!({ "apiVersion": API_VERSION, "kind": kind.name() });
+    let mut value = serde_json::json!({ "apiVersion": API_VERSION, "kind": object.kind().name() });
     if let (Value::Object(members), Value::Object(body)) = (&mut value, body) {
         members.extend(body);
     }
@@ -40,18 +38,10 @@ pub fn encode_subject(subject: &domain::Subject) -> Result<Value, serde_json::Er
     serde_json::to_value(wire::Subject::from(subject))
 }
 
-fn kind_of_role(role: &domain::Role) -> Kind {
-    if role.metadata.namespace.is_empty() { Kind::ClusterRole } else { Kind::Role }
-}
-
-fn kind_of_binding(binding: &domain::Binding) -> Kind {
-    if binding.namespace().is_empty() { Kind::ClusterRoleBinding } else { Kind::RoleBinding }
-}
-
 impl From<&domain::Metadata> for wire::ObjectMeta {
     fn from(metadata: &domain::Metadata) -> Self {
         let domain::Metadata { namespace, name, labels, annotations } = metadata.clone();
-        Self { namespace, name, labels, annotations }
+        Self { namespace, name, labels, annotations, ..Self::default() }
     }
 }
 

@@ -4,18 +4,43 @@ use std::collections::BTreeMap;
 
 use authz_rbac::Metadata;
 use field::{
-    FieldError, FieldErrors, FieldPath, dns1123_label_faults, label_key_faults, label_value_faults,
-    path_segment_faults,
+    BadValue, FieldError, FieldErrors, FieldPath, dns1123_label_faults, label_key_faults,
+    label_value_faults, path_segment_faults,
 };
 
 use super::decode::Kind;
+use super::wire;
 
 /// The most bytes that all annotations of an object take together.
 const ANNOTATIONS_BYTES_MAX: usize = 256 * 1024;
 
 pub(super) const METADATA: FieldPath<'static> = FieldPath::root("metadata");
 
-pub(super) fn validate_metadata(kind: Kind, metadata: &Metadata, faults: &mut FieldErrors) {
+/// Finalizers that exclude each other, in the order in which a message names them.
+const EXCLUSIVE_FINALIZERS: [&str; 2] = ["orphan", "foregroundDeletion"];
+
+/// What decides when an object is deleted.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Lifecycle {
+    owner_references: Vec<wire::OwnerReference>,
+    finalizers: Vec<String>,
+}
+
+impl Lifecycle {
+    pub(super) fn take(metadata: &mut wire::ObjectMeta) -> Self {
+        Self {
+            owner_references: std::mem::take(&mut metadata.owner_references),
+            finalizers: std::mem::take(&mut metadata.finalizers),
+        }
+    }
+}
+
+pub(super) fn validate_metadata(
+    kind: Kind,
+    metadata: &Metadata,
+    lifecycle: &Lifecycle,
+    faults: &mut FieldErrors,
+) {
     let name = METADATA.child("name");
     if metadata.name.is_empty() {
         faults.push(name.required("name or generateName is required"));
@@ -30,6 +55,32 @@ pub(super) fn validate_metadata(kind: Kind, metadata: &Metadata, faults: &mut Fi
     let n_bytes: usize = metadata.annotations.iter().map(|(k, v)| k.len() + v.len()).sum();
     if n_bytes > ANNOTATIONS_BYTES_MAX {
         faults.push(annotations.too_long(ANNOTATIONS_BYTES_MAX));
+    }
+    validate_lifecycle(lifecycle, faults);
+}
+
+fn validate_lifecycle(lifecycle: &Lifecycle, faults: &mut FieldErrors) {
+    let at = METADATA.child("ownerReferences");
+    for (idx, owner) in lifecycle.owner_references.iter().enumerate() {
+        let at = at.index(idx);
+        let wire::OwnerReference { api_version, kind, name, uid } = owner;
+        for (field, value) in
+            [("apiVersion", api_version), ("kind", kind), ("name", name), ("uid", uid)]
+        {
+            if value.is_empty() {
+                faults.push(at.child(field).required("must not be empty"));
+            }
+        }
+    }
+    let (at, finalizers) = (METADATA.child("finalizers"), &lifecycle.finalizers);
+    for finalizer in finalizers {
+        faults.extend(each(&at, finalizer, label_key_faults(finalizer)));
+    }
+    if EXCLUSIVE_FINALIZERS.iter().all(|it| finalizers.iter().any(|own| own == it)) {
+        let [first, second] = EXCLUSIVE_FINALIZERS;
+        let value = BadValue::Json(serde_json::Value::from(finalizers.as_slice()).to_string());
+        let detail = format!("finalizer {first} and {second} cannot be both set");
+        faults.push(at.invalid(value, &detail));
     }
 }
 

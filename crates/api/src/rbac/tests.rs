@@ -61,6 +61,34 @@ fn names_are_path_segments() {
 }
 
 #[test]
+fn owners_and_finalizers_are_named() {
+    let with = |metadata: Value| {
+        let mut role = cluster_role(json!({}));
+        role["metadata"] = metadata;
+        role["metadata"]["name"] = "r".into();
+        role
+    };
+    let owner = json!({"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"});
+    check(with(json!({"ownerReferences": [owner], "finalizers": ["a/b", "orphan"]})), &[]);
+    check(
+        with(json!({"ownerReferences": [owner, {"kind": "Pod", "controller": true}]})),
+        &[
+            "metadata.ownerReferences[1].apiVersion: Required value: must not be empty",
+            "metadata.ownerReferences[1].name: Required value: must not be empty",
+            "metadata.ownerReferences[1].uid: Required value: must not be empty",
+        ],
+    );
+    check(
+        with(json!({"finalizers": ["orphan", "foregroundDeletion"]})),
+        &["metadata.finalizers: Invalid value: [\"orphan\",\"foregroundDeletion\"]: finalizer \
+           orphan and foregroundDeletion cannot be both set"],
+    );
+    let faults = decode(&with(json!({"finalizers": ["a/"]}))).unwrap().into_valid().unwrap_err();
+    let paths: Vec<_> = faults.iter().map(|fault| fault.path.as_str()).collect();
+    assert!(!paths.is_empty() && paths.iter().all(|path| *path == "metadata.finalizers"));
+}
+
+#[test]
 fn namespaces_belong_to_namespaced_kinds() {
     check(
         cluster_role(json!({"metadata": {"name": "r", "namespace": "n"}})),
@@ -212,6 +240,28 @@ fn values_that_were_stored_may_stay() {
     assert!(bad().into_valid().is_err());
     assert!(validate_update(bad(), &good).is_err());
     assert!(validate_update(bad(), &bad().into_unchecked().unwrap()).is_ok());
+}
+
+/// As in Go, where null leaves an item as it is: empty.
+#[test]
+fn null_is_an_empty_item() {
+    check(
+        cluster_role(json!({"rules": [null, {"verbs": [null], "nonResourceURLs": ["/"]}]})),
+        &[
+            "rules[0].verbs: Required value: verbs must contain at least one value",
+            "rules[0].apiGroups: Required value: resource rules must supply at least one api group",
+            "rules[0].resources: Required value: resource rules must supply at least one resource",
+        ],
+    );
+    check(
+        cluster_binding(json!({"subjects": [null]})),
+        &[
+            "subjects[0].name: Required value",
+            "subjects[0].kind: Unsupported value: \"\": supported values: \
+             \"ServiceAccount\", \"User\", \"Group\"",
+        ],
+    );
+    check(cluster_role(json!({"metadata": {"name": "r", "labels": {"a": null}}})), &[]);
 }
 
 #[test]

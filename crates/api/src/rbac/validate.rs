@@ -7,7 +7,7 @@ use field::{
 };
 
 use super::decode::{Kind, Manifest, Object};
-use super::metadata::{METADATA, each, validate_labels, validate_metadata};
+use super::metadata::{Lifecycle, METADATA, each, validate_labels, validate_metadata};
 
 /// Checks a new version of an object by itself and against the stored one, and fills in defaults.
 ///
@@ -21,8 +21,14 @@ pub(super) fn missing_namespace() -> FieldError {
     METADATA.child("namespace").required("")
 }
 
-pub(super) fn validate(kind: Kind, object: &Object, old: Option<&Object>) -> FieldErrors {
+pub(super) fn validate(
+    kind: Kind,
+    object: &Object,
+    lifecycle: &Lifecycle,
+    old: Option<&Object>,
+) -> FieldErrors {
     let mut faults = FieldErrors::new();
+    validate_metadata(kind, object.metadata(), lifecycle, &mut faults);
     match (object, old) {
         (Object::Role(role), old) => {
             let old = match old {
@@ -44,7 +50,6 @@ pub(super) fn validate(kind: Kind, object: &Object, old: Option<&Object>) -> Fie
 }
 
 fn validate_role(kind: Kind, role: &Role, old: Option<&Role>, faults: &mut FieldErrors) {
-    validate_metadata(kind, &role.metadata, faults);
     let rules = FieldPath::root("rules");
     for (idx, rule) in role.rules.iter().enumerate() {
         validate_rule(kind, &rules.index(idx), rule, faults);
@@ -150,7 +155,6 @@ fn validate_selector(
 }
 
 fn validate_binding(kind: Kind, binding: &Binding, faults: &mut FieldErrors) {
-    validate_metadata(kind, &binding.metadata, faults);
     let at = FieldPath::root("roleRef");
     let role = &binding.role_ref;
     if role.api_group != GROUP {

@@ -1,4 +1,5 @@
-//! The objects as JSON has them. An absent field and a null one mean the same.
+//! The objects as JSON has them. An absent field and a null one mean the same, and a null in a list
+//! or a map is an empty item.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +12,28 @@ pub(super) struct ObjectMeta {
     pub(super) namespace: String,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) name: String,
-    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "entries", skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) labels: BTreeMap<String, String>,
-    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "entries", skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) annotations: BTreeMap<String, String>,
+    #[serde(default, deserialize_with = "items", skip_serializing)]
+    pub(super) owner_references: Vec<OwnerReference>,
+    #[serde(default, deserialize_with = "items", skip_serializing)]
+    pub(super) finalizers: Vec<String>,
+}
+
+/// An object that another one is deleted with.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OwnerReference {
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) api_version: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) kind: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) name: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) uid: String,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
@@ -22,7 +41,7 @@ pub(super) struct ObjectMeta {
 pub(super) struct Role {
     #[serde(default, deserialize_with = "or_default")]
     pub(super) metadata: ObjectMeta,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "items")]
     pub(super) rules: Vec<PolicyRule>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) aggregation_rule: Option<AggregationRule>,
@@ -35,25 +54,25 @@ pub(super) struct Binding {
     pub(super) metadata: ObjectMeta,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) role_ref: RoleRef,
-    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "items", skip_serializing_if = "Vec::is_empty")]
     pub(super) subjects: Vec<Subject>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PolicyRule {
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "items")]
     pub(super) verbs: Vec<String>,
-    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "items", skip_serializing_if = "Vec::is_empty")]
     pub(super) api_groups: Vec<String>,
-    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "items", skip_serializing_if = "Vec::is_empty")]
     pub(super) resources: Vec<String>,
-    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "items", skip_serializing_if = "Vec::is_empty")]
     pub(super) resource_names: Vec<String>,
     #[serde(
         default,
         rename = "nonResourceURLs",
-        deserialize_with = "or_default",
+        deserialize_with = "items",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub(super) non_resource_urls: Vec<String>,
@@ -86,16 +105,16 @@ pub(super) struct RoleRef {
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AggregationRule {
-    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "items", skip_serializing_if = "Vec::is_empty")]
     pub(super) cluster_role_selectors: Vec<LabelSelector>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LabelSelector {
-    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "entries", skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) match_labels: BTreeMap<String, String>,
-    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "items", skip_serializing_if = "Vec::is_empty")]
     pub(super) match_expressions: Vec<LabelExpression>,
 }
 
@@ -106,7 +125,7 @@ pub(super) struct LabelExpression {
     pub(super) key: String,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) operator: String,
-    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "items", skip_serializing_if = "Vec::is_empty")]
     pub(super) values: Vec<String>,
 }
 
@@ -114,4 +133,18 @@ fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+fn items<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    let items: Vec<Option<T>> = or_default(deserializer)?;
+    Ok(items.into_iter().map(Option::unwrap_or_default).collect())
+}
+
+fn entries<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, String>, D::Error> {
+    let entries: BTreeMap<String, Option<String>> = or_default(deserializer)?;
+    Ok(entries.into_iter().map(|(key, value)| (key, value.unwrap_or_default())).collect())
 }

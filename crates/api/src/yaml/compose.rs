@@ -6,8 +6,8 @@ use super::parser::{Content, NodeId, RawNode, RawScalar, Tree, YAML_TAG_PREFIX, 
 use super::resolve::{Resolved, resolve};
 use super::scanner::too_deep;
 use super::{Composed, Duplicate, YamlError};
-use crate::document::{Entry, NESTING_MAX, NODES_MAX, Node, Value};
-use crate::source::{DOCUMENT_BYTES_MAX, Span};
+use crate::document::{Entry, Limits, NESTING_MAX, Node, Value};
+use crate::source::Span;
 
 /// Aliases are not judged until they made more than this many values,
 const ALIASED_NODES_MIN: usize = 100;
@@ -16,19 +16,11 @@ const COUNTED_NODES_MIN: usize = 1000;
 /// then no more than this share may come from them. Kubernetes' reader sets all three.
 const ALIASED_PERCENT_MAX: usize = 99;
 
-/// The most bytes of text that a document may hold after its aliases are expanded.
-///
-/// Without aliases a document holds no more than the file, so this is about aliases alone: a few
-/// of them can repeat a long text many times.
-const EXPANDED_BYTES_MAX: usize = 4 * DOCUMENT_BYTES_MAX;
-
-/// The most duplicate keys that are noted.
-const DUPLICATES_MAX: usize = 100;
-
 /// Turns a tree with aliases into one of plain values.
-pub(super) fn compose(text: &str, tree: &Tree) -> Result<Composed, YamlError> {
+pub(super) fn compose(text: &str, tree: &Tree, limits: Limits) -> Result<Composed, YamlError> {
     let mut composer = Composer {
         tree,
+        limits,
         duplicates: Vec::new(),
         path: String::new(),
         open_aliases: Vec::new(),
@@ -41,11 +33,12 @@ pub(super) fn compose(text: &str, tree: &Tree) -> Result<Composed, YamlError> {
         Some(root) => composer.node(root)?,
         None => untagged(Span::new(text.len(), text.len()), Value::Null),
     };
-    Ok(Composed { root, duplicates: composer.duplicates, rest: tree.rest })
+    Ok(Composed { root, duplicates: composer.duplicates, rest: None })
 }
 
 struct Composer<'t> {
     tree: &'t Tree,
+    limits: Limits,
     duplicates: Vec<Duplicate>,
     /// The place of the current value as Kubernetes writes it: `authorizers[0].webhook`.
     path: String,
@@ -125,7 +118,7 @@ impl<'t> Composer<'t> {
                         filling.entries.push(entry);
                     }
                     Some(&position) => {
-                        if this.duplicates.len() < DUPLICATES_MAX {
+                        if this.duplicates.len() < this.limits.duplicates_max {
                             let path = format!("{}{step}", this.path);
                             this.duplicates.push(duplicate(&key, &entry, line, path));
                         }
@@ -219,11 +212,12 @@ impl<'t> Composer<'t> {
         if !self.open_aliases.is_empty() {
             self.n_aliased += 1;
         }
-        if self.n_nodes > NODES_MAX {
-            return Err(YamlError::new(too_many_nodes(), raw.span));
+        let Limits { nodes_max, expanded_bytes_max, .. } = self.limits;
+        if self.n_nodes > nodes_max {
+            return Err(YamlError::new(too_many_nodes(nodes_max), raw.span));
         }
-        if self.n_bytes > EXPANDED_BYTES_MAX {
-            let problem = format!("aliases make more than {EXPANDED_BYTES_MAX} bytes of text");
+        if self.n_bytes > expanded_bytes_max {
+            let problem = format!("aliases make more than {expanded_bytes_max} bytes of text");
             return Err(YamlError::new(problem, raw.span));
         }
         let is_excessive = self.n_aliased > ALIASED_NODES_MIN

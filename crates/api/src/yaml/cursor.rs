@@ -70,7 +70,11 @@ impl<'t> Cursor<'t> {
 
     /// The character at the cursor, or [`END`].
     pub(super) fn peek(&self) -> char {
-        self.peek_at(0)
+        match self.text.as_bytes().get(self.mark.offset) {
+            Some(byte) if byte.is_ascii() => char::from(*byte),
+            Some(_) => self.peek_at(0),
+            None => END,
+        }
     }
 
     /// The character `n` further, or [`END`].

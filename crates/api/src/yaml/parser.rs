@@ -1,10 +1,12 @@
 //! Turns tokens into a tree with anchors, aliases and tags still in it; the collections are in
 //! [`collection`](super::collection).
 //!
-//! Only the first document is read, as Kubernetes does. The grammar, in libyaml's terms:
+//! The grammar, in libyaml's terms:
 //!
 //! ```text
-//! document     = directive* '---' block-node? '...'? | block-node '...'?
+//! stream       = document? ('...'* explicit)* '...'*
+//! document     = explicit | block-node '...'?
+//! explicit     = directive* '---' block-node? '...'?
 //! block-node   = alias | properties? (block-sequence | block-mapping | flow-node) | properties
 //! flow-node    = alias | properties? (flow-sequence | flow-mapping | scalar) | properties
 //! properties   = tag anchor? | anchor tag?
@@ -17,20 +19,18 @@ use std::collections::HashMap;
 use super::YamlError;
 use super::cursor::Mark;
 use super::scanner::{Scanner, Token, TokenKind, too_deep};
-use crate::document::{NESTING_MAX, NODES_MAX, Text};
+use crate::document::{NESTING_MAX, Text};
 use crate::source::Span;
 
 /// Prefix of the tags that YAML itself defines.
 pub(super) const YAML_TAG_PREFIX: &str = "tag:yaml.org,2002:";
 
-/// The first document of a text.
+/// One document of a text.
 pub(super) struct Tree {
     /// INVARIANT: every [`NodeId`] inside is an index of this list.
     nodes: Vec<RawNode>,
     /// `None`: there is no document at all.
     pub(super) root: Option<NodeId>,
-    /// Where something follows the document.
-    pub(super) rest: Option<Span>,
 }
 
 impl Tree {
@@ -67,26 +67,10 @@ pub(super) struct RawScalar {
     pub(super) is_implicit: bool,
 }
 
-/// Reads the first document; also returns how far the text was read for it.
-pub(super) fn parse(text: &str) -> (Result<Tree, YamlError>, usize) {
-    let mut parser = Parser {
-        scanner: Scanner::new(text),
-        nodes: Vec::new(),
-        anchors: HashMap::new(),
-        tag_prefixes: Vec::new(),
-        depth: 0,
-    };
-    let root = parser.parse_document();
-    let read_to = parser.scanner.cursor.mark.offset;
-    let tree = root.map(|root| {
-        let rest = parser.find_rest();
-        Tree { nodes: parser.nodes, root, rest }
-    });
-    (tree, read_to)
-}
-
+/// Reads one document after the other.
 pub(super) struct Parser<'t> {
     pub(super) scanner: Scanner<'t>,
+    nodes_max: usize,
     nodes: Vec<RawNode>,
     anchors: HashMap<String, NodeId>,
     /// Pairs of handle and prefix.
@@ -112,7 +96,47 @@ struct Properties {
     tag: Option<String>,
 }
 
-impl Parser<'_> {
+impl<'t> Parser<'t> {
+    /// A parser that refuses a document of more than `nodes_max` values.
+    pub(super) fn new(text: &'t str, nodes_max: usize) -> Self {
+        Self {
+            scanner: Scanner::new(text),
+            nodes_max,
+            nodes: Vec::new(),
+            anchors: HashMap::new(),
+            tag_prefixes: Vec::new(),
+            depth: 0,
+        }
+    }
+
+    /// Reads the first document. It need not begin with `---`, unlike those that follow.
+    pub(super) fn first_document(&mut self) -> Result<Tree, YamlError> {
+        let root = self.parse_document()?;
+        Ok(Tree { nodes: std::mem::take(&mut self.nodes), root })
+    }
+
+    /// Reads the document after the one that was just read, if there is one. Anchors and tags of
+    /// the others mean nothing in it.
+    pub(super) fn next_document(&mut self) -> Result<Option<Tree>, YamlError> {
+        self.anchors.clear();
+        self.tag_prefixes.clear();
+        while self.peek_kind()? == &TokenKind::DocumentEnd {
+            self.scanner.skip();
+        }
+        if self.peek_kind()? == &TokenKind::StreamEnd {
+            return Ok(None);
+        }
+        self.parse_directives()?;
+        let root = self.parse_explicit_document()?;
+        self.end_document()?;
+        Ok(Some(Tree { nodes: std::mem::take(&mut self.nodes), root: Some(root) }))
+    }
+
+    /// How far the text was read, in bytes.
+    pub(super) fn read_to(&self) -> usize {
+        self.scanner.cursor.mark.offset
+    }
+
     fn parse_document(&mut self) -> Result<Option<NodeId>, YamlError> {
         let is_explicit = match self.peek_kind()? {
             TokenKind::StreamEnd => return Ok(None),
@@ -127,11 +151,16 @@ impl Parser<'_> {
         } else {
             self.parse_node(Context::Block)?
         };
-        // The token after the document must be readable; it may end the document.
+        self.end_document()?;
+        Ok(Some(root))
+    }
+
+    /// The token after a document must be readable; it may end the document.
+    fn end_document(&mut self) -> Result<(), YamlError> {
         if self.peek_kind()? == &TokenKind::DocumentEnd {
             self.scanner.skip();
         }
-        Ok(Some(root))
+        Ok(())
     }
 
     fn parse_explicit_document(&mut self) -> Result<NodeId, YamlError> {
@@ -150,7 +179,7 @@ impl Parser<'_> {
     }
 
     /// Looks behind the document, only to tell whether there is anything at all.
-    fn find_rest(&mut self) -> Option<Span> {
+    pub(super) fn find_rest(&mut self) -> Option<Span> {
         loop {
             match self.scanner.peek() {
                 Err(error) => return Some(error.span),
@@ -329,8 +358,8 @@ impl Parser<'_> {
         content: Content,
         anchor: Option<String>,
     ) -> Result<NodeId, YamlError> {
-        if self.nodes.len() >= NODES_MAX {
-            return Err(error_at(&too_many_nodes(), start));
+        if self.nodes.len() >= self.nodes_max {
+            return Err(error_at(&too_many_nodes(self.nodes_max), start));
         }
         let id = NodeId(self.nodes.len());
         self.nodes.push(RawNode { span, line: start.line + 1, content });
@@ -353,8 +382,8 @@ impl Parser<'_> {
     }
 }
 
-pub(super) fn too_many_nodes() -> String {
-    format!("document holds more than {NODES_MAX} values")
+pub(super) fn too_many_nodes(nodes_max: usize) -> String {
+    format!("document holds more than {nodes_max} values")
 }
 
 pub(super) fn span(start: Mark, end: Mark) -> Span {

@@ -1,7 +1,7 @@
 //! What the reader makes of texts, checked against Kubernetes' own reader.
 
-use super::{Composed, YamlError};
-use crate::document::{NESTING_MAX, NODES_MAX, Node, Value};
+use super::{Composed, YamlError, documents};
+use crate::document::{Limits, NESTING_MAX, NODES_MAX, Node, Value};
 
 fn read(text: &str) -> Result<Composed, YamlError> {
     super::read(text, None)
@@ -241,4 +241,54 @@ fn values_have_places() {
     let Value::Object(inner) = &items[1].value else { panic!("an object") };
     assert_eq!(part(inner[0].key_span), "k");
     assert_eq!(part(inner[0].value.span), "|\n    lit\n\n");
+}
+
+/// Each document as compact JSON, up to the first error.
+fn documents_of(text: &str, limits: Limits) -> Vec<Result<String, String>> {
+    documents(text, None, limits)
+        .map(|document| document.map(|it| show(&it.root)).map_err(|error| error.message))
+        .collect()
+}
+
+#[test]
+fn documents_follow_each_other() {
+    for (text, want) in [
+        ("", &["null"][..]),
+        ("a", &["\"a\""]),
+        ("--- a\n--- b\n...\n...\n--- c\n", &["\"a\"", "\"b\"", "\"c\""]),
+        ("a\n---\n---\nb\n---\n", &["\"a\"", "null", "\"b\"", "null"]),
+        ("# one\n---\n# two\n--- {a: b}\n", &["null", "{a:\"b\"}"]),
+        ("%TAG !x! tag:a,\n--- !x!b c\n...\n%TAG !x! tag:d,\n--- !x!e f\n", &["\"c\"", "\"f\""]),
+    ] {
+        let want: Vec<_> = want.iter().map(|&root| Ok(root.to_owned())).collect();
+        assert_eq!(documents_of(text, Limits::CONFIGURATION), want, "{text}");
+    }
+    for (text, n_read, message) in [
+        ("--- &a x\n--- *a\n--- b\n", 1, "yaml: unknown anchor 'a' referenced"),
+        ("a\n...\nb\n", 1, "yaml: line 2: did not find expected <document start>"),
+        ("--- a\n--- [\n--- b\n", 1, "yaml: line 2: did not find expected node content"),
+        ("--- a\n--- \u{1}\n", 0, "yaml: control characters are not allowed"),
+    ] {
+        let found = documents_of(text, Limits::CONFIGURATION);
+        assert_eq!(found.len(), n_read + 1, "{text}: nothing follows an error");
+        assert_eq!(found[n_read], Err(message.to_owned()), "{text}");
+    }
+}
+
+#[test]
+fn each_document_is_limited_by_itself() {
+    let limits = |nodes_max, expanded_bytes_max| Limits {
+        nodes_max,
+        expanded_bytes_max,
+        ..Limits::CONFIGURATION
+    };
+    // The root, the list and its items count, and the root once more.
+    let text = "--- [a, b, c]\n--- [d, e, f]\n";
+    assert_eq!(documents_of(text, limits(5, 9)).len(), 2);
+    let found = documents_of(text, limits(4, 9));
+    assert_eq!(found, [Err("yaml: document holds more than 4 values".to_owned())]);
+    let found = documents_of("[&a 'xxx', *a, *a]", limits(9, 9));
+    assert_eq!(found, [Ok("[\"xxx\",\"xxx\",\"xxx\"]".to_owned())]);
+    let found = documents_of("[&a 'xxx', *a, *a]", limits(9, 8));
+    assert_eq!(found, [Err("yaml: aliases make more than 8 bytes of text".to_owned())]);
 }

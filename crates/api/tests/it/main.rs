@@ -1,4 +1,5 @@
 //! Tests of the loader as a whole: recorded answers of Kubernetes, and properties of any input.
 
+mod manifests;
 mod properties;
 mod vectors;

@@ -61,7 +61,11 @@ pub(super) fn excerpt(text: &str, lines: &[Range<usize>], places: &[Place]) -> O
     let span = |place: &Place| {
         let idx = place.line - first_line;
         let (line, start) = (shown.get(idx)?, starts.get(idx)?);
-        let translate = |at: usize| at.clamp(line.start, line.end) - line.start + start;
+        let translate = |at: usize| {
+            let at = at.clamp(line.start, line.end) - line.start + start;
+            // The renderer can not do with a place inside of a character.
+            excerpt.floor_char_boundary(at)
+        };
         Some(translate(place.start)..translate(place.end))
     };
     let spans = places.iter().map(span).collect::<Option<_>>()?;
@@ -76,7 +80,7 @@ fn harmless(c: char) -> char {
 
 /// A text that may come from a file, as one line for a terminal: control characters and line feeds
 /// are made visible.
-pub(super) fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let text = annotate_snippets::normalize_untrusted_str(text);
     text.chars().map(|c| if c == '\n' { '␊' } else { harmless(c) }).collect()
 }
@@ -109,6 +113,12 @@ mod tests {
         assert_eq!(found.first_line, 2);
         // The second place ends with its line, although it reaches into the next one.
         assert_eq!(found.spans, [3..5, 6..12]);
+    }
+
+    #[test]
+    fn places_inside_of_a_character_are_at_its_start() {
+        assert_eq!(of("a\u{fffd}b", &[place(1, 2, 3)]).unwrap().spans, [1..1; 1]);
+        assert_eq!(of("a\u{fffd}b", &[place(1, 3, 5)]).unwrap().spans, [1..5; 1]);
     }
 
     #[test]

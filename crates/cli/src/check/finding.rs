@@ -1,14 +1,8 @@
 //! What is found, in the form that all outputs share.
 
-use std::io::Read;
+use api::{Diagnostic, Fault, Note, Place, Warning};
 
-use api::authorization::{LoadError, LoadOptions, load};
-use api::{Diagnostic, Fault, Note, Place, Source, Warning};
-use authz_chain::{Authorizer, Configuration};
-
-use super::input::Input;
 use super::rule::Rule;
-use crate::kind::{Kind, known_kinds};
 
 /// One input after its check.
 #[derive(Debug)]
@@ -28,24 +22,37 @@ pub(super) enum Outcome {
 }
 
 /// A file that could be read.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ReadFile {
     /// The text that places refer to.
     pub(super) text: String,
-    /// What the file configures, if it is accepted.
+    /// What the file holds, if it is accepted.
     pub(super) summary: Option<Summary>,
     /// What kube-apiserver says in one text, if the file is refused by its rules.
     pub(super) refusal: Option<String>,
     pub(super) errors: Vec<Finding>,
     pub(super) warnings: Vec<Finding>,
+    /// How many more warnings there would be.
+    pub(super) n_warnings_dropped: usize,
 }
 
-/// What a valid file configures.
+/// What a valid file holds.
 #[derive(Debug)]
-pub(super) struct Summary {
-    pub(super) kind: Kind,
-    /// Names of the authorizers in order.
-    pub(super) authorizers: Vec<String>,
+pub(super) enum Summary {
+    Configuration {
+        api_version: Option<&'static str>,
+        /// Names of the authorizers in order.
+        authorizers: Vec<String>,
+    },
+    Manifest {
+        /// How many objects there are of each kind that has any.
+        kinds: Vec<(&'static str, usize)>,
+        /// How many objects were passed over.
+        n_others: usize,
+    },
+    AbacPolicy {
+        n_policies: usize,
+    },
 }
 
 /// One error or warning.
@@ -62,64 +69,6 @@ pub(super) struct Finding {
     pub(super) issues: Vec<Note>,
 }
 
-/// Reads and checks one input. With `strict`, warnings are errors.
-pub(super) fn check(
-    input: &Input,
-    stdin: &mut dyn Read,
-    options: &LoadOptions<'_>,
-    strict: bool,
-) -> Checked {
-    let name = input.name();
-    let outcome = match input.read(stdin) {
-        Err(message) => Outcome::Unreadable { message },
-        Ok(bytes) => Outcome::Read(Box::new(check_bytes(&name, &bytes, options, strict))),
-    };
-    Checked { name, outcome }
-}
-
-fn check_bytes(name: &str, bytes: &[u8], options: &LoadOptions<'_>, strict: bool) -> ReadFile {
-    let source = Source { name, bytes };
-    let loaded = load(&source, options);
-    let (summary, refusal, mut errors) = match loaded.outcome {
-        Ok(configuration) => (Some(Summary::new(&configuration)), None, Vec::new()),
-        Err(error) => (None, Some(error.to_string()), errors(error, bytes.is_empty())),
-    };
-    let mut warnings: Vec<_> = loaded.warnings.into_iter().map(Finding::from).collect();
-    warnings.sort_by_key(|warning| warning.place);
-    if strict {
-        errors.append(&mut warnings);
-    }
-    ReadFile { text: source.text().into_owned(), summary, refusal, errors, warnings }
-}
-
-fn errors(error: LoadError, is_empty: bool) -> Vec<Finding> {
-    let names_no_kind = is_about_the_kind(&error);
-    let diagnostics = match error {
-        LoadError::Decode(error) => error.diagnostics,
-        LoadError::Invalid(diagnostics) | LoadError::Server(diagnostics) => diagnostics,
-    };
-    let mut findings: Vec<_> = diagnostics.into_iter().map(Finding::from).collect();
-    if let [only] = findings.as_mut_slice() {
-        if names_no_kind {
-            only.add_hint(&format!("known kinds: {}", known_kinds()));
-        } else if is_empty {
-            only.add_hint("the input is empty");
-        }
-    }
-    findings
-}
-
-/// Whether the one thing wrong is what the file says it is.
-fn is_about_the_kind(error: &LoadError) -> bool {
-    match error {
-        LoadError::Decode(error) => match error.diagnostics.as_slice() {
-            [only] => matches!(only.fault.field(), "kind" | "apiVersion"),
-            _ => false,
-        },
-        LoadError::Invalid(_) | LoadError::Server(_) => false,
-    }
-}
-
 impl ReadFile {
     /// Errors and warnings together.
     pub(super) fn n_findings(&self) -> usize {
@@ -128,11 +77,12 @@ impl ReadFile {
 }
 
 impl Summary {
-    fn new(configuration: &Configuration) -> Self {
-        let names = configuration.authorizers().iter().map(Authorizer::name);
-        Self {
-            kind: Kind::AuthorizationConfiguration,
-            authorizers: names.map(str::to_owned).collect(),
+    /// What programs call it: the kind of a configuration, or the value of `--kind`.
+    pub(super) fn kind_name(&self) -> &'static str {
+        match self {
+            Self::Configuration { .. } => "AuthorizationConfiguration",
+            Self::Manifest { .. } => "manifest",
+            Self::AbacPolicy { .. } => "abac-policy",
         }
     }
 }
@@ -149,7 +99,7 @@ fn hint_about_flags(fault: &Fault) -> Option<String> {
 }
 
 impl Finding {
-    fn add_hint(&mut self, hint: &str) {
+    pub(super) fn add_hint(&mut self, hint: &str) {
         self.hint = Some(match self.hint.take() {
             Some(first) => format!("{first}; {hint}"),
             None => hint.to_owned(),

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use annotate_snippets::{Annotation, AnnotationKind, Level, Origin, Renderer, Snippet};
-use api::Note;
+use api::{Diagnostic, Note};
 
 use super::excerpt::{Excerpt, excerpt, lines, printable};
 use super::finding::{Checked, Finding, Outcome, ReadFile, Summary};
@@ -50,13 +50,31 @@ pub(super) fn write(
     if checked.len() > 1 { writeln!(out, "{}", total(checked)) } else { Ok(()) }
 }
 
+/// Writes what is wrong with a file that another command needs, as `check` would.
+///
+/// # Errors
+/// Fails if it can not be written.
+pub(crate) fn write_errors(
+    out: &mut dyn Write,
+    name: &str,
+    text: String,
+    errors: Vec<Diagnostic>,
+    colour: bool,
+) -> io::Result<()> {
+    let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+    let errors = errors.into_iter().map(Finding::from).collect();
+    let file = ReadFile { text, errors, ..ReadFile::default() };
+    write_file(out, &renderer, name, &file)
+}
+
 fn write_file(
     out: &mut dyn Write,
     renderer: &Renderer,
     name: &str,
     file: &ReadFile,
 ) -> io::Result<()> {
-    let lines = lines(&file.text);
+    // A large file without findings need not be cut into lines.
+    let lines = if file.n_findings() > 0 { lines(&file.text) } else { Vec::new() };
     let errors = file.errors.iter().map(|finding| (Level::ERROR, finding));
     let warnings = file.warnings.iter().map(|finding| (Level::WARNING, finding));
     for (level, finding) in errors.chain(warnings).take(FINDINGS_MAX) {
@@ -141,26 +159,47 @@ fn first_line(text: &str) -> &str {
 
 /// What becomes of one file.
 fn verdict(file: &ReadFile) -> String {
-    let warnings = match file.warnings.len() {
+    let warnings = match file.warnings.len() + file.n_warnings_dropped {
         0 => String::new(),
         n => format!(", {}", count(n, "warning")),
     };
     match &file.summary {
         Some(summary) if file.errors.is_empty() => {
-            format!("valid{warnings} ({})", describe(summary))
+            format!("valid{warnings}{}", describe(summary))
         }
         _ => format!("invalid: {}{warnings}", count(file.errors.len(), "error")),
     }
 }
 
-fn describe(Summary { kind, authorizers }: &Summary) -> String {
-    let named = authorizers.get(..NAMES_MAX).unwrap_or(authorizers);
-    let rest = match authorizers.len() - named.len() {
-        0 => String::new(),
-        n => format!(" and {n} more"),
-    };
-    let n_authorizers = count(authorizers.len(), "authorizer");
-    format!("{}: {n_authorizers}: {}{rest}", kind.name(), named.join(", "))
+fn describe(summary: &Summary) -> String {
+    match summary {
+        Summary::Configuration { api_version, authorizers } => {
+            let version = api_version.map(|version| format!(" {version}")).unwrap_or_default();
+            let named = authorizers.get(..NAMES_MAX).unwrap_or(authorizers);
+            let rest = match authorizers.len() - named.len() {
+                0 => String::new(),
+                n => format!(" and {n} more"),
+            };
+            let (kind, n_authorizers) =
+                (summary.kind_name(), count(authorizers.len(), "authorizer"));
+            format!(" ({kind}{version}: {n_authorizers}: {}{rest})", named.join(", "))
+        }
+        Summary::Manifest { kinds, n_others } => {
+            let mut parts: Vec<_> = kinds.iter().map(|(kind, n)| count(*n, kind)).collect();
+            if parts.is_empty() {
+                parts.push("no roles or bindings".to_owned());
+            }
+            if *n_others > 0 {
+                parts.push(count(*n_others, "other object"));
+            }
+            format!(": {}", parts.join(", "))
+        }
+        Summary::AbacPolicy { n_policies } => format!(": {}", policies(*n_policies)),
+    }
+}
+
+fn policies(n: usize) -> String {
+    if n == 1 { "1 policy".to_owned() } else { format!("{n} policies") }
 }
 
 /// What becomes of all files.

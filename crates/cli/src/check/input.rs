@@ -1,28 +1,52 @@
 //! Where the bytes to check come from.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use api::DOCUMENT_BYTES_MAX;
-use api::authorization::read;
+use api::authorization::ReadError;
+use api::{DOCUMENT_BYTES_MAX, FileKind, Source};
+
+use crate::files;
 
 /// What findings call standard input unless told otherwise.
 const STDIN_NAME: &str = "<stdin>";
 
 /// Something to check.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Input {
     File(PathBuf),
-    Stdin { name: String },
+    Stdin {
+        name: String,
+    },
+    /// A folder that stands for no files.
+    Unusable {
+        name: String,
+        message: String,
+    },
+}
+
+/// What was read.
+#[derive(Debug)]
+pub(super) struct Content {
+    pub(super) bytes: Vec<u8>,
+    /// What it is, if that can be told.
+    pub(super) kind: Option<FileKind>,
 }
 
 impl Input {
-    pub(super) fn from_argument(path: &Path, stdin_name: Option<&Path>) -> Self {
-        if path != Path::new("-") {
-            return Self::File(path.to_owned());
+    /// What an argument stands for.
+    pub(super) fn from_argument(path: &Path, stdin_name: Option<&Path>) -> Vec<Self> {
+        if path == Path::new("-") {
+            let name = stdin_name.map_or(STDIN_NAME.into(), |name| name.to_string_lossy());
+            return vec![Self::Stdin { name: name.into_owned() }];
         }
-        let name = stdin_name.map_or(STDIN_NAME.into(), |name| name.to_string_lossy());
-        Self::Stdin { name: name.into_owned() }
+        match files::expand(path) {
+            Ok(files) => files.into_iter().map(Self::File).collect(),
+            Err(message) => {
+                vec![Self::Unusable { name: path.to_string_lossy().into_owned(), message }]
+            }
+        }
     }
 
     pub(super) fn is_stdin(&self) -> bool {
@@ -33,48 +57,80 @@ impl Input {
     pub(super) fn name(&self) -> String {
         match self {
             Self::File(path) => path.to_string_lossy().into_owned(),
-            Self::Stdin { name } => name.clone(),
+            Self::Stdin { name } | Self::Unusable { name, .. } => name.clone(),
         }
     }
 
-    /// The content, or why there is none. One byte more than the loader accepts is read, and the
-    /// loader says that this is too much.
-    pub(super) fn read(&self, stdin: &mut dyn Read) -> Result<Vec<u8>, String> {
+    /// The content, or why there is none. If nobody says what it is, its beginning tells. One byte
+    /// more than the loader of that kind accepts is read, and the loader says that this is too much.
+    pub(super) fn read(
+        &self,
+        stdin: &mut dyn Read,
+        kind: Option<FileKind>,
+    ) -> Result<Content, String> {
         match self {
-            Self::File(path) => read(path).map_err(|error| error.to_string()),
+            Self::File(path) => File::open(path)
+                .and_then(|mut file| read_content(&mut file, kind))
+                .map_err(|error| ReadError::new(path, &error).to_string()),
             Self::Stdin { name } => {
-                let limit = u64::try_from(DOCUMENT_BYTES_MAX).unwrap_or(u64::MAX);
-                let mut bytes = Vec::new();
-                match stdin.take(limit.saturating_add(1)).read_to_end(&mut bytes) {
-                    Ok(_) => Ok(bytes),
-                    Err(error) => Err(format!("read {name}: {error}")),
-                }
+                read_content(stdin, kind).map_err(|error| format!("read {name}: {error}"))
             }
+            Self::Unusable { message, .. } => Err(message.clone()),
         }
     }
 }
 
+fn read_content(reader: &mut dyn Read, kind: Option<FileKind>) -> io::Result<Content> {
+    let mut bytes = Vec::new();
+    read_up_to(reader, &mut bytes, DOCUMENT_BYTES_MAX + 1)?;
+    let kind = kind.or_else(|| FileKind::recognise(&Source { name: "", bytes: &bytes }));
+    let bytes_max = kind.map_or(DOCUMENT_BYTES_MAX, FileKind::bytes_max);
+    read_up_to(reader, &mut bytes, bytes_max + 1)?;
+    Ok(Content { bytes, kind })
+}
+
+/// Reads on until there are so many bytes or no more.
+fn read_up_to(reader: &mut dyn Read, bytes: &mut Vec<u8>, n_bytes: usize) -> io::Result<()> {
+    let rest = n_bytes.saturating_sub(bytes.len());
+    reader.take(u64::try_from(rest).unwrap_or(u64::MAX)).read_to_end(bytes)?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io;
-
     use super::*;
+
+    fn stdin() -> Input {
+        Input::Stdin { name: STDIN_NAME.to_owned() }
+    }
 
     #[test]
     fn a_dash_is_standard_input() {
         let input = |path: &str, name: Option<&str>| {
             Input::from_argument(Path::new(path), name.map(Path::new))
         };
-        assert_eq!(input("-", None), Input::Stdin { name: "<stdin>".to_owned() });
-        assert_eq!(input("-", Some("a.yaml")).name(), "a.yaml");
-        assert_eq!(input("./-", Some("a.yaml")), Input::File("./-".into()));
+        assert_eq!(input("-", None), [stdin()]);
+        assert_eq!(input("-", Some("a.yaml"))[0].name(), "a.yaml");
+        assert_eq!(input("./-", Some("a.yaml")), [Input::File("./-".into())]);
     }
 
     #[test]
-    fn endless_input_is_read_up_to_the_limit() {
-        let input = Input::from_argument(Path::new("-"), None);
-        let bytes = input.read(&mut io::repeat(b'#')).unwrap();
-        assert_eq!(bytes.len(), DOCUMENT_BYTES_MAX + 1);
+    fn endless_input_is_read_up_to_the_limit_of_its_kind() {
+        let n_read = |text: &'static str, kind| {
+            let mut endless = text.as_bytes().chain(io::repeat(b'#'));
+            let content = stdin().read(&mut endless, kind).unwrap();
+            (content.kind, content.bytes.len())
+        };
+        assert_eq!(n_read("", None), (None, DOCUMENT_BYTES_MAX + 1));
+        let policy = FileKind::AbacPolicy;
+        let limit = policy.bytes_max() + 1;
+        assert_eq!(n_read("", Some(policy)), (Some(policy), limit));
+        assert_eq!(n_read("{\"user\":\"a\"}\n", None), (Some(policy), limit));
+        let configuration = FileKind::AuthorizationConfiguration;
+        assert_eq!(
+            n_read("apiVersion: apiserver.config.k8s.io/v1\n", None),
+            (Some(configuration), DOCUMENT_BYTES_MAX + 1)
+        );
     }
 
     #[test]
@@ -85,7 +141,7 @@ mod tests {
                 Err(io::Error::other("it broke"))
             }
         }
-        let input = Input::from_argument(Path::new("-"), None);
-        assert_eq!(input.read(&mut Broken), Err("read <stdin>: it broke".to_owned()));
+        let error = stdin().read(&mut Broken, None).unwrap_err();
+        assert_eq!(error, "read <stdin>: it broke");
     }
 }

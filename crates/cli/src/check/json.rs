@@ -3,7 +3,8 @@
 //! ```json
 //! {
 //!   "valid": false,
-//!   "files": [{"file": "a.yaml", "valid": false, "kind": null, "authorizers": [], "message": "…"}],
+//!   "files": [{"file": "a.yaml", "valid": false, "kind": null, "apiVersion": null,
+//!              "authorizers": [], "objects": {}, "policies": null, "message": "…"}],
 //!   "errors": [{"file": "a.yaml", "type": "Required", "field": "authorizers[0].timeout",
 //!               "message": "…", "line": 6, "column": 3, "endLine": 6, "endColumn": 10,
 //!               "hint": null, "issues": []}],
@@ -15,14 +16,15 @@
 //! columns count from 1, columns in characters, and the end is the place after the last character.
 //! All are null for a file that can not be read. `issues` has one entry for each fault inside an
 //! expression, with its place in the file and in the expression. `message` of a file is what
-//! kube-apiserver says about it in one text. New members may be added; these stay.
+//! kube-apiserver says about it in one text; of manifests it says nothing as a whole. New members
+//! may be added; these stay.
 
 use std::io::{self, Write};
 
 use api::{Note, Place};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::finding::{Checked, Finding, Outcome, ReadFile};
+use super::finding::{Checked, Finding, Outcome, ReadFile, Summary};
 use super::rule::UNREADABLE;
 use crate::output::write_json;
 
@@ -56,21 +58,38 @@ fn report(checked: &[Checked]) -> Value {
 }
 
 fn file_json(Checked { name, outcome }: &Checked) -> Value {
-    match outcome {
-        Outcome::Unreadable { message } => json!({
-            "file": name, "valid": false, "kind": null, "authorizers": [], "message": message,
-        }),
+    let (is_valid, summary, message) = match outcome {
+        Outcome::Unreadable { message } => (false, None, Some(message)),
         Outcome::Read(file) => {
             let ReadFile { summary, refusal, errors, .. } = file.as_ref();
-            json!({
-                "file": name,
-                "valid": errors.is_empty(),
-                "kind": summary.as_ref().map(|summary| summary.kind.name()),
-                "authorizers": summary.as_ref().map_or(&[][..], |summary| &summary.authorizers),
-                "message": refusal,
-            })
+            (errors.is_empty(), summary.as_ref(), refusal.as_ref())
         }
+    };
+    let mut api_version = None;
+    let mut authorizers: &[String] = &[];
+    let mut objects = Map::new();
+    let mut policies = None;
+    match summary {
+        Some(Summary::Configuration { api_version: version, authorizers: names }) => {
+            api_version = *version;
+            authorizers = names;
+        }
+        Some(Summary::Manifest { kinds, .. }) => {
+            objects.extend(kinds.iter().map(|(kind, n)| ((*kind).to_owned(), json!(n))));
+        }
+        Some(Summary::AbacPolicy { n_policies }) => policies = Some(n_policies),
+        None => {}
     }
+    json!({
+        "file": name,
+        "valid": is_valid,
+        "kind": summary.map(Summary::kind_name),
+        "apiVersion": api_version,
+        "authorizers": authorizers,
+        "objects": objects,
+        "policies": policies,
+        "message": message,
+    })
 }
 
 fn unreadable(name: &str, message: &str) -> Value {

@@ -53,30 +53,94 @@ impl Rule {
     }
 
     pub(super) fn of_warning(code: WarningCode) -> Self {
-        let (summary, help) = match code {
-            WarningCode::KubeConfigAlias => (
-                "The connection type has the name that the proposal gave it.",
-                "Write KubeConfigFile. kube-apiserver refuses KubeConfig.",
-            ),
-            WarningCode::MissingBuiltInName => (
-                "A built-in authorizer has no name.",
-                "Set name to the type in lower case. kube-apiserver refuses an authorizer without a \
-                 name.",
-            ),
-            WarningCode::SeveralDocuments => (
-                "Only the first YAML document of the file is read.",
-                "Remove what follows the first document. kube-apiserver ignores it silently.",
-            ),
-            WarningCode::UnknownPolicyField => (
-                "A field of an ABAC policy does not exist and is ignored.",
-                "Correct the name. A line whose restriction is ignored grants more than was meant.",
-            ),
-            WarningCode::UnversionedPolicy => (
-                "Policies do not say their version.",
-                "Write them as abac.authorization.kubernetes.io/v1beta1.",
-            ),
-        };
+        let (summary, help) = describe_warning(code);
         Self { id: code.name(), summary, help, level: Level::Warning }
+    }
+}
+
+fn describe_warning(code: WarningCode) -> (&'static str, &'static str) {
+    match code {
+        WarningCode::KubeConfigAlias => (
+            "The connection type has the name that the proposal gave it.",
+            "Write KubeConfigFile. kube-apiserver refuses KubeConfig.",
+        ),
+        WarningCode::MissingBuiltInName => (
+            "A built-in authorizer has no name.",
+            "Set name to the type in lower case. kube-apiserver refuses an authorizer without a \
+             name.",
+        ),
+        WarningCode::SeveralDocuments => (
+            "Only the first YAML document of the file is read.",
+            "Remove what follows the first document. kube-apiserver ignores it silently.",
+        ),
+        WarningCode::UnknownPolicyField => (
+            "A field of an ABAC policy does not exist and is ignored.",
+            "Correct the name. A line whose restriction is ignored grants more than was meant.",
+        ),
+        WarningCode::UnversionedPolicy => (
+            "Policies do not say their version.",
+            "Write them as abac.authorization.kubernetes.io/v1beta1.",
+        ),
+        WarningCode::IncompleteList => (
+            "A list of objects is only the first part of a longer one.",
+            "Ask the server for all objects. What is missing is taken not to exist.",
+        ),
+        WarningCode::MissingRole => (
+            "A binding refers to a role that does not exist.",
+            "Correct the name, or check the file that has the role as well. The binding grants \
+             nothing, until somebody creates a role of that name.",
+        ),
+        WarningCode::OddSubjectName => (
+            "Nobody can have the name of a subject.",
+            "Remove white space and invisible characters; use a name that a namespace can have.",
+        ),
+        WarningCode::WildcardSubject => (
+            "The name of a subject is an asterisk, which stands for nobody.",
+            "Name the group system:authenticated or system:unauthenticated.",
+        ),
+        WarningCode::ServiceAccountAsUser => (
+            "A service account is named as a user.",
+            "Use the kind ServiceAccount. It works as it is, but tools that look for service \
+             accounts do not find it.",
+        ),
+        WarningCode::MalformedServiceAccount => (
+            "A subject looks like a service account and is none.",
+            "Use the kind ServiceAccount with a namespace and a name.",
+        ),
+        WarningCode::GroupAsUser => (
+            "A group is named as a user.",
+            "Use the kind Group. No user has this name, so nobody gets the role.",
+        ),
+        WarningCode::MisspelledGroup => (
+            "The name of a group is nearly one that Kubernetes knows.",
+            "Correct the name. Nobody is in a group of the misspelled name.",
+        ),
+        WarningCode::IgnoredSubjectNamespace => (
+            "A user or a group has a namespace, which is ignored.",
+            "Remove it. Users and groups belong to no namespace.",
+        ),
+        WarningCode::UnmatchedVerb => (
+            "No request has a verb of a rule.",
+            "Verbs are lower case; those of resources are get, list, watch, create, update, patch, \
+             delete and deletecollection, and those of paths are methods of HTTP.",
+        ),
+        WarningCode::UnmatchedApiGroup => (
+            "No request has an API group of a rule.",
+            "Write the group without its version; that of pods and services is the empty text.",
+        ),
+        WarningCode::UnmatchedResource => (
+            "No request has a resource of a rule.",
+            "Resources are plurals in lower case, in the API group that the server has them in; a \
+             subresource follows a slash and has to be named.",
+        ),
+        WarningCode::UnmatchedUrl => (
+            "No request has a path of a rule.",
+            "Paths begin with a slash, and an asterisk may stand at their end.",
+        ),
+        WarningCode::CreateByName => (
+            "A rule allows to create objects by name.",
+            "Give create a rule without resourceNames: the name is not known when it is decided.",
+        ),
     }
 }
 

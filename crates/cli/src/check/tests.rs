@@ -4,16 +4,24 @@ use api::authorization::{LoadOptions, assume_regular};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::finding::{Checked, check};
+use super::finding::Checked;
 use super::input::Input;
+use super::load::{Options, check};
 use super::{human, json, sarif};
 
 const SAMPLE: &str = include_str!("../../testdata/expressions.yaml");
 
 fn check_bytes(bytes: &[u8]) -> Checked {
-    let options = LoadOptions { probe: &assume_regular, ..LoadOptions::default() };
+    let options = Options {
+        configuration: LoadOptions { probe: &assume_regular, ..LoadOptions::default() },
+        kind: None,
+        has_bootstrap_policy: true,
+        is_strict: false,
+    };
     let input = Input::Stdin { name: "in\u{1b}put.yaml".to_owned() };
-    check(&input, &mut &bytes[..], &options, false)
+    let mut checked = check(&[input], &mut &bytes[..], &options);
+    assert_eq!(checked.len(), 1);
+    checked.remove(0)
 }
 
 fn human_output(checked: &[Checked], colour: bool) -> String {

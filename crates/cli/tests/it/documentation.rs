@@ -7,6 +7,7 @@ use crate::program::run;
 const PAGES: &[&str] = &[
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md"),
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/check.md"),
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/offline.md"),
 ];
 
 /// Begins a block of a command and its output, which ends with [`END`].

@@ -3,7 +3,15 @@
 #[cfg(test)]
 mod documentation;
 #[cfg(test)]
+mod eval;
+#[cfg(test)]
 mod expected;
+#[cfg(test)]
+mod explain;
+#[cfg(test)]
+mod manifests;
+#[cfg(test)]
+mod offline;
 #[cfg(test)]
 mod process;
 #[cfg(test)]
@@ -11,4 +19,8 @@ mod program;
 #[cfg(test)]
 mod rows;
 #[cfg(test)]
+mod rules;
+#[cfg(test)]
 mod snapshots;
+#[cfg(test)]
+mod who_can;

@@ -36,6 +36,23 @@ fn for_code_scanning() {
     }
 }
 
+/// Manifests and policy files, each for people, for programs and for code scanning.
+#[test]
+fn other_kinds_of_files() {
+    for (sample, file) in [
+        ("manifests", "manifests"),
+        ("binding", "binding.yaml"),
+        ("suspicious", "suspicious.yaml"),
+        ("policies", "policies.jsonl"),
+        ("policies-faulty", "policies-faulty.jsonl"),
+        ("policies-warnings", "policies-warnings.jsonl"),
+    ] {
+        check(&format!("{sample}.human.txt"), &["check", file]);
+        check(&format!("{sample}.report.json"), &["check", "-o", "json", file]);
+        check(&format!("{sample}.sarif"), &["check", "-o", "sarif", file]);
+    }
+}
+
 #[test]
 fn several_files() {
     let files = ["valid.yaml", "warnings.yaml", "server.yaml"];

@@ -1,0 +1,130 @@
+//! What a file is, by its content.
+
+use crate::abac;
+use crate::authorization::{GROUP, KIND};
+use crate::manifest::MANIFEST_BYTES_MAX;
+use crate::source::{DOCUMENT_BYTES_MAX, Source};
+
+/// A kind of file that can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// An `AuthorizationConfiguration`.
+    AuthorizationConfiguration,
+    /// Objects: roles, bindings and others.
+    Manifest,
+    /// ABAC policies, one a line.
+    AbacPolicy,
+}
+
+impl FileKind {
+    /// The largest file of the kind that is read, in bytes.
+    pub const fn bytes_max(self) -> usize {
+        match self {
+            Self::AuthorizationConfiguration => DOCUMENT_BYTES_MAX,
+            Self::Manifest => MANIFEST_BYTES_MAX,
+            Self::AbacPolicy => abac::POLICY_FILE_BYTES_MAX,
+        }
+    }
+
+    /// Finds out what a file is; `None` if nothing in it tells.
+    ///
+    /// The beginning of a file is enough, and it need not be well-formed: whoever broke it wants to
+    /// be told by the reader of the right kind.
+    ///
+    /// 1. A file of ABAC policies begins with a brace, and one of its first lines is a policy.
+    /// 2. The first `apiVersion` and the first `kind` tell a configuration or a policy by its API
+    ///    group or its kind; any other is that of an object.
+    /// 3. A file without both is a configuration if it has `authorizers`.
+    pub fn recognise(source: &Source<'_>) -> Option<Self> {
+        let text = source.text();
+        if abac::looks_like_policies(&text) {
+            return Some(Self::AbacPolicy);
+        }
+        let (api_version, kind) = (value_of(&text, "apiVersion"), value_of(&text, "kind"));
+        let group = api_version.map(|version| version.split('/').next().unwrap_or_default());
+        if group == Some(abac::GROUP) {
+            return Some(Self::AbacPolicy);
+        }
+        let is_configuration =
+            group == Some(GROUP) || kind.is_some_and(|kind| field::nearest(kind, [KIND]).is_some());
+        if is_configuration {
+            return Some(Self::AuthorizationConfiguration);
+        }
+        if api_version.or(kind).is_some() {
+            return Some(Self::Manifest);
+        }
+        value_of(&text, "authorizers").map(|_| Self::AuthorizationConfiguration)
+    }
+}
+
+/// The text that follows the first key of this name, whether in YAML or in JSON and however deep.
+fn value_of<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    text.match_indices(name).find_map(|(at, _)| {
+        let (before, rest) = (text.get(..at)?, text.get(at + name.len()..)?);
+        let line = before.rsplit(['\n', '\r']).next().unwrap_or_default();
+        let is_comment = line.trim_start().starts_with('#');
+        let is_whole =
+            line.is_empty() || line.ends_with([' ', '\t', '{', ',', '"', '\'', '\u{feff}']);
+        if is_comment || !is_whole {
+            return None;
+        }
+        let rest = rest.trim_start_matches(['"', '\'']).trim_start();
+        let rest = rest.strip_prefix(':')?.trim_start_matches([' ', '\t', '"', '\'']);
+        let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '}' | '#');
+        rest.split(ends).next()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_content_tells() {
+        use FileKind::{AbacPolicy, AuthorizationConfiguration, Manifest};
+        let v1beta1 = "abac.authorization.kubernetes.io/v1beta1";
+        for (text, want) in [
+            ("", None),
+            ("# apiVersion: v1\n# kind: List\n", None),
+            ("{}", None),
+            ("a: b\n", None),
+            ("\u{1b}\0\0", None),
+            ("apiVersion: apiserver.config.k8s.io/v1\n", Some(AuthorizationConfiguration)),
+            ("apiVersion: v1\nkind: AuthorizationConfiguraton\n", Some(AuthorizationConfiguration)),
+            ("{\"kind\": \"AuthorizationConfiguration\"}", Some(AuthorizationConfiguration)),
+            ("\u{feff}authorizers:\n- type: RBAC\n", Some(AuthorizationConfiguration)),
+            ("{\n  \"apiVersion\" : \"v1\",\n  \"items\": [", Some(Manifest)),
+            (
+                "{\"kind\":\"RoleList\",\"apiVersion\":\"rbac.authorization.k8s.io/v1\"}",
+                Some(Manifest),
+            ),
+            ("# a comment\n---\napiVersion: v1\nkind: ConfigMap\n", Some(Manifest)),
+            ("{apiVersion: v1, kind: Pod}", Some(Manifest)),
+            ("kind: Role\n", Some(Manifest)),
+            (
+                "apiVersion: v1\ndata:\n  c: |\n    apiVersion: apiserver.config.k8s.io/v1\n",
+                Some(Manifest),
+            ),
+            ("my-apiVersion: v1\nkinds: 3\n", None),
+            ("{\"user\":\"alice\"}\n", Some(AbacPolicy)),
+            ("# comment\n\n{bad\n{\"readonly\":true}\n", Some(AbacPolicy)),
+            ("{\"kind\":\"Policy\",\"spec\":{\"user\":\"bob\"}}", Some(AbacPolicy)),
+            (&format!("{{\"apiVersion\":\"{v1beta1}\",\"kind\":\"Policy\"}}\n"), Some(AbacPolicy)),
+            (&format!("{{\"apiVersion\":\"{v1beta1}\",\"kind\":\"Policy\"\n"), Some(AbacPolicy)),
+            (
+                "{\n\"kind\": \"RoleBinding\", \"subjects\": [\n{\"kind\":\"User\",\"name\":\"a\"}\n]}",
+                Some(Manifest),
+            ),
+        ] {
+            let found = FileKind::recognise(&Source { name: "-", bytes: text.as_bytes() });
+            assert_eq!(found, want, "{text}");
+        }
+    }
+
+    #[test]
+    fn kinds_have_limits() {
+        for kind in [FileKind::Manifest, FileKind::AbacPolicy] {
+            assert!(kind.bytes_max() > FileKind::AuthorizationConfiguration.bytes_max());
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Checks inputs: each by the loader of its kind, and manifests also together.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
+
+use api::authorization::{self, LoadError, LoadOptions};
+use api::manifest::{self, Found};
+use api::{FileKind, Source, abac};
+use authz_chain::Authorizer;
+
+use super::finding::{Checked, Finding, Outcome, ReadFile, Summary};
+use super::input::{Content, Input};
+use crate::kind::known_kinds;
+
+/// What a check depends on besides the files.
+pub(super) struct Options<'a> {
+    pub(super) configuration: LoadOptions<'a>,
+    /// What all files are; if not given, their content tells.
+    pub(super) kind: Option<FileKind>,
+    /// The default roles of Kubernetes exist beside those of the files.
+    pub(super) has_bootstrap_policy: bool,
+    /// Warnings are errors.
+    pub(super) is_strict: bool,
+}
+
+/// Reads and checks all inputs.
+pub(super) fn check(inputs: &[Input], stdin: &mut dyn Read, options: &Options<'_>) -> Vec<Checked> {
+    let mut objects = Vec::new();
+    let mut checked: Vec<Checked> =
+        inputs.iter().map(|input| check_input(input, stdin, options, &mut objects)).collect();
+    check_together(&mut checked, &objects, options.has_bootstrap_policy);
+    for checked in &mut checked {
+        if let Outcome::Read(file) = &mut checked.outcome {
+            file.warnings.sort_by_key(|warning| warning.place);
+            if options.is_strict {
+                file.errors.append(&mut file.warnings);
+            }
+        }
+    }
+    checked
+}
+
+fn check_input(
+    input: &Input,
+    stdin: &mut dyn Read,
+    options: &Options<'_>,
+    objects: &mut Vec<Found>,
+) -> Checked {
+    let name = input.name();
+    let outcome = match input.read(stdin, options.kind) {
+        Err(message) => Outcome::Unreadable { message },
+        Ok(Content { bytes, kind }) => {
+            let source = Source { name: &name, bytes: &bytes };
+            let file = match kind {
+                Some(FileKind::Manifest) => check_manifest(&source, objects),
+                Some(FileKind::AbacPolicy) => check_policies(&source),
+                // What can not be told is most likely a configuration that is quite wrong.
+                Some(FileKind::AuthorizationConfiguration) | None => {
+                    check_configuration(&source, &options.configuration)
+                }
+            };
+            Outcome::Read(Box::new(ReadFile { text: into_text(&name, bytes), ..file }))
+        }
+    };
+    Checked { name, outcome }
+}
+
+/// The text that places refer to, without a copy of what may be a large file.
+fn into_text(name: &str, bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| Source { name, bytes: error.as_bytes() }.text().into_owned())
+}
+
+fn check_configuration(source: &Source<'_>, options: &LoadOptions<'_>) -> ReadFile {
+    let loaded = authorization::load(source, options);
+    let warnings = loaded.warnings.into_iter().map(Finding::from).collect();
+    match loaded.outcome {
+        Ok(configuration) => {
+            let names = configuration.authorizers().iter().map(Authorizer::name);
+            let authorizers = names.map(str::to_owned).collect();
+            let api_version = loaded.api_version;
+            let summary = Some(Summary::Configuration { api_version, authorizers });
+            ReadFile { summary, warnings, ..ReadFile::default() }
+        }
+        Err(error) => {
+            let refusal = Some(error.to_string());
+            let errors = configuration_errors(error, source.bytes.is_empty());
+            ReadFile { refusal, errors, warnings, ..ReadFile::default() }
+        }
+    }
+}
+
+fn configuration_errors(error: LoadError, is_empty: bool) -> Vec<Finding> {
+    let names_no_kind = is_about_the_kind(&error);
+    let diagnostics = match error {
+        LoadError::Decode(error) => error.diagnostics,
+        LoadError::Invalid(diagnostics) | LoadError::Server(diagnostics) => diagnostics,
+    };
+    let mut findings: Vec<_> = diagnostics.into_iter().map(Finding::from).collect();
+    if let [only] = findings.as_mut_slice() {
+        if names_no_kind {
+            only.add_hint(&format!("known kinds: {}", known_kinds()));
+        } else if is_empty {
+            only.add_hint("the input is empty");
+        }
+    }
+    findings
+}
+
+/// Whether the one thing wrong is what the file says it is.
+fn is_about_the_kind(error: &LoadError) -> bool {
+    match error {
+        LoadError::Decode(error) => match error.diagnostics.as_slice() {
+            [only] => matches!(only.fault.field(), "kind" | "apiVersion"),
+            _ => false,
+        },
+        LoadError::Invalid(_) | LoadError::Server(_) => false,
+    }
+}
+
+fn check_policies(source: &Source<'_>) -> ReadFile {
+    match abac::load(source, &abac::LoadOptions::default()) {
+        Ok(loaded) => {
+            let n_policies = loaded.policies.as_slice().len();
+            ReadFile {
+                summary: Some(Summary::AbacPolicy { n_policies }),
+                warnings: loaded.warnings.into_iter().map(Finding::from).collect(),
+                n_warnings_dropped: loaded.n_warnings_dropped,
+                ..ReadFile::default()
+            }
+        }
+        Err(error) => {
+            let refusal = Some(error.to_string());
+            let errors = vec![Finding::from(*error.diagnostic)];
+            ReadFile { refusal, errors, ..ReadFile::default() }
+        }
+    }
+}
+
+fn check_manifest(source: &Source<'_>, objects: &mut Vec<Found>) -> ReadFile {
+    let read = manifest::read(source);
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for found in &read.objects {
+        *counts.entry(found.object.kind_name()).or_default() += 1;
+    }
+    objects.extend(read.objects);
+    let (kinds, n_others) = (counts.into_iter().collect(), read.n_others);
+    ReadFile {
+        summary: read.errors.is_empty().then_some(Summary::Manifest { kinds, n_others }),
+        errors: read.errors.into_iter().map(Finding::from).collect(),
+        warnings: read.warnings.into_iter().map(Finding::from).collect(),
+        n_warnings_dropped: read.n_warnings_dropped,
+        ..ReadFile::default()
+    }
+}
+
+/// Checks what no file shows by itself. A role that could not be read is not missing, so with an
+/// error anywhere nobody asks for missing roles.
+fn check_together(checked: &mut [Checked], objects: &[Found], has_bootstrap_policy: bool) {
+    let is_clean = checked.iter().all(|checked| match &checked.outcome {
+        Outcome::Unreadable { .. } => false,
+        Outcome::Read(file) => file.errors.is_empty(),
+    });
+    let mut files = HashMap::new();
+    for Checked { name, outcome } in checked {
+        if let Outcome::Read(file) = outcome {
+            files.entry(name.as_str()).or_insert(file);
+        }
+    }
+    for fault in manifest::duplicates(objects) {
+        if let Some(file) = files.get_mut(fault.file.as_str()) {
+            file.errors.push(fault.into());
+        }
+    }
+    if !is_clean {
+        return;
+    }
+    for warning in manifest::lint(objects, has_bootstrap_policy) {
+        if let Some(file) = files.get_mut(warning.file.as_str()) {
+            file.warnings.push(warning.into());
+        }
+    }
+}

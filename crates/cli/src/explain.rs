@@ -1,0 +1,122 @@
+//! `portcullis explain`: shows how an answer came about.
+
+mod human;
+mod json;
+mod phrase;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+
+use api::review::Question;
+use authz::{Recorder, Trace};
+use authz_chain::Chain;
+use clap::ValueEnum;
+
+use crate::exit::Exit;
+use crate::offline::{
+    Answer, Policy, PolicyFlags, QuestionFlags, Questions, ask, hint_of_missing_group,
+};
+
+/// Show how an answer comes about: who is asked, what decides, what nearly did
+///
+/// Takes the same questions as `portcullis eval` and gives the same answers, for it asks the same
+/// chain and has it note what it does. For each authorizer that is asked the tree tells its verdict
+/// and what decided: the line of the policy file, the binding and the rule, the way through the
+/// graph of a node, the match conditions of a webhook. Where the answer is no, near misses are
+/// shown: the rule that lacks one part of the request, the binding in another namespace, the user
+/// or group whose name is one letter off.
+///
+/// Marks: ✓ allows, ✗ denies, ○ has no opinion, ? unknown without a server, ≈ a near miss.
+///
+/// Exit codes: those of `portcullis eval`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  portcullis explain --objects manifests/ --as ana --verb get --resource secrets --name db -n prod
+  portcullis explain --authorization-config authorization.yaml --objects manifests/ \\
+    --as system:serviceaccount:ci:builder --verb create --resource deployments.apps -n prod
+  portcullis explain questions.jsonl --objects manifests/ -o json
+
+The last one writes a JSON object a line: what `portcullis eval` writes, and the trace as a tree.")]
+pub(crate) struct Args {
+    /// Files of questions, one a line; `-` is standard input, which is the default
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// How explanations are written
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Human)]
+    output: Output,
+
+    #[command(flatten)]
+    question: QuestionFlags,
+
+    #[command(flatten)]
+    policy: PolicyFlags,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// A tree for people
+    Human,
+    /// One JSON object a line
+    Json,
+}
+
+/// Explains the answers to all questions.
+///
+/// # Errors
+/// Fails if an explanation can not be written.
+pub(crate) fn run(
+    args: &Args,
+    stdin: &mut dyn Read,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+    colour: bool,
+    colour_of_errors: bool,
+) -> io::Result<Exit> {
+    let (questions, policy) =
+        match Questions::with_policy(&args.question, &args.files, &args.policy, stdin) {
+            Ok(both) => both,
+            Err(unusable) => return unusable.show(err, colour_of_errors),
+        };
+    let Policy { chain } = policy;
+    let mut is_first = true;
+    questions.each(stdin, out, err, &mut |question, out| {
+        let explanation = explain(&chain, question);
+        match args.output {
+            Output::Human => {
+                if !std::mem::take(&mut is_first) {
+                    writeln!(out)?;
+                }
+                human::write(out, &explanation, colour)?;
+            }
+            Output::Json => json::write(out, &explanation)?,
+        }
+        Ok(explanation.answer.exit())
+    })
+}
+
+/// An answer and how it came about.
+struct Explanation<'c> {
+    question: &'c Question<'c>,
+    answer: Answer<'c>,
+    trace: Trace,
+    /// The authorizers that were not asked, because one before them decided.
+    not_asked: Vec<&'c str>,
+    hints: Vec<String>,
+}
+
+fn explain<'c>(chain: &'c Chain, question: &'c Question<'c>) -> Explanation<'c> {
+    let mut trace = Trace::default();
+    let outcome = ask(chain, &question.attributes(), Recorder::on(&mut trace));
+    let answer = Answer::new(question, outcome);
+    let asked = tree::asked(&trace);
+    let names = chain.members().iter().map(|member| member.name());
+    let not_asked = names.filter(|name| !asked.contains(name)).collect();
+    let is_refused = !answer.is_allowed() && !answer.is_open;
+    let hints =
+        is_refused.then(|| hint_of_missing_group(chain, question)).flatten().into_iter().collect();
+    Explanation { question, answer, trace, not_asked, hints }
+}

@@ -1,0 +1,221 @@
+//! An explanation is an answer: whoever asks why must not be told another one.
+
+use std::sync::Arc;
+
+use api::rbac::{Object, decode};
+use api::{Source, abac};
+use authz::{User, Verdict};
+use authz_chain::{AuthorizerName, Member};
+use authz_rbac::Snapshot;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::offline::stand_in;
+
+const USERS: &[&str] = &["ana", "anna", "bob", "system:node:n1", ""];
+const GROUPS: &[&str] = &["dev", "devs", "system:nodes", "system:masters", "system:authenticated"];
+const NAMESPACES: &[&str] = &["", "prod", "dev"];
+const VERBS: &[&str] = &["get", "list", "create", "*"];
+const RESOURCES: &[&str] = &["pods", "pods/log", "secrets", "*"];
+const CONDITIONS: &[&str] = &[
+    "request.user != 'bob'",
+    "request.resourceAttributes.namespace == 'prod'",
+    "has(request.resourceAttributes)",
+    "'dev' in request.groups",
+];
+
+fn one_of(texts: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
+    proptest::sample::select(texts)
+}
+
+fn some_of(texts: &'static [&'static str]) -> impl Strategy<Value = Vec<&'static str>> {
+    proptest::collection::vec(one_of(texts), 0..3)
+}
+
+fn rule() -> impl Strategy<Value = Value> {
+    (some_of(VERBS), some_of(RESOURCES), some_of(&["", "apps", "*"])).prop_map(
+        |(verbs, resources, groups)| {
+            json!({"verbs": verbs, "resources": resources, "apiGroups": groups})
+        },
+    )
+}
+
+/// A role and a binding to it, or to one that may not be there.
+fn grant() -> impl Strategy<Value = [Value; 2]> {
+    let name = one_of(&["a", "b", "c"]);
+    let role = one_of(&["a", "b", "c", "gone"]);
+    let kind = one_of(&["User", "Group"]);
+    (one_of(NAMESPACES), name, role, kind, one_of(USERS), one_of(GROUPS), rule()).prop_map(
+        |(namespace, name, role, kind, user, group, rule)| {
+            let in_namespace = !namespace.is_empty();
+            let (role_kind, binding_kind) = match in_namespace {
+                true => ("Role", "RoleBinding"),
+                false => ("ClusterRole", "ClusterRoleBinding"),
+            };
+            let subject = if kind == "User" { user } else { group };
+            let metadata = json!({"namespace": namespace, "name": name});
+            let api_version = "rbac.authorization.k8s.io/v1";
+            [
+                json!({
+                    "apiVersion": api_version, "kind": role_kind, "metadata": metadata,
+                    "rules": [rule],
+                }),
+                json!({
+                    "apiVersion": api_version, "kind": binding_kind, "metadata": metadata,
+                    "roleRef": {"kind": role_kind, "name": role},
+                    "subjects": [{"kind": kind, "name": subject}],
+                }),
+            ]
+        },
+    )
+}
+
+fn rbac_member() -> impl Strategy<Value = Member> {
+    proptest::collection::vec(grant(), 0..5).prop_map(|grants| {
+        let mut snapshot = Snapshot::default();
+        for object in grants.iter().flatten() {
+            match decode(object).unwrap().into_unchecked().unwrap() {
+                Object::Role(role) => snapshot.put_role(role),
+                Object::Binding(binding) => snapshot.put_binding(binding),
+            }
+        }
+        Member::Rbac(Arc::new(snapshot))
+    })
+}
+
+fn abac_member() -> impl Strategy<Value = Member> {
+    let line = (one_of(USERS), one_of(GROUPS), one_of(RESOURCES), any::<bool>()).prop_map(
+        |(user, group, resource, readonly)| {
+            json!({"user": user, "group": group, "resource": resource, "readonly": readonly})
+        },
+    );
+    proptest::collection::vec(line, 0..4).prop_map(|lines| {
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let source = Source { name: "p", bytes: text.as_bytes() };
+        let loaded = abac::load(&source, &abac::LoadOptions::default()).unwrap();
+        Member::Abac(Arc::new(loaded.policies))
+    })
+}
+
+fn webhook_member() -> impl Strategy<Value = Member> {
+    let assumed = prop_oneof![
+        Just(None),
+        Just(Some(Verdict::Allow)),
+        Just(Some(Verdict::Deny)),
+        Just(Some(Verdict::NoOpinion)),
+    ];
+    (some_of(CONDITIONS), assumed, any::<bool>()).prop_map(|(conditions, assumed, is_closed)| {
+        let name = AuthorizerName::new("guard").unwrap();
+        Member::Plugin(name, Arc::new(stand_in("guard", &conditions, is_closed, assumed)))
+    })
+}
+
+fn chain() -> impl Strategy<Value = Chain> {
+    let node = Member::Node(Arc::new(authz_node::Policy::default()));
+    let members = (webhook_member(), rbac_member(), abac_member())
+        .prop_map(move |(w, r, a)| vec![w, r, node.clone(), a, Member::AlwaysDeny]);
+    members.prop_shuffle().prop_map(|members| Chain::new(members).unwrap())
+}
+
+fn question() -> impl Strategy<Value = Question<'static>> {
+    let target = prop_oneof![
+        4 => (one_of(RESOURCES), one_of(NAMESPACES)).prop_map(|(resource, namespace)| {
+            let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+            let target = json!({
+                "verb": "get", "resource": resource, "subresource": subresource,
+                "namespace": namespace,
+            });
+            ("resourceAttributes", target)
+        }),
+        1 => one_of(&["/healthz", "/"]).prop_map(|path| {
+            ("nonResourceAttributes", json!({"verb": "get", "path": path}))
+        }),
+    ];
+    (one_of(USERS), some_of(GROUPS), one_of(VERBS), target).prop_map(
+        |(user, groups, verb, (kind, mut target))| {
+            target["verb"] = verb.into();
+            let groups = if groups.is_empty() { vec!["other"] } else { groups };
+            let spec = json!({"user": user, "groups": groups, (kind): target});
+            api::review::read_line("", 1, &spec.to_string()).unwrap().into_owned()
+        },
+    )
+}
+
+fn show(answer: &Answer<'_>) -> String {
+    Value::Object(answer.to_map()).to_string()
+}
+
+proptest! {
+    #[test]
+    fn an_explanation_is_the_answer(chain in chain(), question in question()) {
+        let quiet = ask(&chain, &question.attributes(), Recorder::off());
+        let quiet = Answer::new(&question, quiet);
+        let explanation = explain(&chain, &question);
+        prop_assert_eq!(show(&quiet), show(&explanation.answer));
+        prop_assert_eq!(quiet.exit(), explanation.answer.exit());
+        let (mut people, mut programs) = (Vec::new(), Vec::new());
+        human::write(&mut people, &explanation, false).unwrap();
+        json::write(&mut programs, &explanation).unwrap();
+        let programs: Value = serde_json::from_slice(&programs).unwrap();
+        prop_assert_eq!(programs["allowed"].as_bool(), Some(quiet.is_allowed()));
+        let people = String::from_utf8(people).unwrap();
+        let heading = match quiet.exit() {
+            Exit::Clean => "ALLOWED  ",
+            Exit::Open => "UNKNOWN  ",
+            _ => "DENIED  ",
+        };
+        prop_assert!(people.starts_with(heading), "{}", people);
+        // Every authorizer is in the tree, asked or not, and the one that decided is marked.
+        for member in chain.members() {
+            prop_assert!(people.contains(&format!(" {}: ", member.name())), "{}", people);
+        }
+        let marks = people.lines().filter(|line| {
+            ["├─ ✓ ", "└─ ✓ ", "├─ ✗ ", "└─ ✗ ", "├─ ? ", "└─ ? "]
+                .iter()
+                .any(|mark| line.starts_with(mark))
+        });
+        prop_assert_eq!(marks.count(), usize::from(quiet.outcome.decided_by.is_some()));
+    }
+}
+
+/// Kinds are open: a plugin may note anything, and nest it as it likes.
+#[test]
+fn unknown_events_are_shown_as_they_are() {
+    struct Talkative;
+    impl authz::Authorizer for Talkative {
+        fn authorize<'a>(
+            &'a self,
+            _: &'a authz::Attributes<'a>,
+            mut recorder: Recorder<'a>,
+        ) -> authz::Answer<'a> {
+            let event = || {
+                authz::Event::new("moon")
+                    .with("phase", "full")
+                    .with("isUp", true)
+                    .with("days", 3usize)
+                    .with("seen\u{1b}", vec!["here".to_owned(), "there\u{9b}".to_owned()])
+            };
+            recorder.enter(event).note(|| authz::Event::new("tide"));
+            Box::pin(std::future::ready(authz::Decision::deny("not tonight")))
+        }
+    }
+    let name = AuthorizerName::new("almanac").unwrap();
+    let chain =
+        Chain::new(vec![Member::Plugin(name, Arc::new(Talkative)), Member::AlwaysAllow]).unwrap();
+    let user = User { name: "ana".to_owned(), ..User::default() };
+    let target = api::review::QuestionTarget::Path("/x".into());
+    let question = Question { user, verb: "get".into(), target };
+    let mut text = Vec::new();
+    human::write(&mut text, &explain(&chain, &question), false).unwrap();
+    assert_eq!(
+        String::from_utf8(text).unwrap(),
+        "DENIED  ana get /x\n\
+         ├─ ○ superuser: not in group system:masters\n\
+         ├─ ✗ almanac: denies\n\
+         │  └─ moon phase=full isUp=true days=3 seen␛=[here, there·]\n\
+         │     └─ tide\n\
+         └─ · alwaysallow: not asked\n\
+         reason: not tonight\n"
+    );
+}

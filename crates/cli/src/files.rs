@@ -1,0 +1,105 @@
+//! The files that arguments mean: a folder stands for the manifests below it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use api::authorization::ReadError;
+
+/// How deep folders are followed. Links may lead in circles, and nobody nests manifests deeper.
+const FOLDERS_DEPTH_MAX: usize = 32;
+
+/// The most files that a folder may stand for.
+const FILES_MAX: usize = 100_000;
+
+/// The names that files in folders end with. A file that is named itself may end with anything.
+const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+
+/// The path itself, or what it stands for if it is a folder: all files below it whose names end
+/// with `.yaml`, `.yml` or `.json`, in the order of their names. What is hidden is left out.
+///
+/// # Errors
+/// Says why a folder can not be read, or that there is nothing in it.
+pub(crate) fn expand(path: &Path) -> Result<Vec<PathBuf>, String> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    descend(path, 0, &mut files)?;
+    if files.is_empty() {
+        let endings = ENDINGS.map(|ending| format!("*.{ending}")).join(", ");
+        return Err(format!("{}: there is no file in this folder ({endings})", path.display()));
+    }
+    Ok(files)
+}
+
+fn descend(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), String> {
+    let shown = folder.display();
+    if depth >= FOLDERS_DEPTH_MAX {
+        return Err(format!("{shown}: folders are nested deeper than {FOLDERS_DEPTH_MAX}"));
+    }
+    let fail = |error: io::Error| ReadError::new(folder, &error).to_string();
+    let mut entries = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(fail)? {
+        entries.push(entry.map_err(fail)?.path());
+    }
+    entries.sort_unstable();
+    for entry in entries {
+        let name = entry.file_name().unwrap_or_default().as_encoded_bytes();
+        let has_ending = entry.extension().is_some_and(|own| ENDINGS.iter().any(|it| own == *it));
+        if name.starts_with(b".") {
+            continue;
+        }
+        if entry.is_dir() {
+            descend(&entry, depth + 1, files)?;
+        } else if has_ending {
+            if files.len() == FILES_MAX {
+                return Err(format!("{shown}: there are more than {FILES_MAX} files"));
+            }
+            files.push(entry);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn folders_are_read_by_name_and_without_what_is_hidden() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::create_dir_all(root.join("b/c")).unwrap();
+        fs::create_dir_all(root.join(".git")).unwrap();
+        for file in ["z.yaml", "a.json", "b/c/d.yml", "b/notes.txt", ".git/x.yaml", ".h.yaml"] {
+            fs::write(root.join(file), "").unwrap();
+        }
+        let files = expand(root).unwrap();
+        let names: Vec<_> = files.iter().map(|file| file.strip_prefix(root).unwrap()).collect();
+        assert_eq!(names, ["a.json", "b/c/d.yml", "z.yaml"].map(Path::new));
+        let named = root.join("b/notes.txt");
+        assert_eq!(expand(&named), Ok(vec![named]));
+    }
+
+    #[test]
+    fn an_empty_folder_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("notes.txt"), "").unwrap();
+        let error = expand(folder.path()).unwrap_err();
+        assert!(
+            error.ends_with("there is no file in this folder (*.yaml, *.yml, *.json)"),
+            "{error}"
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_circle_of_folders_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(folder.path(), folder.path().join("loop")).unwrap();
+        let error = expand(folder.path()).unwrap_err();
+        assert!(error.ends_with("folders are nested deeper than 32"), "{error}");
+    }
+}

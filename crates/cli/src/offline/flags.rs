@@ -1,0 +1,182 @@
+//! Flags that several commands have.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use super::webhook::Assumption;
+
+/// What is decided from. The first flags are those of the server.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Policy")]
+pub(crate) struct PolicyFlags {
+    /// AuthorizationConfiguration file: which authorizers are asked, in which order
+    ///
+    /// Excludes --authorization-mode. Webhooks in it are not called: where one would be asked, the
+    /// answer is unknown (exit code 4), unless its match conditions exclude it or --assume-webhook
+    /// says what it answers.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) authorization_config: Option<PathBuf>,
+
+    /// Authorizers in order: ABAC, AlwaysAllow, AlwaysDeny, Node, RBAC, Webhook
+    ///
+    /// The default is Node,RBAC, as it is for the server of this project; kube-apiserver without
+    /// this flag allows everything.
+    #[arg(long, value_name = "MODE,...", value_delimiter = ',')]
+    pub(crate) authorization_mode: Option<Vec<String>>,
+
+    /// Policies of mode ABAC, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) authorization_policy_file: Option<PathBuf>,
+
+    /// Configuration of mode Webhook, which is not read: the webhook is named `default`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) authorization_webhook_config_file: Option<PathBuf>,
+
+    /// Files and folders of manifests: roles, bindings, pods and volumes; `-` is standard input
+    ///
+    /// YAML or JSON, with any number of documents and Lists. Folders are read with all below them.
+    /// Paths belong to this flag up to the next one, so FILE comes before it or after `--`.
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    pub(crate) objects: Vec<PathBuf>,
+
+    /// Whether the default roles and bindings of Kubernetes exist beside the objects
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    pub(crate) bootstrap_policy: bool,
+
+    /// What a webhook answers when it is asked: NAME=allow, NAME=deny or NAME=no-opinion
+    #[arg(long, value_name = "NAME=ANSWER")]
+    pub(crate) assume_webhook: Vec<Assumption>,
+}
+
+/// Who asks.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct SubjectFlags {
+    /// Name of the user who asks; `system:serviceaccount:NAMESPACE:NAME` for a service account
+    #[arg(long = "as", value_name = "USER")]
+    pub(crate) user: Option<String>,
+
+    /// A group of the user; may be repeated
+    #[arg(long = "as-group", value_name = "GROUP")]
+    pub(crate) groups: Vec<String>,
+
+    /// Take the groups as given
+    ///
+    /// Without this the user is in the groups that a server puts a user of this name in:
+    /// system:authenticated; for system:anonymous system:unauthenticated; for service accounts
+    /// also system:serviceaccounts and system:serviceaccounts:NAMESPACE.
+    #[arg(long)]
+    pub(crate) no_implicit_groups: bool,
+}
+
+/// One question. Instead of it, questions may come as lines of JSON.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "One question by flags")]
+pub(crate) struct QuestionFlags {
+    #[command(flatten)]
+    pub(crate) subject: SubjectFlags,
+
+    /// What the user wants to do: get, list, watch, create, update, patch, delete, ...
+    #[arg(long, conflicts_with = "files")]
+    pub(crate) verb: Option<String>,
+
+    /// What it is done to: `RESOURCE[.GROUP][/SUBRESOURCE]`, such as `deployments.apps/scale`
+    #[arg(long, value_name = "RESOURCE", conflicts_with = "path", requires = "verb")]
+    pub(crate) resource: Option<ResourceText>,
+
+    /// Name of the object
+    #[arg(long, requires = "resource", conflicts_with = "path")]
+    pub(crate) name: Option<String>,
+
+    /// Namespace of the object; without it the question is about the whole cluster
+    #[arg(short, long, value_name = "NAMESPACE", requires = "resource", conflicts_with = "path")]
+    pub(crate) namespace: Option<String>,
+
+    /// A path that is no resource, such as /healthz
+    #[arg(long, value_name = "PATH", requires = "verb")]
+    pub(crate) path: Option<String>,
+}
+
+/// A resource as people write it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct ResourceText {
+    pub(crate) resource: String,
+    pub(crate) api_group: String,
+    pub(crate) subresource: String,
+}
+
+/// A resource, or a path if it begins with a slash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TargetText {
+    Resource(ResourceText),
+    Path(String),
+}
+
+impl FromStr for ResourceText {
+    type Err = &'static str;
+
+    /// Reads `resource[.group][/subresource]`. The group may contain dots, the subresource slashes.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (full, subresource) = text.split_once('/').unwrap_or((text, ""));
+        let (resource, api_group) = full.split_once('.').unwrap_or((full, ""));
+        if resource.is_empty() {
+            return Err("a resource is RESOURCE[.GROUP][/SUBRESOURCE]");
+        }
+        if full.ends_with('.') || text.ends_with('/') {
+            return Err("something is missing after the last `.` or `/`");
+        }
+        let [resource, api_group, subresource] =
+            [resource, api_group, subresource].map(str::to_owned);
+        Ok(Self { resource, api_group, subresource })
+    }
+}
+
+impl FromStr for TargetText {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.starts_with('/') {
+            Ok(Self::Path(text.to_owned()))
+        } else {
+            text.parse().map(Self::Resource)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_have_groups_and_subresources() {
+        for (text, want) in [
+            ("pods", ["pods", "", ""]),
+            ("deployments.apps", ["deployments", "apps", ""]),
+            ("roles.rbac.authorization.k8s.io", ["roles", "rbac.authorization.k8s.io", ""]),
+            ("deployments.apps/scale", ["deployments", "apps", "scale"]),
+            ("pods/log", ["pods", "", "log"]),
+            ("services/proxy/a.b", ["services", "", "proxy/a.b"]),
+            ("*", ["*", "", ""]),
+            ("*.*/*", ["*", "*", "*"]),
+        ] {
+            let [resource, api_group, subresource] = want.map(str::to_owned);
+            assert_eq!(text.parse(), Ok(ResourceText { resource, api_group, subresource }));
+        }
+        for text in ["", ".apps", "/log", "pods/", "deployments.", "deployments./scale"] {
+            assert!(text.parse::<ResourceText>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_slash_begins_a_path() {
+        assert_eq!("/healthz".parse(), Ok(TargetText::Path("/healthz".to_owned())));
+        assert!(matches!("pods/log".parse(), Ok(TargetText::Resource(_))));
+    }
+}

@@ -1,0 +1,114 @@
+//! The groups that a server puts a user in because of the name.
+
+use api::review::Question;
+use authz::{Attributes, Recorder, User, Verdict};
+use authz_chain::Chain;
+
+use super::ask::ask;
+use super::flags::SubjectFlags;
+
+const AUTHENTICATED: &str = "system:authenticated";
+const UNAUTHENTICATED: &str = "system:unauthenticated";
+const ANONYMOUS: &str = "system:anonymous";
+const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
+const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
+
+/// The user that flags speak of, as it would be when its request reaches the chain.
+pub(crate) fn user(flags: &SubjectFlags) -> User {
+    let name = flags.user.clone().unwrap_or_default();
+    let mut groups = flags.groups.clone();
+    if !flags.no_implicit_groups {
+        for group in implied_groups(&name) {
+            if !groups.contains(&group) {
+                groups.push(group);
+            }
+        }
+    }
+    User { name, groups, ..User::default() }
+}
+
+/// What to tell somebody whose question would have another answer if it named the group that
+/// everybody is in who has logged in. A review names its groups itself, which is easily forgotten.
+pub(crate) fn hint_of_missing_group(chain: &Chain, question: &Question<'_>) -> Option<String> {
+    let user = with_authenticated(&question.user)?;
+    let attributes = Attributes { user: Some(&user), ..question.attributes() };
+    let outcome = ask(chain, &attributes, Recorder::off());
+    (outcome.decision.verdict == Verdict::Allow).then(|| {
+        format!(
+            "it is allowed with the group {AUTHENTICATED}, which the question does not name and \
+             which a server puts everybody in who has logged in"
+        )
+    })
+}
+
+fn with_authenticated(user: &User) -> Option<User> {
+    let is_known = user.name != ANONYMOUS && !user.is_in_group(UNAUTHENTICATED);
+    (is_known && !user.is_in_group(AUTHENTICATED)).then(|| {
+        let mut user = user.clone();
+        user.groups.push(AUTHENTICATED.to_owned());
+        user
+    })
+}
+
+fn implied_groups(name: &str) -> Vec<String> {
+    if name == ANONYMOUS {
+        return vec![UNAUTHENTICATED.to_owned()];
+    }
+    let account = name.strip_prefix(SERVICE_ACCOUNT_PREFIX).and_then(|rest| rest.split_once(':'));
+    match account {
+        Some((namespace, account))
+            if !namespace.is_empty() && !account.is_empty() && !account.contains(':') =>
+        {
+            vec![
+                SERVICE_ACCOUNTS.to_owned(),
+                format!("{SERVICE_ACCOUNTS}:{namespace}"),
+                AUTHENTICATED.to_owned(),
+            ]
+        }
+        Some(_) | None => vec![AUTHENTICATED.to_owned()],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_imply_groups() {
+        for (name, given, want) in [
+            ("ana", &["dev"][..], &["dev", "system:authenticated"][..]),
+            ("ana", &["system:authenticated"], &["system:authenticated"]),
+            ("", &["dev"], &["dev", "system:authenticated"]),
+            ("system:anonymous", &[], &["system:unauthenticated"]),
+            (
+                "system:serviceaccount:ns:ci",
+                &[],
+                &["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"],
+            ),
+            ("system:serviceaccount:ns", &[], &["system:authenticated"]),
+            ("system:serviceaccount::ci", &[], &["system:authenticated"]),
+            ("system:serviceaccount:a:b:c", &[], &["system:authenticated"]),
+        ] {
+            let groups = given.iter().map(|group| (*group).to_owned()).collect();
+            let flags =
+                SubjectFlags { user: Some(name.to_owned()), groups, no_implicit_groups: false };
+            assert_eq!(user(&flags).groups, want, "{name}");
+            let literal = SubjectFlags { no_implicit_groups: true, ..flags };
+            assert_eq!(user(&literal).groups, given, "{name}");
+        }
+    }
+
+    #[test]
+    fn only_the_known_lack_the_group_of_the_known() {
+        let user = |name: &str, groups: &[&str]| User {
+            name: name.to_owned(),
+            groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+            ..User::default()
+        };
+        let added = with_authenticated(&user("ana", &["dev"])).unwrap();
+        assert_eq!(added.groups, ["dev", "system:authenticated"]);
+        assert_eq!(with_authenticated(&user("ana", &["system:authenticated"])), None);
+        assert_eq!(with_authenticated(&user("system:anonymous", &[])), None);
+        assert_eq!(with_authenticated(&user("", &["system:unauthenticated"])), None);
+    }
+}

@@ -1,0 +1,104 @@
+//! The objects of manifests, from files and folders.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use api::authorization::ReadError;
+use api::manifest::{self, Found, MANIFEST_BYTES_MAX};
+use api::{Diagnostic, Source};
+
+use super::show::Trouble;
+use crate::files;
+
+/// What messages call standard input.
+const STDIN_NAME: &str = "<stdin>";
+
+/// The most bytes of all manifests together: they are kept until all are read, to
+/// show what is wrong. A dump of the largest clusters has a tenth of it.
+const ALL_BYTES_MAX: usize = 1 << 30;
+
+/// Reads all objects below the paths.
+///
+/// # Errors
+/// Everything that can not be read or is wrong, in the order of the paths. Nothing is loaded then.
+pub(super) fn read(paths: &[PathBuf], stdin: &mut dyn Read) -> Result<Vec<Found>, Vec<Trouble>> {
+    let mut troubles = Vec::new();
+    let mut sources: Vec<(String, Vec<u8>)> = Vec::new();
+    let mut n_bytes = 0;
+    for file in files(paths, &mut troubles) {
+        match read_file(&file, stdin) {
+            Ok(source) => {
+                n_bytes += source.1.len();
+                sources.push(source);
+            }
+            Err(message) => troubles.push(Trouble::Unreadable(message)),
+        }
+        if n_bytes > ALL_BYTES_MAX {
+            let message = format!("all manifests together are larger than {ALL_BYTES_MAX} bytes");
+            return Err(vec![Trouble::Unreadable(message)]);
+        }
+    }
+    let mut objects = Vec::new();
+    for (name, bytes) in &sources {
+        let found = manifest::read(&Source { name, bytes });
+        troubles.extend(trouble(name, bytes, found.errors));
+        objects.extend(found.objects);
+    }
+    if troubles.is_empty() {
+        let mut repeated = manifest::duplicates(&objects);
+        for (name, bytes) in &sources {
+            let (here, elsewhere) = repeated.into_iter().partition(|fault| fault.file == *name);
+            repeated = elsewhere;
+            troubles.extend(trouble(name, bytes, here));
+        }
+    }
+    if troubles.is_empty() { Ok(objects) } else { Err(troubles) }
+}
+
+/// The files that the paths mean. One that is named, and also in a folder that is named, is one.
+fn files(paths: &[PathBuf], troubles: &mut Vec<Trouble>) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for path in paths {
+        match files::expand(path) {
+            Ok(files) => all.extend(files),
+            Err(message) => troubles.push(Trouble::Unreadable(message)),
+        }
+    }
+    let mut seen = HashSet::new();
+    all.retain(|file| seen.insert(file.clone()));
+    all
+}
+
+fn trouble(name: &str, bytes: &[u8], errors: Vec<Diagnostic>) -> Option<Trouble> {
+    (!errors.is_empty()).then(|| {
+        let text = Source { name, bytes }.text().into_owned();
+        Trouble::Faulty { name: name.to_owned(), text, errors }
+    })
+}
+
+fn read_file(path: &Path, stdin: &mut dyn Read) -> Result<(String, Vec<u8>), String> {
+    if path == Path::new("-") {
+        let bytes = read_limited(stdin, MANIFEST_BYTES_MAX);
+        let bytes = bytes.map_err(|error| {
+            let ReadError { message, .. } = ReadError::new(path, &error);
+            format!("read {STDIN_NAME}: {message}")
+        })?;
+        return Ok((STDIN_NAME.to_owned(), bytes));
+    }
+    Ok((path.to_string_lossy().into_owned(), read_path(path, MANIFEST_BYTES_MAX)?))
+}
+
+/// The content of a file, but not more than one byte past the limit: whoever reads it refuses that.
+pub(super) fn read_path(path: &Path, bytes_max: usize) -> Result<Vec<u8>, String> {
+    let read = File::open(path).and_then(|mut file| read_limited(&mut file, bytes_max));
+    read.map_err(|error| ReadError::new(path, &error).to_string())
+}
+
+fn read_limited(reader: &mut dyn Read, bytes_max: usize) -> io::Result<Vec<u8>> {
+    let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
+    let mut bytes = Vec::new();
+    reader.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,152 @@
+//! `portcullis rules`: lists what somebody may do.
+
+mod compact;
+
+use std::io::{self, Read, Write};
+
+use authz::{Rules, User};
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use crate::exit::Exit;
+use crate::offline::{
+    Policy, PolicyFlags, SubjectFlags, Table, Unusable, printable, user, write_yaml,
+};
+use crate::output::{ignore_closed_pipe, write_json};
+use compact::{non_resource_rows, resource_rows};
+
+/// The group whose members may do everything, which no rule says.
+const SUPERUSER_GROUP: &str = "system:masters";
+
+/// List what a user may do in a namespace
+///
+/// The rules are those that SelfSubjectRulesReview lists for the user: those of the namespace and
+/// those of the whole cluster. The table has one row for each resource and path; JSON and YAML have
+/// the rules as the authorizers give them, as `resourceRules`, `nonResourceRules`, `incomplete` and
+/// `evaluationError`.
+///
+/// A list may be incomplete: nodes are allowed what their pods need, and a webhook can not be asked
+/// for a list. A warning on standard error says so, and so does `incomplete`.
+///
+/// Exit codes: 0 when rules are listed, 2 wrong usage, 3 something can not be read or is invalid.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  portcullis rules --as ana --as-group dev -n prod --objects manifests/
+  portcullis rules --as system:serviceaccount:ci:builder -n ci --objects manifests/ -o yaml")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    subject: SubjectFlags,
+
+    /// The namespace
+    #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
+    namespace: String,
+
+    /// How the rules are written
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
+    output: Output,
+
+    #[command(flatten)]
+    policy: PolicyFlags,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// Columns for people
+    Table,
+    /// One JSON object
+    Json,
+    /// The same as YAML
+    Yaml,
+}
+
+/// Lists the rules.
+///
+/// # Errors
+/// Fails if they can not be written.
+pub(crate) fn run(
+    args: &Args,
+    stdin: &mut dyn Read,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+    colour_of_errors: bool,
+) -> io::Result<Exit> {
+    let loaded = asker(args).and_then(|user| Ok((user, Policy::load(&args.policy, stdin)?)));
+    let (user, policy) = match loaded {
+        Ok(loaded) => loaded,
+        Err(unusable) => return unusable.show(err, colour_of_errors),
+    };
+    let rules = policy.chain.rules_for(&user, &args.namespace);
+    if user.is_in_group(SUPERUSER_GROUP) {
+        writeln!(err, "note: members of {SUPERUSER_GROUP} may do everything, whatever is listed")?;
+    }
+    if rules.is_incomplete {
+        writeln!(err, "warning: the list is incomplete, more may be allowed")?;
+    }
+    if let Some(error) = &rules.error {
+        writeln!(err, "warning: {}", printable(&error.to_string()))?;
+    }
+    let written = match args.output {
+        Output::Table => write_tables(out, &rules),
+        Output::Json => write_json(out, &status(&rules)),
+        Output::Yaml => write_yaml(out, &status(&rules)),
+    };
+    ignore_closed_pipe(written)?;
+    Ok(Exit::Clean)
+}
+
+fn asker(args: &Args) -> Result<User, Unusable> {
+    if args.subject.user.is_none() && args.subject.groups.is_empty() {
+        let message = "whose rules? Give --as or --as-group".to_owned();
+        return Err(Unusable::Usage(vec![message]));
+    }
+    Ok(user(&args.subject))
+}
+
+fn write_tables(out: &mut dyn Write, rules: &Rules) -> io::Result<()> {
+    let (resources, paths) = (resource_rows(rules), non_resource_rows(rules));
+    if !resources.is_empty() || paths.is_empty() {
+        let mut table = Table::new(["VERBS", "API GROUPS", "RESOURCES", "NAMES"]);
+        for row in &resources {
+            let group = if row.api_group.is_empty() { "\"\"" } else { &row.api_group };
+            table.push([&row.verbs.join(","), group, &row.resource, &row.names.join(",")]);
+        }
+        table.write(out)?;
+    }
+    if !paths.is_empty() {
+        if !resources.is_empty() {
+            writeln!(out)?;
+        }
+        let mut table = Table::new(["VERBS", "NON-RESOURCE URLS"]);
+        for (path, verbs) in &paths {
+            table.push([&verbs.join(","), path]);
+        }
+        table.write(out)?;
+    }
+    Ok(())
+}
+
+/// The status of a SelfSubjectRulesReview.
+fn status(rules: &Rules) -> Value {
+    let resource_rules = rules.resource_rules.iter().map(|rule| {
+        let mut shown = json!({
+            "verbs": rule.verbs, "apiGroups": rule.api_groups, "resources": rule.resources,
+        });
+        if !rule.resource_names.is_empty() {
+            shown["resourceNames"] = rule.resource_names.clone().into();
+        }
+        shown
+    });
+    let non_resource_rules = rules
+        .non_resource_rules
+        .iter()
+        .map(|rule| json!({ "verbs": rule.verbs, "nonResourceURLs": rule.non_resource_urls }));
+    let mut status = json!({
+        "resourceRules": resource_rules.collect::<Vec<_>>(),
+        "nonResourceRules": non_resource_rules.collect::<Vec<_>>(),
+        "incomplete": rules.is_incomplete,
+    });
+    if let Some(error) = &rules.error {
+        status["evaluationError"] = error.to_string().into();
+    }
+    status
+}

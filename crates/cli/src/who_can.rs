@@ -1,0 +1,175 @@
+//! `portcullis who-can`: lists who may do something.
+
+use std::io::{self, Read, Write};
+
+use authz::{Attributes, Resource, Subjects, Target};
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use crate::exit::Exit;
+use crate::offline::{Policy, PolicyFlags, Table, TargetText, Unusable, printable, write_yaml};
+use crate::output::{ignore_closed_pipe, write_json};
+
+/// How service accounts are named among users.
+const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
+
+/// List who may do something
+///
+/// Each user and group that is listed is allowed by itself: a group means all its members. Members
+/// of system:masters may do everything, so that group is always listed. Groups that a server puts
+/// users in, such as system:authenticated, are listed as such.
+///
+/// Exit codes: 0 when the list is complete, 2 wrong usage, 3 something can not be read or is
+/// invalid, 4 when an authorizer can not tell whom it allows; the list is written nevertheless.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  portcullis who-can get secrets -n prod --objects manifests/
+  portcullis who-can update deployments.apps/scale web -n prod --objects manifests/ -o json
+  portcullis who-can get /healthz --objects manifests/
+
+The second one asks about the subresource scale of the deployment web, and the last one about a
+path. JSON and YAML have the fields `users`, `groups` and `evaluationError`; service accounts are
+among the users, as system:serviceaccount:NAMESPACE:NAME.")]
+pub(crate) struct Args {
+    /// What is done: get, list, watch, create, update, patch, delete, ...
+    verb: String,
+
+    /// What it is done to: `RESOURCE[.GROUP][/SUBRESOURCE]`, or a path that begins with `/`
+    #[arg(value_name = "RESOURCE")]
+    target: TargetText,
+
+    /// Name of the object
+    name: Option<String>,
+
+    /// Namespace of the object; without it the question is about the whole cluster
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+
+    /// How the list is written
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
+    output: Output,
+
+    #[command(flatten)]
+    policy: PolicyFlags,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// Columns for people
+    Table,
+    /// One JSON object
+    Json,
+    /// The same as YAML
+    Yaml,
+}
+
+/// Lists whom the chain allows.
+///
+/// # Errors
+/// Fails if the list can not be written.
+pub(crate) fn run(
+    args: &Args,
+    stdin: &mut dyn Read,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+    colour_of_errors: bool,
+) -> io::Result<Exit> {
+    let loaded = attributes(args).and_then(|asked| Ok((asked, Policy::load(&args.policy, stdin)?)));
+    let (asked, policy) = match loaded {
+        Ok(loaded) => loaded,
+        Err(unusable) => return unusable.show(err, colour_of_errors),
+    };
+    let subjects = policy.chain.who_can(&asked);
+    let written = match args.output {
+        Output::Table => write_table(out, err, &subjects),
+        Output::Json => write_json(out, &status(&subjects)),
+        Output::Yaml => write_yaml(out, &status(&subjects)),
+    };
+    ignore_closed_pipe(written)?;
+    Ok(if subjects.is_incomplete { Exit::Open } else { Exit::Clean })
+}
+
+fn attributes(args: &Args) -> Result<Attributes<'_>, Unusable> {
+    let name = args.name.as_deref().unwrap_or_default();
+    let namespace = args.namespace.as_deref().unwrap_or_default();
+    let target = match &args.target {
+        TargetText::Path(path) if name.is_empty() && namespace.is_empty() => Target::Path(path),
+        TargetText::Path(_) => {
+            let message = "a path has neither a name nor a namespace".to_owned();
+            return Err(Unusable::Usage(vec![message]));
+        }
+        TargetText::Resource(text) => Target::Resource(Resource {
+            api_group: &text.api_group,
+            api_version: "*",
+            namespace,
+            resource: &text.resource,
+            subresource: &text.subresource,
+            name,
+            ..Resource::default()
+        }),
+    };
+    Ok(Attributes { user: None, verb: &args.verb, target })
+}
+
+/// Writes users, service accounts and groups, and below them what the lists do not say.
+fn write_table(out: &mut dyn Write, err: &mut dyn Write, subjects: &Subjects) -> io::Result<()> {
+    let mut table = Table::new(["KIND", "NAME"]);
+    let account = |name: &str| {
+        let (namespace, name) = name.strip_prefix(SERVICE_ACCOUNT_PREFIX)?.split_once(':')?;
+        Some(format!("{namespace}/{name}"))
+    };
+    for user in subjects.users.iter().filter(|user| account(user).is_none()) {
+        table.push(["User", user]);
+    }
+    for account in subjects.users.iter().filter_map(|user| account(user)) {
+        table.push(["ServiceAccount", &account]);
+    }
+    for group in &subjects.groups {
+        table.push(["Group", group]);
+    }
+    table.write(out)?;
+    for note in &subjects.notes {
+        writeln!(err, "note: {}", printable(note))?;
+    }
+    Ok(())
+}
+
+/// The status of a ResourceAccessReview.
+fn status(subjects: &Subjects) -> Value {
+    let mut status = json!({ "users": subjects.users, "groups": subjects.groups });
+    if !subjects.notes.is_empty() {
+        status["evaluationError"] = subjects.notes.join("; ").into();
+    }
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn service_accounts_are_shown_apart() {
+        let users = ["zoe", "system:serviceaccount:ns:ci", "system:serviceaccount:odd"];
+        let subjects = Subjects {
+            users: users.map(str::to_owned).into(),
+            groups: ["g".to_owned()].into(),
+            notes: vec!["a".to_owned(), "b".to_owned()],
+            ..Subjects::default()
+        };
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        write_table(&mut out, &mut err, &subjects).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "KIND            NAME\n\
+             User            system:serviceaccount:odd\n\
+             User            zoe\n\
+             ServiceAccount  ns/ci\n\
+             Group           g\n"
+        );
+        assert_eq!(String::from_utf8(err).unwrap(), "note: a\nnote: b\n");
+        assert_eq!(
+            status(&subjects).to_string(),
+            r#"{"users":["system:serviceaccount:ns:ci","system:serviceaccount:odd","zoe"],"groups":["g"],"evaluationError":"a; b"}"#
+        );
+    }
+}

@@ -1,0 +1,41 @@
+//! Any bytes load as a policy file or are refused with a place inside of them, and whatever is
+//! loaded strictly is loaded leniently too.
+
+#![no_main]
+
+use api::abac::{LoadError, LoadOptions, Loaded, load};
+use api::{FileKind, Place, Source};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let source = Source { name: "file", bytes };
+    FileKind::recognise(&source);
+    let lenient = load_bytes(&source, false);
+    let strict = load_bytes(&source, true);
+    match (&lenient, &strict) {
+        (Ok(lenient), Ok(strict)) => {
+            assert_eq!(lenient.policies.as_slice().len(), strict.policies.as_slice().len());
+        }
+        (Ok(lenient), Err(_)) => assert!(!lenient.warnings.is_empty()),
+        (Err(lenient), Err(_)) => assert!(!lenient.to_string().is_empty()),
+        (Err(error), Ok(_)) => panic!("{error}"),
+    }
+    // The text of a file with the mark of UTF-16 is not that of its lines.
+    if !matches!(bytes, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]) {
+        let text = source.text();
+        let check = |place: &Place| {
+            assert!(place.line >= 1 && place.column >= 1, "{place:?}");
+            assert!(text.get(place.start..place.end).is_some(), "{place:?}");
+        };
+        for loaded in [&lenient, &strict] {
+            match loaded {
+                Ok(loaded) => loaded.warnings.iter().for_each(|warning| check(&warning.place)),
+                Err(error) => check(&error.diagnostic.place),
+            }
+        }
+    }
+});
+
+fn load_bytes(source: &Source<'_>, is_strict: bool) -> Result<Loaded, LoadError> {
+    load(source, &LoadOptions { is_strict })
+}

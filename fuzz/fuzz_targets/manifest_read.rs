@@ -1,0 +1,56 @@
+//! Any bytes are read as manifests or refused with places inside of them, and roles and bindings
+//! that were read can be written down and read again.
+
+#![no_main]
+
+use api::manifest::{Manifests, Object, duplicates, lint, read};
+use api::{FileKind, Place, Source, rbac};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let source = Source { name: "file", bytes };
+    FileKind::recognise(&source);
+    let manifests = read(&source);
+    check_places(&source, &manifests);
+    for fault in duplicates(&manifests.objects) {
+        assert!(!fault.fault.to_string().is_empty());
+    }
+    // Without the default roles, which take longer to read than all else together.
+    let warnings = lint(&manifests.objects, false);
+    assert!(warnings.len() <= manifests.objects.len());
+
+    let objects: Vec<&rbac::Object> = rbac_objects(&manifests).collect();
+    let text: String = objects.iter().map(|object| line(object)).collect();
+    if !text.is_empty() {
+        let again = read(&Source { name: "again", bytes: text.as_bytes() });
+        assert!(again.errors.is_empty(), "{text}\n{:?}", again.errors);
+        assert!(rbac_objects(&again).eq(objects), "{text}");
+    }
+});
+
+fn rbac_objects(manifests: &Manifests) -> impl Iterator<Item = &rbac::Object> {
+    manifests.objects.iter().filter_map(|found| match &found.object {
+        Object::Rbac(object) => Some(object),
+        Object::Node(_) => None,
+    })
+}
+
+fn line(object: &rbac::Object) -> String {
+    let value = rbac::encode(object).expect("an object can be encoded");
+    format!("{value}\n")
+}
+
+fn check_places(source: &Source<'_>, manifests: &Manifests) {
+    let text = source.text();
+    let check = |place: &Place| {
+        assert!(place.line >= 1 && place.column >= 1, "{place:?}");
+        assert!(text.get(place.start..place.end).is_some(), "{place:?}");
+    };
+    manifests.objects.iter().for_each(|found| check(&found.place));
+    manifests.warnings.iter().for_each(|warning| check(&warning.place));
+    for error in &manifests.errors {
+        check(&error.place);
+        // Whatever is shown to people has to be made without a panic too.
+        let _ = (error.fault.to_string(), error.fault.field(), &error.hint);
+    }
+}
