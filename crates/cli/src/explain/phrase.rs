@@ -89,6 +89,7 @@ pub(super) fn phrase(event: &Event, question: &Question<'_>) -> Phrase {
         "selector" => text(event, "spec.nodeName")
             .map(|node| Phrase::new(Mark::Allow, format!("selects what is bound to node {node}"))),
         "condition" => condition(event),
+        "value" => value(event),
         "assumed" => text(event, "answer")
             .map(|answer| Phrase::new(Mark::None, format!("its answer is assumed to be {answer}"))),
         "failurePolicy" => text(event, "is").map(|policy| {
@@ -200,10 +201,24 @@ fn shown_list(texts: &[String]) -> String {
     if shown.is_empty() { "none".to_owned() } else { shown.join(", ") }
 }
 
+/// The value of a part of a condition.
+fn value(event: &Event) -> Option<Phrase> {
+    if let Some(n) = number(event, "leftOut") {
+        return Some(Phrase::new(Mark::None, format!("{n} more parts")));
+    }
+    let part = text(event, "text")?;
+    let shown = match (text(event, "value"), text(event, "error")) {
+        (Some(value), _) => format!("{part} is {value}"),
+        (None, Some(error)) => format!("{part} fails: {error}"),
+        (None, None) => format!("{part} is not looked at"),
+    };
+    Some(Phrase::new(Mark::None, shown))
+}
+
 /// A match condition. What its parts are worth lies below it.
 fn condition(event: &Event) -> Option<Phrase> {
     let expression = text(event, "expression")?;
-    Some(match (flag(event, "holds"), text(event, "error")) {
+    Some(match (flag(event, "outcome"), text(event, "error")) {
         (Some(holds), _) => Phrase::new(Mark::None, format!("{expression} is {holds}")),
         (None, Some(error)) => Phrase::new(Mark::None, error),
         (None, None) => return None,

@@ -71,10 +71,7 @@ impl StandIn {
 
     fn decide(&self, attributes: &Attributes<'_>, recorder: &mut Recorder<'_>) -> Decision {
         let request = ReviewSpec::new(attributes, self.selectors);
-        if recorder.is_on() {
-            self.note_conditions(&request, recorder);
-        }
-        match self.match_conditions.evaluate(&request) {
+        match self.match_conditions.evaluate_recorded(&request, recorder) {
             Matching::Excluded { .. } => Decision::no_opinion(""),
             Matching::Failed(error) => {
                 let verdict = match self.failure_policy {
@@ -92,23 +89,6 @@ impl StandIn {
                 }
                 None => Decision::deny("").with_error(Unanswered { name: self.name.clone() }),
             },
-        }
-    }
-
-    /// Notes each condition up to the first that is false, which ends the matter.
-    fn note_conditions(&self, request: &ReviewSpec<'_>, recorder: &mut Recorder<'_>) {
-        for condition in self.match_conditions.as_slice() {
-            let (outcome, _) = condition.evaluate(request);
-            recorder.note(|| {
-                let event = Event::new("condition").with("expression", condition.expression());
-                match &outcome {
-                    Ok(holds) => event.with("holds", *holds),
-                    Err(error) => event.with("error", error.as_str()),
-                }
-            });
-            if outcome == Ok(false) {
-                return;
-            }
         }
     }
 }
