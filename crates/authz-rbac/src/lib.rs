@@ -11,13 +11,24 @@
 mod policy;
 mod rule;
 
-mod hash_trie;
+mod compiled;
+mod mask;
+mod question;
+
+mod bucket;
+mod filter;
+mod holders;
+mod names;
 mod sequence;
+mod slab;
 mod snapshot;
+mod trie;
 
 mod decide;
 mod near_miss;
 mod rules_for;
+mod search;
+mod visit;
 mod who_can;
 
 mod aggregation;

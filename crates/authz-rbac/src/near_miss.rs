@@ -105,16 +105,14 @@ fn in_other_namespaces(
     }
     let asked = namespace_of(attributes);
     let mut granting: Vec<&Binding> = Vec::new();
-    for holdings in snapshot.holdings_of(user) {
-        holdings.namespaces.for_each(&mut |namespace, held| {
-            if namespace != asked && granting.len() < NEAR_MISSES_MAX {
-                let bindings = held.iter().map(|held| held.binding.as_ref());
-                granting.extend(bindings.filter(|binding| grants(snapshot, binding, attributes)));
-            }
-        });
-    }
+    snapshot.for_each_namespace(&mut |namespace, _| {
+        if namespace != asked && granting.len() < NEAR_MISSES_MAX {
+            let held = snapshot.visits_in(user, namespace).into_iter().map(|visit| visit.binding);
+            let held = held.map(AsRef::as_ref);
+            granting.extend(held.filter(|binding| grants(snapshot, binding, attributes)));
+        }
+    });
     granting.sort_unstable_by_key(|binding| (binding.namespace(), binding.name()));
-    granting.dedup_by_key(|binding| (binding.namespace(), binding.name()));
     granting.into_iter().map(|binding| near_miss(binding).with("lacks", "namespace")).collect()
 }
 

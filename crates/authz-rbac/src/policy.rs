@@ -157,6 +157,26 @@ impl Subject {
         }
     }
 
+    /// Reports whether this subject of a binding in `namespace` means the user of this name: what
+    /// [`identity`](Self::identity) says, without making a name.
+    pub(crate) fn is_user(&self, name: &str, namespace: &str) -> bool {
+        match self.kind.as_str() {
+            "User" => self.name == name,
+            "ServiceAccount" => {
+                let own = self.namespace_in(namespace);
+                let rest = name.strip_prefix("system:serviceaccount:");
+                let rest = rest.and_then(|rest| rest.strip_prefix(own)?.strip_prefix(':'));
+                !own.is_empty() && rest == Some(&self.name)
+            }
+            _ => false,
+        }
+    }
+
+    /// Reports whether this subject means everybody in the group of this name.
+    pub(crate) fn is_group(&self, name: &str) -> bool {
+        self.kind == "Group" && self.name == name
+    }
+
     /// The namespace of a service account in a binding of `namespace`.
     pub(crate) fn namespace_in<'a>(&'a self, namespace: &'a str) -> &'a str {
         if self.namespace.is_empty() { namespace } else { &self.namespace }
@@ -199,6 +219,31 @@ mod tests {
         assert_eq!(account.identity(""), None);
         let elsewhere = Subject::service_account("ns2", "ci");
         assert_eq!(elsewhere.identity("ns1"), user("system:serviceaccount:ns2:ci"));
+    }
+
+    #[test]
+    fn identities_are_told_without_making_names() {
+        let subjects = [
+            Subject::user("ci"),
+            Subject::user("system:serviceaccount:ns1:ci"),
+            Subject::group("ci"),
+            Subject::service_account("", "ci"),
+            Subject::service_account("ns2", "ci"),
+            Subject::service_account("ns2", "a:ci"),
+            Subject { kind: "user".to_owned(), ..Subject::user("ci") },
+        ];
+        let accounts = ["ns1:ci", "ns2:ci", "ns2:a:ci", ":ci", "ns1", "ns1ci", "ns1:cis"];
+        let accounts = accounts.map(|rest| format!("system:serviceaccount:{rest}"));
+        for subject in &subjects {
+            for namespace in ["", "ns1", "ns2"] {
+                let identity = subject.identity(namespace);
+                for name in accounts.iter().map(String::as_str).chain(["ci", ""]) {
+                    let [user, group] = [Identity::User, Identity::Group].map(|of| of(name.into()));
+                    assert_eq!(subject.is_user(name, namespace), identity == Some(user));
+                    assert_eq!(subject.is_group(name), identity == Some(group));
+                }
+            }
+        }
     }
 
     #[test]

@@ -18,10 +18,10 @@ impl Snapshot {
     /// The rules that a user holds in a namespace, those of the cluster included.
     pub fn held_rules(&self, user: &User, namespace: &str) -> HeldRules<'_> {
         let mut held = HeldRules::default();
-        for binding in self.held_by(user, namespace) {
-            match self.role_of(binding) {
-                Ok(role) => held.rules.extend(&role.rules),
-                Err(error) => held.errors.push(error),
+        for visit in self.visits(user, namespace) {
+            match visit.role {
+                Some(compiled) => held.rules.extend(&compiled.role.rules),
+                None => held.errors.push(LookupError::of(visit.binding)),
             }
         }
         held

@@ -1,12 +1,17 @@
 //! The index: all roles and bindings, found by who asks.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
-use authz::User;
-
-use crate::hash_trie::HashTrie;
+use crate::bucket::BindingRef;
+use crate::compiled::CompiledRole;
+use crate::holders::{Held, Holders};
+use crate::mask::Mask;
+use crate::names::Names;
 use crate::policy::{Binding, Identity, Role};
-use crate::sequence::{Named, Sequence};
+use crate::question::Hashes;
+use crate::sequence::Sequence;
+use crate::slab::Slab;
 
 /// All policy at one moment.
 ///
@@ -42,35 +47,54 @@ use crate::sequence::{Named, Sequence};
 /// let asked = Attributes { user: Some(&ana), verb: "get", target: Target::Resource(pods) };
 /// assert_eq!(snapshot.authorize(&asked, Recorder::off()).verdict, Verdict::Allow);
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Snapshot {
-    cluster: Scope,
-    namespaces: HashTrie<Scope>,
-    /// Service accounts are among the users, by the names that authentication gives them.
-    users: HashTrie<Holdings>,
-    groups: HashTrie<Holdings>,
+    pub(crate) hashes: Hashes,
+    pub(crate) roles: Slab<RoleSlot>,
+    /// The masks of the roles whose numbers have two bytes, by number; everything for a role that
+    /// does not exist, so that nobody passes over that.
+    pub(crate) masks: Arc<Vec<Mask>>,
+    pub(crate) bindings: Slab<BindingSlot>,
+    pub(crate) cluster: Scope,
+    namespaces: Names<Arc<Scope>>,
 }
 
-/// The objects of the cluster, or of one namespace.
+/// What belongs to the cluster, or to one namespace.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scope {
-    pub(crate) roles: HashTrie<Arc<Role>>,
-    pub(crate) bindings: Sequence<Arc<Binding>>,
+    /// The numbers of roles, those included that bindings refer to and that do not exist.
+    roles: Names<u32>,
+    /// The numbers of bindings in the order of their names.
+    bindings: Sequence<u32>,
+    /// Whom the bindings are for. Service accounts are among the users, by the names that
+    /// authentication gives them.
+    pub(crate) holders: Holders,
 }
 
-/// The bindings of which one user or group is a subject.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Holdings {
-    pub(crate) cluster: Sequence<Held>,
-    pub(crate) namespaces: HashTrie<Sequence<Held>>,
-}
-
-/// A binding and the first of its subjects that means the holder.
+/// A role under its number, which stays the same while the role comes and goes, so that bindings
+/// need not be touched when it does.
 #[derive(Debug, Clone)]
-pub(crate) struct Held {
-    pub(crate) binding: Arc<Binding>,
-    pub(crate) subject_idx: usize,
+pub(crate) struct RoleSlot {
+    /// `None` if the role does not exist.
+    pub(crate) compiled: Option<Arc<CompiledRole>>,
+    /// How many bindings refer to the role.
+    n_bindings: usize,
 }
+
+/// A binding under its number.
+#[derive(Debug, Clone)]
+pub(crate) struct BindingSlot {
+    /// The beginning of the name, so that comparing two bindings rarely needs more than this.
+    head: [u64; 4],
+    pub(crate) binding: Arc<Binding>,
+    pub(crate) role: u32,
+}
+
+/// The most masks. Roles with greater numbers are looked at one by one, which takes longer.
+const MASKS_MAX: usize = u16::MAX as usize - 1;
+
+/// The number of what is no role: such a reference never leads to one.
+const NO_ROLE: u32 = 1;
 
 /// Why a binding grants nothing. Displays in Kubernetes' words.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
@@ -86,15 +110,22 @@ pub enum LookupError {
     UnsupportedKind(String),
 }
 
-impl Named for Arc<Binding> {
-    fn name(&self) -> &str {
-        Binding::name(self)
-    }
-}
-
-impl Named for Held {
-    fn name(&self) -> &str {
-        self.binding.as_ref().name()
+impl Default for Snapshot {
+    /// No policy.
+    fn default() -> Self {
+        let mut roles = Slab::default();
+        // INVARIANT: the first numbers are 0, which tables use where there is no role, and
+        // `NO_ROLE`.
+        roles.insert(RoleSlot::missing());
+        roles.insert(RoleSlot::missing());
+        Self {
+            hashes: Hashes::default(),
+            roles,
+            masks: Arc::new(vec![Mask::NONE, Mask::ALL]),
+            bindings: Slab::default(),
+            cluster: Scope::default(),
+            namespaces: Names::default(),
+        }
     }
 }
 
@@ -102,93 +133,153 @@ impl Named for Held {
 impl Snapshot {
     /// Adds a role, or replaces the one of its name.
     pub fn put_role(&mut self, role: Role) {
-        let role = Arc::new(role);
-        self.scope_mut(&role.metadata.namespace).roles.put(role.name(), Arc::clone(&role));
+        let Some(number) = self.role_number(&role.metadata.namespace, role.name()) else { return };
+        let compiled = CompiledRole::new(&self.hashes, Arc::new(role));
+        self.set_mask(number, compiled.mask);
+        if let Some(slot) = self.roles.get_mut(number) {
+            slot.compiled = Some(Arc::new(compiled));
+        }
     }
 
     /// Takes out a role; an empty namespace means a ClusterRole.
     pub fn remove_role(&mut self, namespace: &str, name: &str) -> Option<Arc<Role>> {
-        self.role(namespace, name)?;
-        let removed = self.scope_mut(namespace).roles.remove(name);
-        self.drop_empty_scope(namespace);
-        removed
+        let number = *self.scope(namespace)?.roles.get(name)?;
+        self.roles.get(number)?.compiled.as_ref()?;
+        self.set_mask(number, Mask::ALL);
+        let removed = self.roles.get_mut(number)?.compiled.take()?;
+        self.drop_unused_role(namespace, name, number);
+        Some(Arc::clone(&removed.role))
     }
 
     /// Adds a binding, or replaces the one of its name.
     pub fn put_binding(&mut self, binding: Binding) {
         self.remove_binding(binding.namespace(), binding.name());
-        let binding = Arc::new(binding);
-        self.scope_mut(binding.namespace()).bindings.put(Arc::clone(&binding));
-        for (subject_idx, subject) in binding.subjects.iter().enumerate() {
-            let Some(identity) = subject.identity(binding.namespace()) else { continue };
-            let held = self.held_mut(&identity, binding.namespace());
-            // The first of several subjects that mean the same holder is the one that is named.
-            if held.get(binding.name()).is_none() {
-                held.put(Held { binding: Arc::clone(&binding), subject_idx });
-            }
+        let Some(role) = self.role_number_of(&binding) else { return };
+        let slot = BindingSlot::new(binding, role);
+        let binding = Arc::clone(&slot.binding);
+        let Some(number) = self.bindings.insert(slot) else { return };
+        if let Some(role) = self.roles.get_mut(role) {
+            role.n_bindings += 1;
+        }
+        let Self { hashes, bindings, cluster, namespaces, .. } = self;
+        let order = |a: u32, b: u32| order(bindings, a, b);
+        let role_of = |number: u32| bindings.get(number).map_or(NO_ROLE, |slot| slot.role);
+        let scope = scope_mut(cluster, namespaces, binding.namespace());
+        scope.bindings.put(number, |own| order(own, number));
+        for (subject_idx, key) in keys(hashes, &binding) {
+            // The first of several subjects that mean the same holder is the one that stays.
+            let held = Held { role, binding: BindingRef { binding: number, subject_idx } };
+            scope.holders.insert(key, held, &role_of, &order);
         }
     }
 
     /// Takes out a binding; an empty namespace means a ClusterRoleBinding.
     pub fn remove_binding(&mut self, namespace: &str, name: &str) -> Option<Arc<Binding>> {
-        self.binding(namespace, name)?;
-        let binding = self.scope_mut(namespace).bindings.remove(name)?;
-        self.drop_empty_scope(namespace);
-        for subject in &binding.subjects {
-            if let Some(identity) = subject.identity(namespace) {
-                self.remove_held(&identity, namespace, name);
-            }
+        let number = self.binding_number(namespace, name)?;
+        let BindingSlot { binding, role, .. } = self.bindings.get(number)?.clone();
+        let Self { hashes, bindings, cluster, namespaces, .. } = self;
+        let order = |a: u32, b: u32| order(bindings, a, b);
+        let scope = scope_mut(cluster, namespaces, namespace);
+        for (subject_idx, key) in keys(hashes, &binding) {
+            let held = Held { role, binding: BindingRef { binding: number, subject_idx } };
+            scope.holders.remove(key, held, &order);
         }
+        scope.bindings.remove(|own| order(own, number));
+        self.bindings.remove(number);
+        let role_namespace = match binding.role_ref.kind.as_str() {
+            "Role" => namespace,
+            _ => "",
+        };
+        if let Some(slot) = self.roles.get_mut(role) {
+            slot.n_bindings = slot.n_bindings.saturating_sub(1);
+        }
+        self.drop_unused_role(role_namespace, &binding.role_ref.name, role);
+        self.drop_empty_scope(namespace);
         Some(binding)
     }
 
-    fn scope_mut(&mut self, namespace: &str) -> &mut Scope {
-        match namespace {
-            "" => &mut self.cluster,
-            namespace => self.namespaces.slot(namespace, Scope::default),
+    /// The number of a role, which gets one if it has none; `None` if there are no more.
+    fn role_number(&mut self, namespace: &str, name: &str) -> Option<u32> {
+        let known = self.scope(namespace).and_then(|scope| scope.roles.get(name));
+        if let Some(number) = known {
+            return Some(*number);
+        }
+        let number = self.roles.insert(RoleSlot::missing())?;
+        self.set_mask(number, Mask::ALL);
+        let scope = scope_mut(&mut self.cluster, &mut self.namespaces, namespace);
+        Some(*scope.roles.slot(name, || number))
+    }
+
+    fn set_mask(&mut self, number: u32, mask: Mask) {
+        let idx = number as usize;
+        if idx >= MASKS_MAX || self.masks.get(idx) == Some(&mask) {
+            return;
+        }
+        let masks = Arc::make_mut(&mut self.masks);
+        if masks.len() <= idx {
+            masks.resize(idx + 1, Mask::ALL);
+        }
+        masks[idx] = mask;
+    }
+
+    /// The number of the role that a binding refers to.
+    fn role_number_of(&mut self, binding: &Binding) -> Option<u32> {
+        let name = &binding.role_ref.name;
+        match (binding.role_ref.kind.as_str(), binding.namespace()) {
+            ("ClusterRole", _) => self.role_number("", name),
+            // Roles have a namespace, so a cluster-wide binding finds none.
+            ("Role", "") => Some(NO_ROLE),
+            ("Role", namespace) => self.role_number(namespace, name),
+            _ => Some(NO_ROLE),
         }
     }
 
+    /// Gives up the number of a role that does not exist and that no binding refers to.
+    fn drop_unused_role(&mut self, namespace: &str, name: &str, number: u32) {
+        let is_unused = |slot: &RoleSlot| slot.compiled.is_none() && slot.n_bindings == 0;
+        if number == NO_ROLE || !self.roles.get(number).is_some_and(is_unused) {
+            return;
+        }
+        self.roles.remove(number);
+        scope_mut(&mut self.cluster, &mut self.namespaces, namespace).roles.remove(name);
+        self.drop_empty_scope(namespace);
+    }
+
     fn drop_empty_scope(&mut self, namespace: &str) {
-        let is_empty = |scope: &Scope| scope.roles.is_empty() && scope.bindings.is_empty();
+        let is_empty = |scope: &Arc<Scope>| scope.roles.is_empty() && scope.bindings.is_empty();
         if self.namespaces.get(namespace).is_some_and(is_empty) {
             self.namespaces.remove(namespace);
         }
     }
+}
 
-    fn held_mut(&mut self, identity: &Identity, namespace: &str) -> &mut Sequence<Held> {
-        let holdings = match identity {
-            Identity::User(name) => self.users.slot(name, Holdings::default),
-            Identity::Group(name) => self.groups.slot(name, Holdings::default),
-        };
-        match namespace {
-            "" => &mut holdings.cluster,
-            namespace => holdings.namespaces.slot(namespace, Sequence::default),
-        }
+fn scope_mut<'a>(
+    cluster: &'a mut Scope,
+    namespaces: &'a mut Names<Arc<Scope>>,
+    namespace: &str,
+) -> &'a mut Scope {
+    match namespace {
+        "" => cluster,
+        namespace => Arc::make_mut(namespaces.slot(namespace, Arc::default)),
     }
+}
 
-    fn remove_held(&mut self, identity: &Identity, namespace: &str, binding: &str) {
-        let (holders, name) = match identity {
-            Identity::User(name) => (&mut self.users, name),
-            Identity::Group(name) => (&mut self.groups, name),
+/// Whom a binding is for, each beside the number of the subject.
+fn keys(hashes: &Hashes, binding: &Binding) -> impl Iterator<Item = (u32, u64)> {
+    (0..).zip(&binding.subjects).filter_map(|(idx, subject)| {
+        let key = match subject.identity(binding.namespace())? {
+            Identity::User(name) => hashes.user(&name),
+            Identity::Group(name) => hashes.group(&name),
         };
-        // A subject that is named twice is gone after the first time.
-        if holders.get(name).is_none_or(|holdings| holdings.held(namespace).is_none()) {
-            return;
-        }
-        let holdings = holders.slot(name, Holdings::default);
-        if namespace.is_empty() {
-            holdings.cluster.remove(binding);
-        } else {
-            let held = holdings.namespaces.slot(namespace, Sequence::default);
-            held.remove(binding);
-            if held.is_empty() {
-                holdings.namespaces.remove(namespace);
-            }
-        }
-        if holdings.cluster.is_empty() && holdings.namespaces.is_empty() {
-            holders.remove(name);
-        }
+        Some((idx, key))
+    })
+}
+
+/// The order of bindings by name.
+fn order(bindings: &Slab<BindingSlot>, a: u32, b: u32) -> Ordering {
+    match (bindings.get(a), bindings.get(b)) {
+        (Some(a), Some(b)) => a.order(b),
+        (a, b) => a.is_some().cmp(&b.is_some()),
     }
 }
 
@@ -196,23 +287,27 @@ impl Snapshot {
 impl Snapshot {
     /// A role; an empty namespace means a ClusterRole.
     pub fn role(&self, namespace: &str, name: &str) -> Option<&Arc<Role>> {
-        self.scope(namespace)?.roles.get(name)
+        let number = *self.scope(namespace)?.roles.get(name)?;
+        self.roles.get(number)?.role()
     }
 
     /// A binding; an empty namespace means a ClusterRoleBinding.
     pub fn binding(&self, namespace: &str, name: &str) -> Option<&Arc<Binding>> {
-        self.scope(namespace)?.bindings.get(name)
+        let number = self.binding_number(namespace, name)?;
+        self.bindings.get(number).map(|slot| &slot.binding)
     }
 
     /// The bindings of a namespace by name; an empty one means ClusterRoleBindings.
     pub fn bindings(&self, namespace: &str) -> impl Iterator<Item = &Arc<Binding>> {
-        self.scope(namespace).into_iter().flat_map(|scope| scope.bindings.iter())
+        self.binding_slots(namespace).map(|slot| &slot.binding)
     }
 
     /// The ClusterRoles by name.
     pub fn cluster_roles(&self) -> Vec<&Arc<Role>> {
         let mut roles = Vec::new();
-        self.cluster.roles.for_each(&mut |_, role| roles.push(role));
+        self.cluster.roles.for_each(&mut |_, number| {
+            roles.extend(self.roles.get(*number).and_then(RoleSlot::role));
+        });
         roles.sort_unstable_by(|a, b| a.name().cmp(b.name()));
         roles
     }
@@ -222,21 +317,14 @@ impl Snapshot {
     /// # Errors
     /// Returns why there is none.
     pub fn role_of(&self, binding: &Binding) -> Result<&Arc<Role>, LookupError> {
-        self.find_role_of(binding).ok_or_else(|| {
-            let name = binding.role_ref.name.clone();
-            match binding.role_ref.kind.as_str() {
-                "ClusterRole" => LookupError::ClusterRoleNotFound(name),
-                "Role" => LookupError::RoleNotFound(name),
-                kind => LookupError::UnsupportedKind(kind.to_owned()),
-            }
-        })
+        self.find_role_of(binding).ok_or_else(|| LookupError::of(binding))
     }
 
     /// The same without saying why, and so without allocating.
     pub(crate) fn find_role_of(&self, binding: &Binding) -> Option<&Arc<Role>> {
         let name = &binding.role_ref.name;
         match (binding.role_ref.kind.as_str(), binding.namespace()) {
-            ("ClusterRole", _) => self.cluster.roles.get(name),
+            ("ClusterRole", _) => self.role("", name),
             // Roles have a namespace, so a cluster-wide binding finds none.
             ("Role", "") => None,
             ("Role", namespace) => self.role(namespace, name),
@@ -244,26 +332,70 @@ impl Snapshot {
         }
     }
 
-    /// What the user holds by name, and then what each group of the user holds.
-    pub(crate) fn holdings_of(&self, user: &User) -> impl Iterator<Item = &Holdings> {
-        let by_name = self.users.get(&user.name).into_iter();
-        by_name.chain(user.groups.iter().filter_map(|group| self.groups.get(group)))
-    }
-
-    fn scope(&self, namespace: &str) -> Option<&Scope> {
+    pub(crate) fn scope(&self, namespace: &str) -> Option<&Scope> {
         match namespace {
             "" => Some(&self.cluster),
-            namespace => self.namespaces.get(namespace),
+            namespace => self.namespaces.get(namespace).map(AsRef::as_ref),
         }
+    }
+
+    /// Visits every namespace, in no particular order.
+    pub(crate) fn for_each_namespace<'a>(&'a self, visit: &mut dyn FnMut(&'a str, &'a Scope)) {
+        self.namespaces.for_each(&mut |namespace, scope| visit(namespace, scope));
+    }
+
+    /// The bindings of a namespace by name, beside their roles.
+    pub(crate) fn binding_slots(&self, namespace: &str) -> impl Iterator<Item = &BindingSlot> {
+        let numbers = self.scope(namespace).into_iter().flat_map(|scope| scope.bindings.iter());
+        numbers.filter_map(|number| self.bindings.get(number))
+    }
+
+    fn binding_number(&self, namespace: &str, name: &str) -> Option<u32> {
+        let head = head(name);
+        self.scope(namespace)?.bindings.get(|number| match self.bindings.get(number) {
+            Some(own) => own.head.cmp(&head).then_with(|| own.binding.name().cmp(name)),
+            None => Ordering::Less,
+        })
     }
 }
 
-impl Holdings {
-    /// The bindings of one namespace; an empty one means those of the cluster.
-    pub(crate) fn held(&self, namespace: &str) -> Option<&Sequence<Held>> {
-        match namespace {
-            "" => Some(&self.cluster),
-            namespace => self.namespaces.get(namespace),
+impl RoleSlot {
+    const fn missing() -> Self {
+        Self { compiled: None, n_bindings: 0 }
+    }
+
+    pub(crate) fn role(&self) -> Option<&Arc<Role>> {
+        self.compiled.as_ref().map(|compiled| &compiled.role)
+    }
+}
+
+impl BindingSlot {
+    fn new(binding: Binding, role: u32) -> Self {
+        Self { head: head(binding.name()), binding: Arc::new(binding), role }
+    }
+
+    /// The order by name.
+    pub(crate) fn order(&self, other: &Self) -> Ordering {
+        let by_name = || self.binding.name().cmp(other.binding.name());
+        self.head.cmp(&other.head).then_with(by_name)
+    }
+}
+
+/// The beginning of a name as numbers of the same order. What it has less than it could is 0.
+fn head(name: &str) -> [u64; 4] {
+    let mut bytes = name.bytes();
+    let mut next = || (0..8).fold(0, |word, _| word << 8 | u64::from(bytes.next().unwrap_or(0)));
+    [next(), next(), next(), next()]
+}
+
+impl LookupError {
+    /// Why the role of a binding can not be found.
+    pub(crate) fn of(binding: &Binding) -> Self {
+        let name = binding.role_ref.name.clone();
+        match binding.role_ref.kind.as_str() {
+            "ClusterRole" => Self::ClusterRoleNotFound(name),
+            "Role" => Self::RoleNotFound(name),
+            kind => Self::UnsupportedKind(kind.to_owned()),
         }
     }
 }
@@ -298,8 +430,9 @@ mod tests {
         assert!(snapshot.remove_binding("ns1", "b").is_some());
         assert!(snapshot.remove_role("ns2", "r").is_some());
         assert!(snapshot.remove_role("ns2", "r").is_none());
-        assert!(snapshot.users.is_empty() && snapshot.groups.is_empty());
         assert!(snapshot.namespaces.is_empty());
+        assert!((0..).take(9).all(|number| snapshot.bindings.get(number).is_none()));
+        assert!((2..9).all(|number| snapshot.roles.get(number).is_none()));
         assert!(before.binding("ns1", "b").is_some() && before.role("ns2", "r").is_some());
     }
 
@@ -308,10 +441,8 @@ mod tests {
         let mut snapshot = Snapshot::default();
         snapshot.put_binding(binding("", "b", vec![Subject::user("ana"), Subject::user("bob")]));
         snapshot.put_binding(binding("", "b", vec![Subject::user("bob"), Subject::user("eve")]));
-        assert!(snapshot.users.get("ana").is_none());
-        let held = snapshot.users.get("bob").and_then(|holdings| holdings.cluster.get("b"));
-        assert_eq!(held.map(|held| held.subject_idx), Some(0));
-        assert!(snapshot.users.get("eve").is_some());
+        let n_held = |name| snapshot.cluster.holders.bindings(snapshot.hashes.user(name)).len();
+        assert_eq!((n_held("ana"), n_held("bob"), n_held("eve")), (0, 1, 1));
     }
 
     #[test]

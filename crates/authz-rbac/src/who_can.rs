@@ -1,13 +1,13 @@
 //! Who is granted a request?
 
-use std::collections::HashMap;
-use std::ptr;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use authz::{Attributes, Subjects};
 
 use crate::decide::namespace_of;
-use crate::policy::{Binding, Identity, Role, Subject};
-use crate::snapshot::{LookupError, Snapshot};
+use crate::policy::{Binding, Identity, Subject};
+use crate::snapshot::{BindingSlot, LookupError, RoleSlot, Snapshot};
 
 /// The group whose members are allowed everything before any policy is looked at.
 pub const SUPERUSER_GROUP: &str = "system:masters";
@@ -30,28 +30,27 @@ impl Snapshot {
         let mut subjects = vec![Subject::group(SUPERUSER_GROUP)];
         subjects.extend(superuser.map(Subject::user));
         subjects.extend(self.granted_subjects(attributes).map(|(_, subject)| subject.clone()));
-        let errors = self.visited_bindings(attributes).filter_map(|it| self.role_of(it).err());
-        WhoCan { subjects, errors: errors.collect() }
+        WhoCan { subjects, errors: self.broken_roles(attributes).collect() }
     }
 
     /// The same in the form in which all authorizers list subjects.
     pub fn allowed_subjects(&self, attributes: &Attributes<'_>) -> Subjects {
-        // Sets are made of whole lists, which is quicker than adding one name after the other.
-        let (mut users, mut groups) = (Vec::new(), vec![SUPERUSER_GROUP.to_owned()]);
+        let (mut users, mut groups) = (Vec::new(), vec![Cow::Borrowed(SUPERUSER_GROUP)]);
         for (binding, subject) in self.granted_subjects(attributes) {
-            match subject.identity(binding.namespace()) {
-                Some(Identity::User(name)) => users.push(name),
-                Some(Identity::Group(name)) => groups.push(name),
-                None => {}
+            match subject.kind.as_str() {
+                "User" => users.push(Cow::Borrowed(subject.name.as_str())),
+                "Group" => groups.push(Cow::Borrowed(subject.name.as_str())),
+                _ => {
+                    if let Some(Identity::User(name)) = subject.identity(binding.namespace()) {
+                        users.push(Cow::Owned(name));
+                    }
+                }
             }
         }
-        let mut allowed = Subjects {
-            users: users.into_iter().collect(),
-            groups: groups.into_iter().collect(),
-            ..Subjects::default()
-        };
-        let errors = self.visited_bindings(attributes).filter_map(|it| self.role_of(it).err());
-        let messages: Vec<String> = errors.map(|error| error.to_string()).collect();
+        let mut allowed =
+            Subjects { users: set(users), groups: set(groups), ..Subjects::default() };
+        let messages: Vec<String> =
+            self.broken_roles(attributes).map(|error| error.to_string()).collect();
         if !messages.is_empty() {
             allowed.notes.push(format!("rbac: {}", field::aggregate(&messages)));
         }
@@ -63,22 +62,35 @@ impl Snapshot {
         &self,
         attributes: &Attributes<'_>,
     ) -> impl Iterator<Item = (&Binding, &Subject)> {
+        let allows = |role: &RoleSlot| {
+            role.compiled.as_ref().is_some_and(|compiled| compiled.allows(attributes).is_some())
+        };
         // Many bindings grant few roles, so each role is asked once.
-        let mut asked: HashMap<*const Role, bool> = HashMap::new();
-        self.visited_bindings(attributes)
-            .filter(move |binding| {
-                self.find_role_of(binding).is_some_and(|role| {
-                    *asked
-                        .entry(ptr::from_ref(role.as_ref()))
-                        .or_insert_with(|| role.rules.iter().any(|rule| rule.allows(attributes)))
-                })
-            })
-            .flat_map(|binding| binding.subjects.iter().map(move |subject| (binding, subject)))
+        let roles = 0..self.roles.numbers_end();
+        let allowing: Vec<bool> =
+            roles.map(|number| self.roles.get(number).is_some_and(allows)).collect();
+        self.visited_slots(attributes)
+            .filter(move |slot| allowing.get(slot.role as usize).is_some_and(|allows| *allows))
+            .flat_map(|slot| slot.binding.subjects.iter().map(|subject| (&*slot.binding, subject)))
     }
 
-    fn visited_bindings(&self, attributes: &Attributes<'_>) -> impl Iterator<Item = &Binding> {
-        let namespace = Some(namespace_of(attributes)).filter(|namespace| !namespace.is_empty());
-        let local = namespace.into_iter().flat_map(|namespace| self.bindings(namespace));
-        self.bindings("").chain(local).map(AsRef::as_ref)
+    fn broken_roles(&self, attributes: &Attributes<'_>) -> impl Iterator<Item = LookupError> {
+        let is_missing = |number| self.roles.get(number).is_none_or(|role| role.compiled.is_none());
+        let broken = self.visited_slots(attributes).filter(move |slot| is_missing(slot.role));
+        broken.map(|slot| LookupError::of(&slot.binding))
     }
+
+    /// The bindings that count for a request, whoever asks.
+    fn visited_slots(&self, attributes: &Attributes<'_>) -> impl Iterator<Item = &BindingSlot> {
+        let namespace = Some(namespace_of(attributes)).filter(|namespace| !namespace.is_empty());
+        let local = namespace.into_iter().flat_map(|namespace| self.binding_slots(namespace));
+        self.binding_slots("").chain(local)
+    }
+}
+
+/// A set of names. Many bindings name the same few, and sorting is quicker while they are borrowed.
+fn set(mut names: Vec<Cow<'_, str>>) -> BTreeSet<String> {
+    names.sort_unstable();
+    names.dedup();
+    names.into_iter().map(Cow::into_owned).collect()
 }
