@@ -7,6 +7,7 @@ use crate::explain::{note_identity, note_unrelated, note_way};
 use crate::identity::NodeIdentity;
 use crate::name::{Kind, Name};
 use crate::policy::Policy;
+use crate::refusal::Refusal;
 
 impl Policy {
     /// Answers a request. Never denies: what is not allowed here, others may still allow.
@@ -72,15 +73,16 @@ impl Policy {
             return Decision::no_opinion("No Object name found");
         }
         let object = Name { kind, namespace: resource.namespace, name: resource.name };
-        if let Some((id, node)) = self.graph.node(node)
+        let known = self.graph.node(node);
+        if let Some((id, node)) = known
             && let Some(vertex) = self.graph.origin(object, node)
         {
             note_way(&self.graph, vertex, id, &mut recorder);
             return Decision::allow("");
         }
         note_unrelated(&self.graph, object, node, &mut recorder);
-        let reason = ["no relationship found between node '", node, "' and this object"].concat();
-        Decision::no_opinion(reason)
+        let refusal = known.map_or_else(|| Refusal::new(node), |(_, known)| known.refusal());
+        Decision::no_opinion(refusal.reason())
     }
 }
 

@@ -1,10 +1,13 @@
 //! Which objects lead to which nodes.
 
 use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
 
 use foldhash::quality::RandomState;
 
 use crate::name::{Name, OwnName};
+use crate::origins::Origins;
+use crate::refusal::Refusal;
 use crate::set::{Set, gather, join, split, spread};
 use crate::slab::{Id, PLACES_MAX, Slab};
 
@@ -32,9 +35,9 @@ pub struct Graph {
 /// The place of a node, which is none of a vertex.
 pub(crate) type NodeId = Id;
 
-/// An object that may lead to nodes. What a question reads comes first.
+/// An object that may lead to nodes.
 #[derive(Debug, Clone)]
-#[repr(C, align(64))]
+#[repr(C)] // What a question reads comes first.
 pub(crate) struct Vertex {
     name: OwnName,
     hash: u32,
@@ -48,17 +51,16 @@ pub(crate) struct Vertex {
     ways: Set,
 }
 
-/// A node. What a question reads comes first.
+/// A node.
+///
+/// What leads to it could be learned from the vertices too. But the cluster is so large that every
+/// place in memory that a question reads takes long to read, and from here it takes the fewest.
 #[derive(Debug, Clone)]
-#[repr(C, align(64))]
+#[repr(C)] // What a question reads comes first.
 pub(crate) struct Node {
-    /// For each vertex that leads here: the hash of its name, and its place, spread.
-    ///
-    /// This could be learned from the vertex too. But most of what a node asks for leads to it, or is
-    /// found not to from this set alone, and a cluster is so large that every place in memory that a
-    /// question reads takes long to read.
-    origins: Set,
     name: OwnName,
+    origins: Origins,
+    refusal: Arc<Refusal>,
     n_predecessors: u32,
 }
 
@@ -99,6 +101,13 @@ impl Vertex {
     }
 }
 
+impl Node {
+    /// Tells why it is refused something.
+    pub(crate) fn refusal(&self) -> Arc<Refusal> {
+        self.refusal.clone()
+    }
+}
+
 /// Queries.
 impl Graph {
     /// How many vertices there are, nodes included.
@@ -119,9 +128,13 @@ impl Graph {
 
     /// The vertex of this name, if there is a way from it to the node.
     pub(crate) fn origin(&self, name: Name<'_>, node: &Node) -> Option<&Vertex> {
-        let is_wanted = |vertex: &Vertex| vertex.name.is(name);
-        let found = lookup(&node.origins, self.hash(name), &self.vertices, is_wanted);
-        found.map(|(_, vertex)| vertex)
+        let is_wanted = |vertex: &&Vertex| vertex.name.is(name);
+        let mut found = None;
+        node.origins.find(self.hash(name), |id| {
+            found = self.vertices.get(id).filter(is_wanted);
+            found.is_some()
+        })?;
+        found
     }
 
     /// A way from a vertex that leads to a node, both included.
@@ -140,10 +153,9 @@ impl Graph {
     /// Half of a hash is enough: names that share it are few, and they are compared anyway.
     fn hash(&self, name: Name<'_>) -> u32 {
         let mut hasher = self.hasher.build_hasher();
-        hasher.write_u8(name.kind as u8);
         hasher.write(name.namespace.as_bytes());
         hasher.write(name.name.as_bytes());
-        (hasher.finish() >> 32) as u32
+        (hasher.finish() >> 32) as u32 ^ spread(name.kind as u32)
     }
 }
 
@@ -261,7 +273,7 @@ impl Graph {
         if is_first {
             let (hash, predecessors) = (vertex.hash, vertex.predecessors());
             if let Some(node) = self.nodes.get_mut(node) {
-                node.origins.insert(join(hash, spread(at)));
+                node.origins.insert(hash, at);
             }
             for predecessor in predecessors {
                 self.gain(predecessor, node, at);
@@ -276,7 +288,7 @@ impl Graph {
         if was_there && !vertex.leads_to(node) {
             let (hash, predecessors) = (vertex.hash, vertex.predecessors());
             if let Some(node) = self.nodes.get_mut(node) {
-                node.origins.remove(join(hash, spread(at)));
+                node.origins.remove(hash, at);
             }
             for predecessor in predecessors {
                 self.lose(predecessor, node, at);
@@ -306,8 +318,12 @@ impl Graph {
             return Some(id);
         }
         let name = Name::node(name);
-        let node = Node { origins: Set::default(), name: OwnName::new(name), n_predecessors: 0 };
-        let id = self.nodes.insert(node)?;
+        let id = self.nodes.insert(Node {
+            name: OwnName::new(name),
+            origins: Origins::default(),
+            refusal: Refusal::new(name.name),
+            n_predecessors: 0,
+        })?;
         self.node_names.insert(join(self.hash(name), spread(id)));
         Some(id)
     }
@@ -329,16 +345,5 @@ impl Graph {
             self.node_names.remove(join(self.hash(node.name.get()), spread(id)));
             self.nodes.remove(id);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn vertices_and_nodes_fill_what_is_read_at_once() {
-        assert_eq!((size_of::<Vertex>(), size_of::<Option<Vertex>>()), (128, 128));
-        assert_eq!((size_of::<Node>(), size_of::<Option<Node>>()), (128, 128));
     }
 }

@@ -73,8 +73,8 @@ pub(crate) struct Short {
 }
 
 /// Bytes of a namespace and a name together that lie in the value. Names that Kubernetes makes up
-/// have about 40, and this many fill up what the processor reads at once.
-const SHORT_MAX: usize = 60;
+/// have about 40.
+const SHORT_MAX: usize = 52;
 
 impl OwnName {
     pub(crate) fn new(name: Name<'_>) -> Self {
@@ -89,10 +89,8 @@ impl OwnName {
 
     /// Reports whether this is the name.
     pub(crate) fn is(&self, name: Name<'_>) -> bool {
-        let (own_namespace, own_name) = self.parts();
-        own_name == name.name.as_bytes()
-            && own_namespace == name.namespace.as_bytes()
-            && self.kind() == name.kind
+        self.kind() == name.kind
+            && self.parts() == (name.namespace.as_bytes(), name.name.as_bytes())
     }
 
     pub(crate) fn get(&self) -> Name<'_> {

@@ -91,7 +91,7 @@ impl Set {
         for level in 0..LEVELS_OF_UPPER_HALF {
             match set {
                 Self::Many(children) => set = &children[digit(first, level)],
-                Self::Few { slots, .. } => return probe(slots, level, first).find_map(wanted),
+                Self::Few { slots, .. } => return probe(slots, level, first, wanted),
                 Self::One(number) => return wanted(*number),
                 Self::Empty => return None,
             }
@@ -128,7 +128,9 @@ impl Set {
             level += 1;
         }
         match set {
-            Self::Few { slots, .. } => probe(slots, level, number).any(|own| own == number),
+            Self::Few { slots, .. } => {
+                probe(slots, level, number, |own| (own == number).then_some(())).is_some()
+            }
             Self::One(own) => *own == number,
             Self::Empty | Self::Many(_) => false,
         }
@@ -165,7 +167,7 @@ impl Set {
                 place(Arc::make_mut(slots), level, number);
             }
             Self::Few { slots, .. } if slots.len() < SLOTS_MAX => {
-                *self = Self::table(level, slots.len() * 2, used(slots).chain([number]));
+                *self = Self::table(level, more(slots.len()), used(slots).chain([number]));
             }
             Self::Few { slots, .. } => {
                 let mut children = [const { Self::Empty }; N_DIGITS];
@@ -184,8 +186,17 @@ impl Set {
     fn remove_old(&mut self, level: u32, number: u64) {
         match self {
             Self::Empty | Self::One(_) => *self = Self::Empty,
+            Self::Few { n_numbers: ..=2, slots } => {
+                let other = used(slots).find(|own| *own != number);
+                *self = other.map_or(Self::Empty, Self::One);
+            }
+            Self::Few { n_numbers, slots } if (*n_numbers as usize) <= slots.len() / 3 => {
+                let rest: Vec<u64> = used(slots).filter(|own| *own != number).collect();
+                *self = Self::table(level, less(slots.len()), rest.into_iter());
+            }
             Self::Few { n_numbers, slots } => {
-                *self = without(slots, *n_numbers as usize, level, number)
+                *n_numbers -= 1;
+                take_out(Arc::make_mut(slots), level, number);
             }
             Self::Many(children) => {
                 let own = Arc::make_mut(children);
@@ -216,20 +227,19 @@ impl Set {
     }
 }
 
-/// A table less one of its numbers. It is made anew, since numbers beyond a slot that became vacant
-/// would not be found.
-fn without(slots: &[u64], n_numbers: usize, level: u32, number: u64) -> Set {
-    let mut rest = used(slots).filter(|own| *own != number);
-    if n_numbers <= 2 {
-        return rest.next().map_or(Set::Empty, Set::One);
-    }
-    let is_large = slots.len() > SLOTS_MIN && n_numbers <= slots.len() / 4;
-    Set::table(level, if is_large { slots.len() / 2 } else { slots.len() }, rest)
-}
-
 /// Whether one number more would leave a quarter of the slots vacant.
 fn has_room(n_numbers: usize, n_slots: usize) -> bool {
     n_numbers < n_slots / 4 * 3
+}
+
+/// Slots of the next larger table: half as many more, as whole fours.
+fn more(n_slots: usize) -> usize {
+    (n_slots / 2 * 3).next_multiple_of(4).min(SLOTS_MAX)
+}
+
+/// Slots of the next smaller table.
+fn less(n_slots: usize) -> usize {
+    (n_slots / 3 * 2).next_multiple_of(4).max(SLOTS_MIN)
 }
 
 fn place(slots: &mut [u64], level: u32, number: u64) {
@@ -239,10 +249,59 @@ fn place(slots: &mut [u64], level: u32, number: u64) {
     }
 }
 
-/// The numbers among which one is that begins at the same slot as this, if there is one.
-fn probe(slots: &[u64], level: u32, number: u64) -> impl Iterator<Item = u64> {
-    let (before, from) = slots.split_at(home(slots.len(), level, number).min(slots.len()));
-    from.iter().chain(before).copied().take_while(|number| *number != VACANT)
+/// Makes the slot of a number vacant. Numbers that come after it, up to the next vacant slot, move
+/// back unless they would come before the slot where they begin, so that they are still found.
+fn take_out(slots: &mut [u64], level: u32, number: u64) {
+    let n_slots = slots.len();
+    let from = home(n_slots, level, number);
+    // How far it is from the slot where the search began, going round the end.
+    let distance = |to: usize| (to + n_slots - from) % n_slots;
+    let mut hole = None;
+    for at in (from..n_slots).chain(0..from) {
+        let own = slots[at];
+        match hole {
+            _ if own == VACANT => break,
+            None if own == number => hole = Some(at),
+            Some(vacant) => {
+                let begins = distance(home(n_slots, level, own));
+                let is_late = begins <= distance(vacant) || begins > distance(at);
+                if is_late {
+                    slots[vacant] = own;
+                    hole = Some(at);
+                }
+            }
+            None => {}
+        }
+    }
+    if let Some(vacant) = hole {
+        slots[vacant] = VACANT;
+    }
+}
+
+/// Visits the numbers that begin at the same slot as this one, and others, until `visit` answers
+/// something.
+fn probe<T>(
+    slots: &[u64],
+    level: u32,
+    number: u64,
+    mut visit: impl FnMut(u64) -> Option<T>,
+) -> Option<T> {
+    let mut at = home(slots.len(), level, number);
+    // INVARIANT on Set: some slot is vacant.
+    loop {
+        let own = *slots.get(at)?;
+        if own == VACANT {
+            return None;
+        }
+        let answer = visit(own);
+        if answer.is_some() {
+            return answer;
+        }
+        at += 1;
+        if at == slots.len() {
+            at = 0;
+        }
+    }
 }
 
 fn used(slots: &[u64]) -> impl Iterator<Item = u64> {
@@ -388,6 +447,6 @@ mod tests {
         let mut set = Set::default();
         (0..500).for_each(|count| assert!(set.insert(join(spread(count), 0))));
         (2..500).for_each(|count| assert!(set.remove(join(spread(count), 0))));
-        assert!(matches!(set, Set::Few { n_numbers: 2, slots } if slots.len() <= 16));
+        assert!(matches!(set, Set::Few { n_numbers: 2, slots } if slots.len() <= 8));
     }
 }
