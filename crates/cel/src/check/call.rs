@@ -95,7 +95,7 @@ impl Checker<'_> {
                 continue;
             }
             matched.push(position);
-            let returns = self.substitution.resolve(&returns, false);
+            let returns = self.substitution.resolve_result(&returns, params.len());
             result = Some(match result {
                 None => returns,
                 Some(Type::Dyn) => Type::Dyn,

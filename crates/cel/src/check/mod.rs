@@ -27,6 +27,9 @@ pub(crate) struct Checked {
     pub(crate) ast: Ast,
     types: Vec<Type>,
     references: Vec<Option<Reference>>,
+    /// Values may be of other types than those of their nodes, as in `dyn(x).distinct().min()`:
+    /// that `min` is the one of numbers says nothing about the elements of `x`.
+    pub(crate) is_loose: bool,
 }
 
 /// What a name or a call refers to.
@@ -82,7 +85,8 @@ pub(crate) fn check(
     if let Some(message) = substitution.refusal() {
         return Err(vec![(0, message)]);
     }
-    let checked = Checked { ast, types, references };
+    let is_loose = substitution.is_loose();
+    let checked = Checked { ast, types, references, is_loose };
     let complaints = literals::validate(&checked, budget);
     if complaints.is_empty() { Ok(checked) } else { Err(complaints) }
 }

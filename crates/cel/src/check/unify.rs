@@ -20,6 +20,9 @@ pub(super) struct Substitution<'w> {
     work: Work,
     shared_work: &'w mut Work,
     is_exhausted: bool,
+    /// Whether a call has left open what its result is made of, so that a later use decides about
+    /// the type of a value that may well be of another one.
+    is_loose: bool,
     bound: Vec<Option<Type>>,
     /// Bindings to restore when the comparison under way fails.
     undo: Vec<(u32, Option<Type>)>,
@@ -28,7 +31,14 @@ pub(super) struct Substitution<'w> {
 impl<'w> Substitution<'w> {
     pub(super) fn new(shared_work: &'w mut Work) -> Self {
         let work = Work::new(STEPS_MAX);
-        Self { work, shared_work, is_exhausted: false, bound: Vec::new(), undo: Vec::new() }
+        Self {
+            work,
+            shared_work,
+            is_exhausted: false,
+            is_loose: false,
+            bound: Vec::new(),
+            undo: Vec::new(),
+        }
     }
 
     /// Why some types were not looked at. What was found is useless then.
@@ -40,6 +50,18 @@ impl<'w> Substitution<'w> {
         } else {
             Some(Exhausted.to_string())
         }
+    }
+
+    /// The type of the result of a call.
+    pub(super) fn resolve_result(&mut self, ty: &Type, n_arguments: usize) -> Type {
+        let resolved = self.resolve(ty, false);
+        self.is_loose |= n_arguments > 0 && has_variable(&resolved);
+        resolved
+    }
+
+    /// Whether some types are what uses ask for rather than what values are.
+    pub(super) fn is_loose(&self) -> bool {
+        self.is_loose
     }
 
     /// Takes a step off; the answer is no when none is left.
@@ -212,6 +234,16 @@ impl<'w> Substitution<'w> {
 /// Parts of types by their address, and what they become. The types outlive it, so that an address
 /// stays that of one part.
 type Known = HashMap<*const Type, Option<Arc<Type>>>;
+
+/// Whether a variable occurs in a type.
+fn has_variable(ty: &Type) -> bool {
+    match ty {
+        Type::Var(_) => true,
+        Type::List(inner) | Type::Optional(inner) | Type::Type(Some(inner)) => has_variable(inner),
+        Type::Map(key, value) => has_variable(key) || has_variable(value),
+        _ => false,
+    }
+}
 
 enum Fit {
     Yes,

@@ -165,7 +165,9 @@ fn joined_list<'a>(a: &List<'a>, b: &List<'a>) -> List<'a> {
     if a.is_empty() {
         return b.clone();
     }
-    List::Owned(Arc::new(OwnedList::new(a.iter().chain(b.iter()).collect())))
+    let mut items = Vec::with_capacity(a.len().saturating_add(b.len()));
+    items.extend(a.iter().chain(b.iter()));
+    List::Owned(Arc::new(OwnedList::new(items)))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::printed::printed;
 use super::string_format;
-use crate::function::{Cost, Failure, Functions, Outcome, Overload};
+use crate::function::{Cost, Failure, Functions, Outcome, Overload, Work};
 use crate::ty::Type;
 use crate::value::{List, Str, Value};
 
@@ -103,9 +103,11 @@ fn declare_parts(functions: &mut Functions) {
         "split",
         vec![
             Overload::member("string_split_string", vec![String, String], texts(), split)
-                .cost(Cost::ScanTwice(0)),
+                .cost(Cost::ScanTwice(0))
+                .metered(split_metered),
             Overload::member("string_split_string_int", vec![String, String, Int], texts(), split)
-                .cost(Cost::ScanTwice(0)),
+                .cost(Cost::ScanTwice(0))
+                .metered(split_metered),
         ],
     );
     functions.add(
@@ -152,6 +154,10 @@ pub(super) fn slice<'a>(text: &Str<'a>, range: Range<usize>) -> Value<'a> {
         },
     }
 }
+
+/// How much work a part of a text is that becomes a value of its own. Cost counts a tenth for the
+/// octet it may be made of, and it takes as much memory as several other values.
+pub(super) const SLICE_STEPS: usize = 4;
 
 /// Whether a function may build a text of this length.
 pub(super) fn check_length(bytes: usize) -> Result<(), Failure> {
@@ -287,9 +293,13 @@ fn replace<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     Ok(Value::owned_string(whole.replacen(old, new, count)))
 }
 
+fn split<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+    split_metered(arguments, &mut Work::default())
+}
+
 /// Splits at all occurrences, or into `limit` parts at most unless it is negative. The empty text
 /// splits between code points.
-fn split<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn split_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
     let (text, separator, limit) = match arguments {
         [Value::String(text), Value::String(separator)] => (text, separator.as_str(), -1),
         [Value::String(text), Value::String(separator), Value::Int(limit)] => {
@@ -308,6 +318,7 @@ fn split<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     let skip = usize::from(separator.is_empty());
     let found = whole.match_indices(separator).skip(skip).filter(|(at, _)| *at < whole.len());
     for (at, separator) in found.take(cuts) {
+        work.spend(SLICE_STEPS)?;
         parts.push(slice(text, start..at));
         start = at + separator.len();
     }

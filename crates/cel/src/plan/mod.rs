@@ -266,10 +266,11 @@ impl<'c> Planner<'c> {
         if let [only] = overloads
             && let Some(overload) = function.overloads.get(*only)
         {
-            let guarded = ids
-                .iter()
-                .zip(&overload.params)
-                .any(|(&id, param)| !is_certain(self.checked.ty(id), param));
+            let guarded = self.checked.is_loose
+                || ids
+                    .iter()
+                    .zip(&overload.params)
+                    .any(|(&id, param)| !is_certain(self.checked.ty(id), param));
             return Dispatch::One { target: target_of(overload), guarded };
         }
         let candidates = function.overloads.iter().filter(|o| o.params.len() == ids.len());

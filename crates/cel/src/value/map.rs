@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::{List, Str, TypeName, Value};
+use super::{Cidr, List, Opaque, Str, TypeName, Value};
 
 /// A record that the host lends: fields by number, absent ones left out.
 ///
@@ -102,6 +103,8 @@ enum Key<'a> {
     Timestamp(i64, u32),
     String(KeyText<'a>),
     Type(TypeName<'a>),
+    Ip(IpAddr),
+    Cidr(Cidr),
 }
 
 #[derive(Debug, Clone)]
@@ -134,11 +137,15 @@ impl<'a> Key<'a> {
             Value::Duration(nanos) => Some(Self::Duration(*nanos)),
             Value::Timestamp(time) => Some(Self::Timestamp(time.unix_seconds(), time.nanos())),
             Value::Type(name) => Some(Self::Type(*name)),
-            Value::Bytes(_)
-            | Value::List(_)
-            | Value::Map(_)
-            | Value::Optional(_)
-            | Value::Opaque(_) => None,
+            Value::Opaque(opaque) => match &**opaque {
+                Opaque::Ip(ip) => Some(Self::Ip(*ip)),
+                Opaque::Cidr(cidr) => Some(Self::Cidr(*cidr)),
+                // The peer looks for these by their address, so that none equals another, or fails.
+                Opaque::Format(_) | Opaque::Quantity(_) | Opaque::Semver(_) | Opaque::Url(_) => {
+                    None
+                }
+            },
+            Value::Bytes(_) | Value::List(_) | Value::Map(_) | Value::Optional(_) => None,
         }
     }
 

@@ -3,6 +3,7 @@
 mod any_text;
 mod budget;
 mod depth;
+mod differences;
 mod explain;
 mod expressions;
 mod functions;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use regex_automata::meta;
 use regex_automata::util::syntax as engine_syntax;
 
-use super::super::strings::slice;
+use super::super::strings::{SLICE_STEPS, slice};
 use super::syntax::{self, SyntaxError};
 use crate::function::{Failure, Outcome, Work};
 use crate::value::{Str, Value};
@@ -118,7 +118,7 @@ impl Pattern {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut found: Vec<Range<usize>> = Vec::new();
         for range in self.regex.find_iter(text.as_str()).take(limit).map(|found| found.range()) {
-            work.spend(1)?;
+            work.spend(SLICE_STEPS)?;
             if self.looks_ahead {
                 work.spend_on_text(text.as_str().len().saturating_sub(range.end))?;
             }

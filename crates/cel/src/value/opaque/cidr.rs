@@ -8,7 +8,7 @@ use gotext::quote;
 /// An address and how many of its leading bits name the network.
 ///
 /// INVARIANT: `bits` is at most the number of bits of the address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cidr {
     address: IpAddr,
     bits: u8,

@@ -55,6 +55,8 @@ fn work_that_cost_does_not_show_ends_too() {
         "lists.range(60000).distinct().size() > 0".to_owned(),
         "lists.range(10000).exists(q, 'x'.matches('\\\\pL{40}' + (q < 0 ? 'y' : '')))".to_owned(),
         format!("'{}'.findAll('a.*b|a').size() > 0", "a".repeat(60_000)),
+        doubled("'0123456789'", 15, "lists.range(12).map(q, X.split('')).size() > 0"),
+        doubled("'0123456789'", 12, "lists.range(99).map(q, X.findAll('.')).size() > 0"),
     ] {
         assert_eq!(answer(&source).0, Answer::CostLimit, "{source}");
     }
