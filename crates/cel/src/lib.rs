@@ -4,8 +4,8 @@
 //! turns source text into a [`Program`], which is immutable, shared freely between threads, and
 //! evaluated against values that borrow the host's data.
 //!
-//! Owns: the grammar and its limits, macros, type checking, constant folding, runtime cost, the
-//! standard and the Kubernetes function libraries.
+//! Owns: the grammar and its limits, macros, type checking, constant folding, runtime cost, what
+//! parts of an expression gave, the standard and the Kubernetes function libraries.
 //! Must not know: what a request is, authorization, admission, files, clocks, the network.
 
 mod budget;
