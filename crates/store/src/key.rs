@@ -1,0 +1,189 @@
+//! Where a value lies.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// Longest key or prefix, in bytes. A name that came in a URL fits, since URLs are at most as long; it
+/// keeps one entry of an index small.
+pub const KEY_BYTES_MAX: usize = 8 * 1024;
+
+/// The key of one value: `/registry/configmaps/team-a/settings`.
+///
+/// INVARIANT: begins with `/`, does not end with `/`, has no NUL and at most [`KEY_BYTES_MAX`] bytes.
+/// Keys are ordered by their bytes, which is the order of lists.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(Arc<str>);
+
+/// The common beginning of the keys of a list or a watch: `/registry/configmaps/team-a/`.
+///
+/// INVARIANT: begins and ends with `/`, has no NUL and at most [`KEY_BYTES_MAX`] bytes. So a prefix
+/// never covers half of a name.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Prefix(Arc<str>);
+
+/// Why a text is not a key or not a prefix.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// It does not begin with `/`.
+    #[error("does not begin with `/`")]
+    NoLeadingSlash,
+    /// A key ends with `/`, which would make it a prefix.
+    #[error("ends with `/`")]
+    TrailingSlash,
+    /// A prefix does not end with `/`.
+    #[error("does not end with `/`")]
+    NoTrailingSlash,
+    /// It has a NUL, which continue tokens need for themselves.
+    #[error("contains a NUL")]
+    Nul,
+    /// It is longer than [`KEY_BYTES_MAX`].
+    #[error("has {bytes} bytes, at most {KEY_BYTES_MAX} are allowed")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+    },
+}
+
+impl Key {
+    /// Checks the text and makes it a key.
+    pub fn new(text: &str) -> Result<Self, KeyError> {
+        check(text)?;
+        if text.ends_with('/') {
+            return Err(KeyError::TrailingSlash);
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The prefixes that cover it, shortest first.
+    pub fn prefixes(&self) -> impl Iterator<Item = &str> {
+        self.0.match_indices('/').map(|(at, _)| &self.0[..=at])
+    }
+}
+
+impl Prefix {
+    /// Checks the text and makes it a prefix.
+    pub fn new(text: &str) -> Result<Self, KeyError> {
+        check(text)?;
+        if !text.ends_with('/') {
+            return Err(KeyError::NoTrailingSlash);
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the key lies under it.
+    #[must_use]
+    pub fn covers(&self, key: &str) -> bool {
+        key.starts_with(&*self.0)
+    }
+}
+
+fn check(text: &str) -> Result<(), KeyError> {
+    if text.len() > KEY_BYTES_MAX {
+        return Err(KeyError::TooLong { bytes: text.len() });
+    }
+    if !text.starts_with('/') {
+        return Err(KeyError::NoLeadingSlash);
+    }
+    if text.contains('\0') {
+        return Err(KeyError::Nul);
+    }
+    Ok(())
+}
+
+impl Deref for Key {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Sound because the order and the hash of a key are those of its text.
+impl Borrow<str> for Key {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.0, f)
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.0, f)
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_not_a_prefix_and_a_prefix_is_not_a_key() {
+        assert!(Key::new("/a/b").is_ok());
+        assert_eq!(Key::new("/a/"), Err(KeyError::TrailingSlash));
+        assert!(Prefix::new("/a/").is_ok());
+        assert!(Prefix::new("/").is_ok());
+        assert_eq!(Prefix::new("/a"), Err(KeyError::NoTrailingSlash));
+    }
+
+    #[test]
+    fn malformed_texts_are_refused() {
+        for (text, want) in [
+            ("", KeyError::NoLeadingSlash),
+            ("a/b", KeyError::NoLeadingSlash),
+            ("/a\0b", KeyError::Nul),
+        ] {
+            assert_eq!(Key::new(text), Err(want.clone()), "{text:?}");
+            assert_eq!(Prefix::new(text), Err(want), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn at_the_longest_and_one_past_it() {
+        let longest = format!("/{}", "a".repeat(KEY_BYTES_MAX - 1));
+        assert!(Key::new(&longest).is_ok());
+        let bytes = KEY_BYTES_MAX + 1;
+        assert_eq!(Key::new(&format!("{longest}a")), Err(KeyError::TooLong { bytes }));
+        assert_eq!(Prefix::new(&format!("{longest}/")), Err(KeyError::TooLong { bytes }));
+    }
+
+    #[test]
+    fn a_prefix_covers_whole_names_only() {
+        let prefix = Prefix::new("/a/b/").unwrap();
+        assert!(prefix.covers("/a/b/c"));
+        assert!(!prefix.covers("/a/bc"));
+        assert!(!prefix.covers("/a/b"));
+        let key = Key::new("/a/b/c").unwrap();
+        assert_eq!(key.prefixes().collect::<Vec<_>>(), ["/", "/a/", "/a/b/"]);
+    }
+}

@@ -1,0 +1,23 @@
+//! What the server needs of a store: keys with versions, one revision counter, and watches.
+//!
+//! This crate is the contract only. Each engine is a crate of its own that implements [`Store`] and
+//! runs the tests of `store-contract`, so that engines differ in where bytes lie and in nothing else.
+//! The model is that of etcd, because the meaning of `resourceVersion` is: one counter for the whole
+//! store, one step per successful write, and every state since the compaction floor can be read again.
+//!
+//! Owns: revisions, keys, entries, events, what each operation promises, what can go wrong.
+//! Must not know: what a value means, which resources exist, HTTP, how an engine keeps its data.
+
+mod entry;
+mod error;
+mod event;
+mod key;
+mod revision;
+mod store;
+
+pub use entry::{At, Entry, Got, Item, ListRequest, Page, VALUE_BYTES_MAX};
+pub use error::{ReadError, Unavailable, WatchError, WriteError};
+pub use event::{Batch, Change, Event};
+pub use key::{KEY_BYTES_MAX, Key, KeyError, Prefix};
+pub use revision::Revision;
+pub use store::{Expect, PROGRESS_SECONDS_MAX, Put, Store, Watch};

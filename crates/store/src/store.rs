@@ -1,0 +1,122 @@
+//! The operations, and what each of them promises.
+
+use std::future::Future;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::{
+    At, Batch, Got, Key, ListRequest, Page, Prefix, ReadError, Revision, Unavailable, WatchError,
+    WriteError,
+};
+
+/// After so many seconds at most, a watch without events tells that the store has advanced. Bookmarks
+/// of the API are due once a minute, so they find a fresh revision.
+pub const PROGRESS_SECONDS_MAX: u64 = 10;
+
+/// What a writer believes about the key; the write happens only if it is so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// The key does not exist.
+    Absent,
+    /// The key exists and this revision wrote its version.
+    At(Revision),
+}
+
+/// A version to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Put {
+    /// The key.
+    pub key: Key,
+    /// The new bytes.
+    pub value: Bytes,
+    /// What must hold.
+    pub expect: Expect,
+    /// When set, the key is deleted after this time, by an ordinary delete with a revision of its own,
+    /// unless it is written again before. It may live somewhat longer, never shorter. A version
+    /// without it lives until somebody deletes it, even if the one before had it.
+    pub ttl: Option<Duration>,
+}
+
+/// A store of versioned values.
+///
+/// What holds for every engine:
+/// - There is one revision counter. An empty store is at [`Revision::FIRST`]; each successful write
+///   adds one; no revision is used twice, not even after a crash. Reads and failed writes use none.
+/// - A write is acknowledged only when it is durable, and no read or watch shows it earlier.
+/// - An operation whose future is dropped has either not happened or happened whole.
+///
+/// There is no write of several keys at once. Each object has a revision of its own, so such a write
+/// would save round trips only, and those are saved by writing concurrently.
+pub trait Store: Send + Sync + 'static {
+    /// A running watch of this engine.
+    type Watch: Watch;
+
+    /// Reads one key.
+    fn get(&self, key: &Key, at: At) -> impl Future<Output = Result<Got, ReadError>> + Send;
+
+    /// Reads the keys under a prefix.
+    fn list(
+        &self,
+        prefix: &Prefix,
+        request: ListRequest,
+    ) -> impl Future<Output = Result<Page, ReadError>> + Send;
+
+    /// Writes a version and returns its revision.
+    fn put(&self, put: Put) -> impl Future<Output = Result<Revision, WriteError>> + Send;
+
+    /// Deletes a key and returns the revision of the deletion. [`Expect::Absent`] never succeeds.
+    fn delete(
+        &self,
+        key: &Key,
+        expect: Expect,
+    ) -> impl Future<Output = Result<Revision, WriteError>> + Send;
+
+    /// Starts to tell all events after a revision. A revision in the future is waited for.
+    ///
+    /// That the events are compacted is said here or by the first call of [`Watch::next`]. A watch
+    /// from just below the floor may be refused or served; from further below it is refused.
+    fn watch(
+        &self,
+        prefix: Prefix,
+        after: Revision,
+    ) -> impl Future<Output = Result<Self::Watch, WatchError>> + Send;
+
+    /// The newest revision, linearizable like [`At::Newest`].
+    fn current_rev(&self) -> impl Future<Output = Result<Revision, ReadError>> + Send;
+
+    /// Waits until the store has reached a revision and returns the newest. The caller sets the limit
+    /// of time by dropping the future.
+    fn wait_for(
+        &self,
+        revision: Revision,
+    ) -> impl Future<Output = Result<Revision, ReadError>> + Send;
+
+    /// Forgets the states before a revision and returns the floor, which is never lower than before.
+    /// The newest version of every key stays, of course. A revision in the future is refused.
+    ///
+    /// An engine also compacts by itself. Watches that are further behind end with an error.
+    fn compact(
+        &self,
+        revision: Revision,
+    ) -> impl Future<Output = Result<Revision, ReadError>> + Send;
+
+    /// The oldest state that can be read.
+    fn compact_floor(&self) -> impl Future<Output = Result<Revision, ReadError>> + Send;
+
+    /// Whether the store can read and write, and why not.
+    fn health(&self) -> impl Future<Output = Result<(), Unavailable>> + Send;
+
+    /// Finishes the writes that have begun, makes them durable and lets go of files and connections.
+    /// Later operations and running watches get [`Unavailable`]. Closing twice is closing once.
+    fn close(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// A running watch. Dropping it ends it.
+pub trait Watch: Send + 'static {
+    /// Waits for more to tell: events, or progress within [`PROGRESS_SECONDS_MAX`] of it.
+    ///
+    /// Events come in the order of their revisions, each once, none left out. Dropping the future
+    /// loses nothing: the next call tells it. After an error every further call gives an error.
+    fn next(&mut self) -> impl Future<Output = Result<Batch, WatchError>> + Send;
+}
