@@ -49,6 +49,9 @@ pub(super) const TABLE: &[Row] = &[
             "gotext",
         ],
     ),
+    row("store", &[]),
+    row("store-contract", &["store"]),
+    Row { from: "store-embedded", to: &["store"], dev: &["store-contract"] },
     row(
         "cli",
         &[

@@ -1,0 +1,47 @@
+//! Keys that live for a time.
+
+use std::time::Duration;
+
+use store::{Change, Expect, Put, Revision, Store};
+
+use crate::Harness;
+use crate::shorthand::{create, events, key, text, things, value};
+
+/// Engines may round up and be late. After the time to live and this long, a key is gone.
+const LATE: Duration = Duration::from_secs(65);
+
+fn with_ttl(name: &str, seconds: u64, expect: Expect) -> Put {
+    Put { key: key(name), value: value("1"), expect, ttl: Some(Duration::from_secs(seconds)) }
+}
+
+/// Expiry is an ordinary delete: a revision, an event with the last version, no sooner than promised.
+pub async fn a_key_expires_with_an_event(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let made = store.put(with_ttl("short", 5, Expect::Absent)).await.unwrap();
+    let kept = create(&store, "kept", "1").await;
+    let mut watch = store.watch(things(), kept).await.unwrap();
+    harness.pass(&store, Duration::from_secs(3)).await;
+    assert_eq!(text(&store, "short").await.as_deref(), Some("1"));
+    harness.pass(&store, Duration::from_secs(2) + LATE).await;
+    assert_eq!(text(&store, "short").await, None);
+    assert_eq!(text(&store, "kept").await.as_deref(), Some("1"));
+    let told = events(&mut watch, kept, kept.next()).await;
+    assert_eq!(told.len(), 1);
+    assert_eq!((&told[0].key, told[0].revision), (&key("short"), kept.next()));
+    let Change::Delete { prev } = &told[0].change else { panic!("{told:?}") };
+    assert_eq!((prev.mod_rev, &prev.value), (made, &value("1")));
+}
+
+/// The time to live belongs to a version, not to the key.
+pub async fn a_write_without_ttl_lets_the_key_live(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let made = store.put(with_ttl("a", 2, Expect::Absent)).await.unwrap();
+    let updated = crate::shorthand::update(&store, "a", "2", made).await;
+    let other = store.put(with_ttl("b", 2, Expect::Absent)).await.unwrap();
+    store.delete(&key("b"), Expect::At(other)).await.unwrap();
+    create(&store, "b", "2").await;
+    harness.pass(&store, Duration::from_secs(2) + LATE).await;
+    assert_eq!(text(&store, "a").await.as_deref(), Some("2"));
+    assert_eq!(text(&store, "b").await.as_deref(), Some("2"));
+    assert_eq!(store.current_rev().await, Ok(Revision::new(updated.number() + 3)));
+}

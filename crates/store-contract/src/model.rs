@@ -1,0 +1,237 @@
+//! Random histories against a model that keeps every state whole.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::ops::Bound;
+
+use proptest::prelude::{Strategy, any, prop_oneof};
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use store::{
+    At, Change, Entry, Event, Expect, Got, Item, Key, ListRequest, Page, ReadError, Revision,
+    Store, WriteError,
+};
+
+use crate::shorthand::{history, key, things, value};
+use crate::{Harness, block_on};
+
+/// Few, so that they meet often.
+const N_KEYS: u8 = 6;
+const N_STEPS_MAX: usize = 60;
+
+/// Runs random operations on the engine and on the model, and compares every answer.
+pub fn random_histories_agree_with_the_model(harness: &impl Harness) {
+    let config = Config { cases: harness.cases(), failure_persistence: None, ..Config::default() };
+    let steps = proptest::collection::vec(step(), 1..N_STEPS_MAX);
+    let run = |steps: Vec<Step>| -> Result<(), TestCaseError> {
+        block_on(follow(harness, &steps));
+        Ok(())
+    };
+    if let Err(error) = TestRunner::new(config).run(&steps, run) {
+        panic!("{error}");
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Belief {
+    Right,
+    Stale,
+    Absent,
+}
+
+/// `back` counts revisions before the newest; a negative one is the future.
+#[derive(Debug, Clone)]
+enum Step {
+    Put { n: u8, belief: Belief },
+    Delete { n: u8, belief: Belief },
+    Get { n: u8, back: i8 },
+    List { from: Option<u8>, limit: u8, back: i8 },
+    Compact { back: i8 },
+    Watch { back: u8 },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let belief = prop_oneof![
+        8 => proptest::prelude::Just(Belief::Right),
+        1 => proptest::prelude::Just(Belief::Stale),
+        1 => proptest::prelude::Just(Belief::Absent),
+    ];
+    let back = -2..20_i8;
+    prop_oneof![
+        6 => (0..N_KEYS, belief.clone()).prop_map(|(n, belief)| Step::Put { n, belief }),
+        3 => (0..N_KEYS, belief).prop_map(|(n, belief)| Step::Delete { n, belief }),
+        2 => (0..N_KEYS, back.clone()).prop_map(|(n, back)| Step::Get { n, back }),
+        3 => (any::<Option<u8>>(), 0..4_u8, back.clone())
+            .prop_map(|(from, limit, back)| Step::List { from, limit, back }),
+        1 => back.prop_map(|back| Step::Compact { back }),
+        1 => (0..20_u8).prop_map(|back| Step::Watch { back }),
+    ]
+}
+
+/// Every state and the whole log, from the revision the store had at first.
+struct Model {
+    start: Revision,
+    floor: Revision,
+    states: Vec<BTreeMap<Key, Entry>>,
+    log: Vec<Event>,
+}
+
+impl Model {
+    fn current(&self) -> Revision {
+        Revision::new(self.start.number() + self.log.len() as u64)
+    }
+
+    fn back(&self, back: i64) -> Revision {
+        let number = self.current().number().saturating_add_signed(-back);
+        Revision::new(number).max(self.start)
+    }
+
+    fn state(&self, at: Revision) -> Result<&BTreeMap<Key, Entry>, ReadError> {
+        if at > self.current() {
+            return Err(ReadError::Future { requested: at, current: self.current() });
+        }
+        if at < self.floor {
+            return Err(ReadError::Compacted { requested: at, floor: self.floor });
+        }
+        Ok(&self.states[(at.number() - self.start.number()) as usize])
+    }
+
+    fn newest(&self) -> &BTreeMap<Key, Entry> {
+        self.states.last().expect("there is always a state")
+    }
+
+    fn expect(&self, key: &Key, belief: Belief) -> Expect {
+        match (belief, self.newest().get(key)) {
+            (Belief::Right, Some(entry)) => Expect::At(entry.mod_rev),
+            (Belief::Right, None) | (Belief::Absent, _) => Expect::Absent,
+            (Belief::Stale, _) => Expect::At(self.start),
+        }
+    }
+
+    /// Checks the expectation and writes, or deletes when there is no text.
+    fn write(
+        &mut self,
+        key: &Key,
+        expect: Expect,
+        text: Option<&str>,
+    ) -> Result<Revision, WriteError> {
+        let prev = self.newest().get(key).cloned();
+        let fits = match (&prev, expect) {
+            (None, Expect::Absent) => text.is_some(),
+            (Some(entry), Expect::At(revision)) => entry.mod_rev == revision,
+            (None, Expect::At(_)) | (Some(_), Expect::Absent) => false,
+        };
+        if !fits {
+            return Err(WriteError::Conflict { current: prev });
+        }
+        let revision = self.current().next();
+        let entry = text.map(|text| Entry {
+            value: value(text),
+            mod_rev: revision,
+            create_rev: prev.as_ref().map_or(revision, |prev| prev.create_rev),
+        });
+        let mut state = self.newest().clone();
+        match &entry {
+            Some(entry) => state.insert(key.clone(), entry.clone()),
+            None => state.remove(key),
+        };
+        let change = match (entry, prev) {
+            (Some(entry), None) => Change::Create(entry),
+            (Some(entry), Some(prev)) => Change::Update { entry, prev },
+            (None, Some(prev)) => Change::Delete { prev },
+            (None, None) => unreachable!("a delete of nothing does not fit"),
+        };
+        self.states.push(state);
+        self.log.push(Event { key: key.clone(), revision, change });
+        Ok(revision)
+    }
+
+    fn list(&self, request: &ListRequest, at: Revision) -> Result<Page, ReadError> {
+        let state = self.state(at)?;
+        let range = (request.from.clone(), Bound::Unbounded);
+        let all =
+            state.range(range).map(|(key, entry)| Item { key: key.clone(), entry: entry.clone() });
+        let mut items: Vec<Item> = all.collect();
+        let n_all = items.len();
+        items.truncate(request.limit.map_or(n_all, NonZeroUsize::get));
+        let remaining = (n_all - items.len()) as u64;
+        Ok(Page { items, remaining, revision: at })
+    }
+
+    fn compact(&mut self, at: Revision) -> Result<Revision, ReadError> {
+        if at > self.current() {
+            return Err(ReadError::Future { requested: at, current: self.current() });
+        }
+        self.floor = self.floor.max(at);
+        Ok(self.floor)
+    }
+
+    fn log_after(&self, after: Revision) -> &[Event] {
+        &self.log[(after.number() - self.start.number()) as usize..]
+    }
+}
+
+async fn follow<H: Harness>(harness: &H, steps: &[Step]) {
+    let store = harness.fresh().await;
+    let start = store.current_rev().await.unwrap();
+    let floor = store.compact_floor().await.unwrap();
+    let states = vec![BTreeMap::new()];
+    let mut model = Model { start, floor, states, log: Vec::new() };
+    for (idx, step) in steps.iter().enumerate() {
+        compare(&store, &mut model, idx, step).await;
+        assert_eq!(store.current_rev().await, Ok(model.current()), "after {step:?}");
+    }
+    for at in model.floor.max(start).number()..=model.current().number() {
+        let at = Revision::new(at);
+        let request = ListRequest { at: At::Exactly(at), ..ListRequest::default() };
+        let want = model.list(&request, at);
+        assert_eq!(store.list(&things(), request).await, want, "at {at}");
+        assert_eq!(history(&store, at).await, model.log_after(at), "after {at}");
+    }
+    store.close().await;
+}
+
+async fn compare<S: Store>(store: &S, model: &mut Model, idx: usize, step: &Step) {
+    let name = |n: u8| key(&n.to_string());
+    match *step {
+        Step::Put { n, belief } => {
+            let (key, text) = (name(n), idx.to_string());
+            let expect = model.expect(&key, belief);
+            let put = store::Put { key: key.clone(), value: value(&text), expect, ttl: None };
+            assert_eq!(store.put(put).await, model.write(&key, expect, Some(&text)), "{step:?}");
+        }
+        Step::Delete { n, belief } => {
+            let key = name(n);
+            let expect = model.expect(&key, belief);
+            assert_eq!(
+                store.delete(&key, expect).await,
+                model.write(&key, expect, None),
+                "{step:?}"
+            );
+        }
+        Step::Get { n, back } => {
+            let (key, at) = (name(n), model.back(back.into()));
+            let entry = model.state(at).map(|state| state.get(&key).cloned());
+            let want = entry.map(|entry| Got { entry, revision: at });
+            assert_eq!(store.get(&key, At::Exactly(at)).await, want, "{step:?}");
+        }
+        Step::List { from, limit, back } => {
+            let at = model.back(back.into());
+            let from = from.map_or(Bound::Unbounded, |n| {
+                let key = name(n % N_KEYS);
+                if n % 2 == 0 { Bound::Included(key) } else { Bound::Excluded(key) }
+            });
+            let limit = NonZeroUsize::new(limit.into());
+            let request = ListRequest { from, limit, at: At::Exactly(at) };
+            let want = model.list(&request, at);
+            assert_eq!(store.list(&things(), request).await, want, "{step:?}");
+        }
+        Step::Compact { back } => {
+            let at = model.back(back.into());
+            assert_eq!(store.compact(at).await, model.compact(at), "{step:?}");
+        }
+        Step::Watch { back } => {
+            let after = model.back(back.into()).max(model.floor);
+            assert_eq!(history(store, after).await, model.log_after(after), "{step:?}");
+        }
+    }
+}

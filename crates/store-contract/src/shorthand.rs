@@ -1,0 +1,117 @@
+//! Short forms of the operations, so that checks read as what they say.
+
+use std::num::NonZeroUsize;
+use std::ops::Bound;
+use std::time::Duration;
+
+use bytes::Bytes;
+use store::{
+    At, Batch, Event, Expect, Got, Key, ListRequest, Page, Prefix, Put, ReadError, Revision, Store,
+    Watch, WatchError, WriteError,
+};
+
+/// Past this a wait counts as hanging. Only a failing check takes so long.
+const HANGS: Duration = Duration::from_secs(60);
+
+/// The key of a name: `a` or `team/a`.
+pub(crate) fn key(name: &str) -> Key {
+    Key::new(&format!("/registry/things/{name}")).unwrap()
+}
+
+/// What all those keys have in common.
+pub(crate) fn things() -> Prefix {
+    Prefix::new("/registry/things/").unwrap()
+}
+
+pub(crate) fn value(text: &str) -> Bytes {
+    Bytes::copy_from_slice(text.as_bytes())
+}
+
+pub(crate) async fn put<S: Store>(
+    store: &S,
+    name: &str,
+    text: &str,
+    expect: Expect,
+) -> Result<Revision, WriteError> {
+    store.put(Put { key: key(name), value: value(text), expect, ttl: None }).await
+}
+
+pub(crate) async fn create<S: Store>(store: &S, name: &str, text: &str) -> Revision {
+    put(store, name, text, Expect::Absent).await.unwrap()
+}
+
+pub(crate) async fn update<S: Store>(store: &S, name: &str, text: &str, at: Revision) -> Revision {
+    put(store, name, text, Expect::At(at)).await.unwrap()
+}
+
+pub(crate) async fn delete<S: Store>(store: &S, name: &str, at: Revision) -> Revision {
+    store.delete(&key(name), Expect::At(at)).await.unwrap()
+}
+
+pub(crate) async fn get<S: Store>(store: &S, name: &str, at: At) -> Result<Got, ReadError> {
+    store.get(&key(name), at).await
+}
+
+/// The text that a key holds now.
+pub(crate) async fn text<S: Store>(store: &S, name: &str) -> Option<String> {
+    let got = get(store, name, At::Newest).await.unwrap();
+    got.entry.map(|entry| String::from_utf8(entry.value.to_vec()).unwrap())
+}
+
+pub(crate) async fn list<S: Store>(
+    store: &S,
+    from: Bound<Key>,
+    limit: Option<usize>,
+    at: At,
+) -> Result<Page, ReadError> {
+    let limit = limit.and_then(NonZeroUsize::new);
+    store.list(&things(), ListRequest { from, limit, at }).await
+}
+
+pub(crate) async fn list_all<S: Store>(store: &S, at: At) -> Page {
+    list(store, Bound::Unbounded, None, at).await.unwrap()
+}
+
+/// Names and texts of a page.
+pub(crate) fn pairs(page: &Page) -> Vec<(String, String)> {
+    let pair = |item: &store::Item| {
+        let name = item.key.strip_prefix(things().as_str()).unwrap().to_owned();
+        (name, String::from_utf8(item.entry.value.to_vec()).unwrap())
+    };
+    page.items.iter().map(pair).collect()
+}
+
+/// The pairs that a check wants.
+pub(crate) fn want(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+}
+
+/// The next batch, or a panic when none comes.
+pub(crate) async fn next(watch: &mut impl Watch) -> Result<Batch, WatchError> {
+    tokio::time::timeout(HANGS, watch.next()).await.expect("the watch hangs")
+}
+
+/// All events of a watch up to a revision, checked for their order.
+pub(crate) async fn events(watch: &mut impl Watch, after: Revision, up_to: Revision) -> Vec<Event> {
+    let mut told = Vec::new();
+    let mut through = after;
+    while through < up_to {
+        let batch = next(watch).await.unwrap();
+        assert!(batch.through >= through, "progress goes back: {through} to {}", batch.through);
+        for event in batch.events {
+            let last = told.last().map_or(after, |event: &Event| event.revision);
+            assert!(event.revision > last, "{} comes after {last}", event.revision);
+            assert!(event.revision <= batch.through);
+            told.push(event);
+        }
+        through = batch.through;
+    }
+    told
+}
+
+/// All events after a revision, by a watch of their own.
+pub(crate) async fn history<S: Store>(store: &S, after: Revision) -> Vec<Event> {
+    let current = store.current_rev().await.unwrap();
+    let mut watch = store.watch(things(), after).await.unwrap();
+    events(&mut watch, after, current).await
+}

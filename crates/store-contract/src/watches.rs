@@ -1,0 +1,140 @@
+//! Watches.
+
+use std::time::Duration;
+
+use store::{Change, Entry, Event, PROGRESS_SECONDS_MAX, Prefix, Revision, Store, Watch};
+
+use crate::Harness;
+use crate::shorthand::{create, delete, events, history, key, next, text, things, update, value};
+
+/// A watch from any revision tells exactly the later part of the log.
+pub async fn watches_from_every_revision_tell_the_log(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let start = store.current_rev().await.unwrap();
+    let a = create(&store, "a", "1").await;
+    let b = create(&store, "b", "1").await;
+    let a2 = update(&store, "a", "2", a).await;
+    delete(&store, "b", b).await;
+    create(&store, "b", "2").await;
+    let end = delete(&store, "a", a2).await;
+    let log = history(&store, start).await;
+    assert_eq!(log.len(), 6);
+    for (skipped, after) in (start.number()..=end.number()).map(Revision::new).enumerate() {
+        assert_eq!(history(&store, after).await, log[skipped..], "after {after}");
+    }
+}
+
+/// Each event tells the version before and the version after.
+pub async fn events_carry_both_versions(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let start = store.current_rev().await.unwrap();
+    let made = create(&store, "a", "1").await;
+    let updated = update(&store, "a", "2", made).await;
+    let gone = delete(&store, "a", updated).await;
+    let first = Entry { value: value("1"), mod_rev: made, create_rev: made };
+    let second = Entry { value: value("2"), mod_rev: updated, create_rev: made };
+    let event = |revision, change| Event { key: key("a"), revision, change };
+    assert_eq!(
+        history(&store, start).await,
+        [
+            event(made, Change::Create(first.clone())),
+            event(updated, Change::Update { entry: second.clone(), prev: first }),
+            event(gone, Change::Delete { prev: second }),
+        ]
+    );
+}
+
+/// Events of other prefixes are not told, but do count as progress.
+pub async fn watches_tell_their_prefix_only(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let start = store.current_rev().await.unwrap();
+    create(&store, "team-a/x", "1").await;
+    create(&store, "team-b/x", "1").await;
+    create(&store, "team-ab", "1").await;
+    let last = create(&store, "team-a/y", "1").await;
+    let end = create(&store, "team-b/y", "1").await;
+    let prefix = Prefix::new("/registry/things/team-a/").unwrap();
+    let mut watch = store.watch(prefix, start).await.unwrap();
+    let told = events(&mut watch, start, last).await;
+    let keys: Vec<&str> = told.iter().map(|event| event.key.as_str()).collect();
+    assert_eq!(keys, ["/registry/things/team-a/x", "/registry/things/team-a/y"]);
+    harness.pass(&store, Duration::from_secs(PROGRESS_SECONDS_MAX)).await;
+    assert_eq!(events(&mut watch, last, end).await, []);
+}
+
+/// A waiting watch hears of a write, and every one of several watches does.
+pub async fn watches_wake_for_new_writes(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let start = store.current_rev().await.unwrap();
+    let mut watches = Vec::new();
+    for _ in 0..3 {
+        let mut watch = store.watch(things(), start).await.unwrap();
+        watches.push(tokio::spawn(async move {
+            events(&mut watch, start, Revision::new(start.number() + 2)).await
+        }));
+    }
+    tokio::task::yield_now().await;
+    let made = create(&store, "a", "1").await;
+    update(&store, "a", "2", made).await;
+    let log = history(&store, start).await;
+    for watch in watches {
+        assert_eq!(watch.await.unwrap(), log);
+    }
+}
+
+/// A watch from the future is silent until then.
+pub async fn watches_of_the_future_wait(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let start = store.current_rev().await.unwrap();
+    let after = Revision::new(start.number() + 2);
+    let mut watch = store.watch(things(), after).await.unwrap();
+    for name in ["a", "b", "c", "d"] {
+        create(&store, name, "1").await;
+    }
+    let end = Revision::new(start.number() + 4);
+    let told = events(&mut watch, after, end).await;
+    let keys: Vec<&str> = told.iter().map(|event| event.key.as_str()).collect();
+    assert_eq!(keys, ["/registry/things/c", "/registry/things/d"]);
+}
+
+/// A watch without events still learns how far the store is, for bookmarks.
+pub async fn an_idle_watch_tells_progress(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let start = store.current_rev().await.unwrap();
+    let elsewhere = Prefix::new("/registry/other/").unwrap();
+    let mut watch = store.watch(elsewhere, start).await.unwrap();
+    let end = create(&store, "a", "1").await;
+    harness.pass(&store, Duration::from_secs(PROGRESS_SECONDS_MAX)).await;
+    let mut through = start;
+    while through < end {
+        let batch = next(&mut watch).await.unwrap();
+        assert_eq!(batch.events, []);
+        assert!(batch.through > through, "a batch without news");
+        through = batch.through;
+    }
+    assert_eq!(through, end);
+}
+
+/// Waiting with a limit of time, as servers do, neither loses nor repeats an event.
+pub async fn a_dropped_wait_loses_nothing(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let start = store.current_rev().await.unwrap();
+    let mut watch = store.watch(things(), start).await.unwrap();
+    let mut told = Vec::new();
+    for n in 0..20_u32 {
+        // Some of these waits are dropped while the write is on its way.
+        let wait = tokio::time::timeout(Duration::from_micros(u64::from(n) * 50), watch.next());
+        let name = n.to_string();
+        let (batch, _) = tokio::join!(wait, create(&store, &name, &name));
+        if let Ok(batch) = batch {
+            told.extend(batch.unwrap().events);
+        }
+    }
+    let end = store.current_rev().await.unwrap();
+    let after = told.last().map_or(start, |event: &Event| event.revision);
+    if after < end {
+        told.extend(events(&mut watch, after, end).await);
+    }
+    assert_eq!(told, history(&store, start).await);
+    assert_eq!(text(&store, "19").await.as_deref(), Some("19"));
+}

@@ -1,0 +1,133 @@
+//! Puts and deletes.
+
+use bytes::Bytes;
+use store::{At, Entry, Expect, Put, ReadError, Store, VALUE_BYTES_MAX, WatchError, WriteError};
+
+use crate::Harness;
+use crate::shorthand::{create, delete, get, history, key, next, put, text, things, update, value};
+
+/// One counter for all keys, one step per write.
+pub async fn each_write_makes_the_next_revision(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let start = store.current_rev().await.unwrap();
+    let first = create(&store, "a", "1").await;
+    assert_eq!(first, start.next());
+    let second = create(&store, "b", "1").await;
+    assert_eq!(second, first.next());
+    let third = update(&store, "a", "2", first).await;
+    assert_eq!(third, second.next());
+    let fourth = delete(&store, "b", second).await;
+    assert_eq!(fourth, third.next());
+    assert_eq!(store.current_rev().await, Ok(fourth));
+    // The same bytes again are a write like any other.
+    let fifth = update(&store, "a", "2", third).await;
+    assert_eq!(fifth, fourth.next());
+}
+
+/// Creating what exists tells what exists.
+pub async fn creates_want_no_key(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let made = create(&store, "a", "1").await;
+    let current = Some(Entry { value: value("1"), mod_rev: made, create_rev: made });
+    let again = put(&store, "a", "2", Expect::Absent).await;
+    assert_eq!(again, Err(WriteError::Conflict { current }));
+    assert_eq!(text(&store, "a").await.as_deref(), Some("1"));
+}
+
+/// Updating anything but the expected version tells the current one.
+pub async fn updates_want_the_expected_version(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let absent = put(&store, "a", "1", Expect::At(store.current_rev().await.unwrap())).await;
+    assert_eq!(absent, Err(WriteError::Conflict { current: None }));
+    let first = create(&store, "a", "1").await;
+    let second = update(&store, "a", "2", first).await;
+    let current = Some(Entry { value: value("2"), mod_rev: second, create_rev: first });
+    for wrong in [first, second.next()] {
+        let stale = put(&store, "a", "3", Expect::At(wrong)).await;
+        assert_eq!(stale, Err(WriteError::Conflict { current: current.clone() }), "at {wrong}");
+    }
+    assert_eq!(text(&store, "a").await.as_deref(), Some("2"));
+}
+
+/// Deleting follows the same rule; what is not there can not be deleted.
+pub async fn deletes_want_the_expected_version(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let first = create(&store, "a", "1").await;
+    let second = update(&store, "a", "2", first).await;
+    let current = Some(Entry { value: value("2"), mod_rev: second, create_rev: first });
+    for wrong in [Expect::At(first), Expect::Absent] {
+        let stale = store.delete(&key("a"), wrong).await;
+        assert_eq!(stale, Err(WriteError::Conflict { current: current.clone() }), "{wrong:?}");
+    }
+    delete(&store, "a", second).await;
+    for gone in [Expect::At(second), Expect::Absent] {
+        let again = store.delete(&key("a"), gone).await;
+        assert_eq!(again, Err(WriteError::Conflict { current: None }), "{gone:?}");
+    }
+}
+
+/// What did not happen leaves no trace: no revision, no event.
+pub async fn failed_writes_use_no_revision(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let start = store.current_rev().await.unwrap();
+    let made = create(&store, "a", "1").await;
+    let big = Bytes::from(vec![b'x'; VALUE_BYTES_MAX + 1]);
+    put(&store, "a", "2", Expect::Absent).await.unwrap_err();
+    put(&store, "a", "2", Expect::At(made.next())).await.unwrap_err();
+    put(&store, "b", "2", Expect::At(made)).await.unwrap_err();
+    store.delete(&key("b"), Expect::At(made)).await.unwrap_err();
+    store.delete(&key("a"), Expect::At(start)).await.unwrap_err();
+    let too_big = Put { key: key("c"), value: big, expect: Expect::Absent, ttl: None };
+    store.put(too_big).await.unwrap_err();
+    assert_eq!(store.current_rev().await, Ok(made));
+    assert_eq!(create(&store, "b", "1").await, made.next());
+    assert_eq!(history(&store, start).await.len(), 2);
+}
+
+/// A deleted key is forgotten: its next life has a `create_rev` of its own.
+pub async fn a_key_created_again_starts_anew(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let first = create(&store, "a", "1").await;
+    delete(&store, "a", first).await;
+    let again = create(&store, "a", "1").await;
+    let updated = update(&store, "a", "2", again).await;
+    let entry = get(&store, "a", At::Newest).await.unwrap().entry.unwrap();
+    assert_eq!((entry.create_rev, entry.mod_rev), (again, updated));
+}
+
+/// The largest value comes back whole, one more byte is refused, and nothing is a value too.
+pub async fn values_have_a_largest_size(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let of_size = |bytes: usize| Put {
+        key: key(&bytes.to_string()),
+        value: (0..bytes).map(|at| (at % 251) as u8).collect(),
+        expect: Expect::Absent,
+        ttl: None,
+    };
+    for bytes in [0, 1, VALUE_BYTES_MAX] {
+        let put = of_size(bytes);
+        store.put(put.clone()).await.unwrap();
+        let got = store.get(&put.key, At::Newest).await.unwrap();
+        assert!(got.entry.unwrap().value == put.value, "{bytes} bytes");
+    }
+    let bytes = VALUE_BYTES_MAX + 1;
+    assert_eq!(store.put(of_size(bytes)).await, Err(WriteError::ValueTooLarge { bytes }));
+}
+
+/// After closing there are errors, not hangs.
+pub async fn closing_ends_everything(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let made = create(&store, "a", "1").await;
+    let mut watch = store.watch(things(), made).await.unwrap();
+    store.close().await;
+    store.close().await;
+    assert!(store.health().await.is_err());
+    let write = put(&store, "b", "1", Expect::Absent).await;
+    assert!(matches!(write, Err(WriteError::Unavailable(_))), "{write:?}");
+    let read = get(&store, "a", At::Newest).await;
+    assert!(matches!(read, Err(ReadError::Unavailable(_))), "{read:?}");
+    for _ in 0..2 {
+        let told = next(&mut watch).await;
+        assert!(matches!(told, Err(WatchError::Unavailable(_))), "{told:?}");
+    }
+}
