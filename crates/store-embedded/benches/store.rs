@@ -1,0 +1,197 @@
+//! What the embedded store promises about speed and memory.
+//!
+//! `cargo bench -p store-embedded` measures; `cargo test` runs the same once with small numbers.
+
+use std::fs;
+use std::hint::black_box;
+use std::num::NonZeroUsize;
+use std::ops::Bound;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use store::{At, Expect, Key, ListRequest, Prefix, Put, Revision, Store, Watch};
+use store_embedded::{Embedded, Options, SyncMode};
+use tempfile::TempDir;
+
+/// How much to do.
+struct Scale {
+    n_keys: usize,
+    n_gets: usize,
+    n_serial: usize,
+    n_writers: usize,
+    n_writes_per_writer: usize,
+    n_watches: usize,
+    n_watched: usize,
+}
+
+const MEASURE: Scale = Scale {
+    n_keys: 100_000,
+    n_gets: 1_000_000,
+    n_serial: 2_000,
+    n_writers: 64,
+    n_writes_per_writer: 2_000,
+    n_watches: 1_000,
+    n_watched: 200,
+};
+
+const SMALL: Scale = Scale {
+    n_keys: 2_000,
+    n_gets: 1_000,
+    n_serial: 10,
+    n_writers: 8,
+    n_writes_per_writer: 10,
+    n_watches: 10,
+    n_watched: 5,
+};
+
+const VALUE_BYTES: usize = 1024;
+
+fn main() {
+    let scale = if std::env::args().any(|arg| arg == "--bench") { MEASURE } else { SMALL };
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.expect("a runtime can be built").block_on(measure(&scale));
+}
+
+async fn measure(scale: &Scale) {
+    let directory = TempDir::new().expect("a directory can be made");
+    let lazy = SyncMode::Interval(Duration::from_millis(100));
+    let before = resident_bytes();
+    let store = open(directory.path(), lazy);
+    fill(&store, scale.n_keys).await;
+    // Only what is kept for the objects themselves, not for the history of their making.
+    let current = store.current_rev().await.expect("open");
+    store.compact(current).await.expect("compacts");
+    let per_object = resident_bytes().saturating_sub(before) / scale.n_keys as u64;
+    println!("memory per object of {VALUE_BYTES} bytes: {per_object} bytes");
+
+    gets(&store, scale).await;
+    lists(&store, scale).await;
+    drop(store);
+    let began = Instant::now();
+    let store = open(directory.path(), SyncMode::Always);
+    println!("open with {} keys: {:?}", scale.n_keys, began.elapsed());
+    writes(store, scale).await;
+
+    let directory = TempDir::new().expect("a directory can be made");
+    watches(open(directory.path(), SyncMode::Always), scale).await;
+}
+
+fn open(directory: &Path, sync: SyncMode) -> Embedded {
+    Embedded::open(directory, Options { sync, ..Options::default() }).expect("opens")
+}
+
+fn key(n: usize) -> Key {
+    let text = format!("/registry/configmaps/team-{:03}/settings-{n:07}", n % 100);
+    Key::new(&text).expect("a key")
+}
+
+fn all() -> Prefix {
+    Prefix::new("/registry/configmaps/").expect("a prefix")
+}
+
+fn create(key: Key) -> Put {
+    Put { key, value: Bytes::from(vec![b'x'; VALUE_BYTES]), expect: Expect::Absent, ttl: None }
+}
+
+async fn fill(store: &Embedded, n_keys: usize) {
+    for n in 0..n_keys {
+        store.put(create(key(n))).await.expect("puts");
+    }
+}
+
+async fn gets(store: &Embedded, scale: &Scale) {
+    let keys: Vec<Key> = (0..scale.n_keys).map(|n| key(n * 7919 % scale.n_keys)).collect();
+    let began = Instant::now();
+    for n in 0..scale.n_gets {
+        let got = store.get(&keys[n % keys.len()], At::Newest).await;
+        black_box(got).expect("gets").entry.expect("is there");
+    }
+    println!("get: {:?}", began.elapsed() / scale.n_gets as u32);
+}
+
+async fn lists(store: &Embedded, scale: &Scale) {
+    let time = async |name: &str, request: ListRequest| {
+        let began = Instant::now();
+        const ROUNDS: u32 = 10;
+        for _ in 0..ROUNDS {
+            black_box(store.list(&all(), request.clone()).await).expect("lists");
+        }
+        println!("list, {name}: {:?}", began.elapsed() / ROUNDS);
+    };
+    let limit = NonZeroUsize::new(scale.n_keys / 10);
+    let newest = store.current_rev().await.expect("open");
+    let whole = ListRequest::default();
+    time("all keys", whole.clone()).await;
+    time("a tenth", ListRequest { limit, ..whole.clone() }).await;
+    let from = Bound::Excluded(key(scale.n_keys / 2));
+    let limit = NonZeroUsize::new(500);
+    time("500 from the middle", ListRequest { from: from.clone(), limit, ..whole }).await;
+    for n in 0..1000 {
+        store.put(create(key(scale.n_keys + n))).await.expect("puts");
+    }
+    let past = ListRequest { from, limit, at: At::Exactly(newest) };
+    time("500 from the middle, 1000 revisions ago", past).await;
+}
+
+async fn writes(store: Embedded, scale: &Scale) {
+    let began = Instant::now();
+    for n in 0..scale.n_serial {
+        store.put(create(key(1_000_000 + n))).await.expect("puts");
+    }
+    println!("durable put, one writer: {:?}", began.elapsed() / scale.n_serial as u32);
+    let store = Arc::new(store);
+    let began = Instant::now();
+    let mut writers = Vec::new();
+    for writer in 0..scale.n_writers {
+        let (store, n_writes) = (store.clone(), scale.n_writes_per_writer);
+        writers.push(tokio::spawn(async move {
+            for n in 0..n_writes {
+                store.put(create(key(2_000_000 + writer * 10_000 + n))).await.expect("puts");
+            }
+        }));
+    }
+    for writer in writers {
+        writer.await.expect("writes");
+    }
+    let n_writes = scale.n_writers * scale.n_writes_per_writer;
+    let per_second = n_writes as f64 / began.elapsed().as_secs_f64();
+    println!("durable puts, {} writers: {per_second:.0} per second", scale.n_writers);
+}
+
+/// From the beginning of a put until the last of many watches has its event.
+async fn watches(store: Embedded, scale: &Scale) {
+    let start = store.current_rev().await.expect("open");
+    let end = Revision::new(start.number() + scale.n_watched as u64);
+    let (done, mut finished) = tokio::sync::mpsc::channel(scale.n_watches);
+    for _ in 0..scale.n_watches {
+        let mut watch = store.watch(all(), start).await.expect("watches");
+        let done = done.clone();
+        tokio::spawn(async move {
+            let mut through = start;
+            while through < end {
+                through = watch.next().await.expect("tells").through;
+                done.send(()).await.expect("is heard");
+            }
+        });
+    }
+    let began = Instant::now();
+    for n in 0..scale.n_watched {
+        store.put(create(key(n))).await.expect("puts");
+        for _ in 0..scale.n_watches {
+            finished.recv().await.expect("all tell");
+        }
+    }
+    let mean = began.elapsed() / scale.n_watched as u32;
+    println!("durable put to the last of {} watches: {mean:?}", scale.n_watches);
+}
+
+/// What the operating system says this process holds; zero where it does not say.
+fn resident_bytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}

@@ -1,0 +1,135 @@
+//! Writing snapshots beside the writer, and removing what they make superfluous.
+//!
+//! A snapshot is of the floor, not of the newest state. So the logs after it tell the whole history
+//! again, and a restart forgets nothing that clients could still ask for.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use store::Revision;
+
+use crate::files;
+use crate::recovery::SealedLog;
+use crate::snapshot;
+use crate::state::State;
+
+/// Restarts leave small logs behind. So many superfluous ones are reason enough for a snapshot.
+const LOGS_MAX: usize = 64;
+
+/// A snapshot on its way.
+#[derive(Debug)]
+pub(crate) struct Checkpoint {
+    thread: JoinHandle<io::Result<u64>>,
+    cancel: Arc<AtomicBool>,
+    revision: Revision,
+}
+
+/// How many of the oldest logs a snapshot of the floor makes superfluous, if that is worth one.
+pub(crate) fn worthwhile(
+    sealed: &[SealedLog],
+    newest_base: Revision,
+    floor: Revision,
+    bytes_min: u64,
+) -> Option<usize> {
+    let n_logs = superfluous(sealed, newest_base, floor);
+    let bytes: u64 = sealed.iter().take(n_logs).map(|log| log.bytes).sum();
+    (n_logs > 0 && (bytes >= bytes_min || n_logs >= LOGS_MAX)).then_some(n_logs)
+}
+
+/// A log is superfluous when the one after it begins at or before the floor.
+pub(crate) fn superfluous(sealed: &[SealedLog], newest_base: Revision, floor: Revision) -> usize {
+    let next_bases = sealed.iter().skip(1).map(|log| log.base).chain([newest_base]);
+    next_bases.take(sealed.len()).take_while(|base| *base <= floor).count()
+}
+
+impl Checkpoint {
+    /// Starts a thread that writes the snapshot.
+    pub(crate) fn start(directory: PathBuf, state: State) -> io::Result<Self> {
+        let cancel = Arc::new(AtomicBool::new(false));
+        let revision = state.floor;
+        let is_cancelled = cancel.clone();
+        let work =
+            move || snapshot::write(&directory, &state, &|| is_cancelled.load(Ordering::Relaxed));
+        let thread = std::thread::Builder::new().name("store-checkpoint".into()).spawn(work)?;
+        Ok(Self { thread, cancel, revision })
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Waits for it. Returns the revision and the size of the snapshot.
+    pub(crate) fn finish(self) -> io::Result<(Revision, u64)> {
+        let panicked = |_| io::Error::other("the thread that writes snapshots has panicked");
+        let bytes = self.thread.join().map_err(panicked)??;
+        Ok((self.revision, bytes))
+    }
+
+    /// Gives it up and waits until its thread is gone.
+    pub(crate) fn cancel(self) {
+        self.cancel.store(true, Ordering::Relaxed);
+        // Whether it was finished in time does not matter: a snapshot is there or it is not.
+        self.finish().ok();
+    }
+}
+
+/// Removes logs and older snapshots. The oldest log goes first, so that what is left is contiguous.
+pub(crate) fn remove(directory: &Path, logs: &[SealedLog], snapshot: Revision) -> io::Result<()> {
+    for log in logs {
+        fs::remove_file(files::log(directory, log.sequence))?;
+    }
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        let is_older = path
+            .file_name()
+            .and_then(|name| name.to_str()?.strip_prefix("snapshot-")?.parse().ok())
+            .is_some_and(|revision: u64| revision < snapshot.number());
+        if is_older {
+            fs::remove_file(path)?;
+        }
+    }
+    files::sync_directory(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Logs that begin at these revisions, of 100 bytes each.
+    fn logs(bases: &[u64]) -> Vec<SealedLog> {
+        let log = |(sequence, base): (usize, &u64)| SealedLog {
+            sequence: sequence as u64,
+            base: Revision::new(*base),
+            bytes: 100,
+        };
+        bases.iter().enumerate().map(log).collect()
+    }
+
+    #[test]
+    fn a_log_is_superfluous_when_the_next_begins_at_the_floor() {
+        let count = |bases: &[u64], newest: u64, floor: u64| {
+            superfluous(&logs(bases), Revision::new(newest), Revision::new(floor))
+        };
+        assert_eq!(count(&[], 5, 9), 0);
+        assert_eq!(count(&[1, 5], 9, 4), 0);
+        assert_eq!(count(&[1, 5], 9, 5), 1);
+        assert_eq!(count(&[1, 5], 9, 8), 1);
+        assert_eq!(count(&[1, 5], 9, 9), 2);
+    }
+
+    #[test]
+    fn a_snapshot_is_written_when_it_frees_enough() {
+        let worth = |bases: &[u64], bytes_min| {
+            worthwhile(&logs(bases), Revision::new(9), Revision::new(9), bytes_min)
+        };
+        assert_eq!(worth(&[], 0), None);
+        assert_eq!(worth(&[1, 5], 201), None);
+        assert_eq!(worth(&[1, 5], 200), Some(2));
+        assert_eq!(worth(&[1; LOGS_MAX - 1], u64::MAX), None);
+        assert_eq!(worth(&[1; LOGS_MAX], u64::MAX), Some(LOGS_MAX));
+    }
+}

@@ -1,0 +1,233 @@
+//! The store as callers see it.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use store::{
+    At, Expect, Got, Key, ListRequest, Page, Prefix, Put, ReadError, Revision, Store, Unavailable,
+    VALUE_BYTES_MAX, WatchError, WriteError,
+};
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::error::OpenError;
+use crate::files::{Directory, io_error};
+use crate::options::{Clock, Options, SyncMode};
+use crate::queue::{BYTES_PER_PERMIT, Command, Content, QUEUE_BYTES_MAX, Queue, Write};
+use crate::recovery;
+use crate::state::State;
+use crate::wakers::Wakers;
+use crate::watch::EmbeddedWatch;
+use crate::writer::Writer;
+
+/// A store in a directory.
+///
+/// Dropping it closes it and waits for that; [`Store::close`] does so without blocking the thread.
+#[derive(Debug)]
+pub struct Embedded {
+    core: Arc<Core>,
+    room: Arc<Semaphore>,
+    clock: Clock,
+    writer: Option<JoinHandle<()>>,
+}
+
+/// What callers, watches and the writer share.
+#[derive(Debug)]
+pub(crate) struct Core {
+    /// The newest durable state.
+    pub(crate) state: ArcSwap<State>,
+    pub(crate) queue: Queue,
+    pub(crate) wakers: Wakers,
+    pub(crate) n_watches: Arc<AtomicUsize>,
+    /// Why the store is not well.
+    pub(crate) problem: Mutex<Option<Unavailable>>,
+    is_closed: AtomicBool,
+}
+
+impl Core {
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// Lets every caller and every watch know that it is over.
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        self.queue.close();
+        self.wakers.close();
+    }
+
+    fn open_state(&self) -> Result<Arc<State>, Unavailable> {
+        if self.is_closed() { Err(closed()) } else { Ok(self.state.load_full()) }
+    }
+}
+
+impl Embedded {
+    /// Opens a directory, creating it if need be. Blocks while it reads.
+    pub fn open(directory: &Path, options: Options) -> Result<Self, OpenError> {
+        let locked = Directory::lock(directory)?;
+        let is_lazy = match options.sync {
+            SyncMode::Always => false,
+            SyncMode::Interval(_) => true,
+        };
+        let recovered = recovery::recover(&locked, is_lazy)?;
+        let core = Arc::new(Core {
+            state: ArcSwap::from_pointee(recovered.state.clone()),
+            queue: Queue::default(),
+            wakers: Wakers::new(),
+            n_watches: Arc::default(),
+            problem: Mutex::default(),
+            is_closed: AtomicBool::new(false),
+        });
+        let clock = options.clock.clone();
+        let writer = Writer::new(core.clone(), locked, recovered, options);
+        let writer = std::thread::Builder::new()
+            .name("store-writer".into())
+            .spawn(move || writer.run())
+            .map_err(|source| io_error("start a thread for", directory, source))?;
+        let room = Arc::new(Semaphore::new(QUEUE_BYTES_MAX / BYTES_PER_PERMIT));
+        Ok(Self { core, room, clock, writer: Some(writer) })
+    }
+
+    /// Does at once what is otherwise done every second: expiry, compaction by age, progress of idle
+    /// watches. For tests that move the clock.
+    pub async fn tick(&self) {
+        let (reply, done) = oneshot::channel();
+        self.core.queue.push(Command::Tick { reply });
+        // No answer means that the store is closed, and then there is nothing to do.
+        done.await.ok();
+    }
+
+    async fn write(&self, write: Write) -> Result<Revision, WriteError> {
+        let bytes = write.content.as_ref().map_or(0, |content| content.value.len());
+        let n_permits = 1 + (bytes + write.key.len()) / BYTES_PER_PERMIT;
+        let n_permits = u32::try_from(n_permits).unwrap_or(u32::MAX);
+        let room = self.room.clone().acquire_many_owned(n_permits).await.map_err(|_| closed())?;
+        let (reply, answer) = oneshot::channel();
+        self.core.queue.push(Command::Write { write, reply, _room: room });
+        answer.await.unwrap_or_else(|_| Err(closed().into()))
+    }
+
+    /// Reads a state, on another thread when files must be read.
+    async fn read<T: Send + 'static>(
+        &self,
+        at: At,
+        read: impl FnOnce(&State) -> Result<T, ReadError> + Send + 'static,
+    ) -> Result<T, ReadError> {
+        let state = self.core.open_state()?;
+        if state.is_paged(at) {
+            return run_blocking(move || read(&state)).await?;
+        }
+        read(&state)
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        let (reply, _) = oneshot::channel();
+        self.core.queue.push(Command::Close { reply });
+        if let Some(writer) = self.writer.take() {
+            // A panic of the writer was told to every caller already.
+            writer.join().ok();
+        }
+    }
+}
+
+impl Store for Embedded {
+    type Watch = EmbeddedWatch;
+
+    async fn get(&self, key: &Key, at: At) -> Result<Got, ReadError> {
+        if at == At::Newest {
+            if self.core.is_closed() {
+                return Err(closed().into());
+            }
+            // The common case takes no reference count.
+            return self.core.state.load().get(key, at);
+        }
+        let key = key.clone();
+        self.read(at, move |state| state.get(&key, at)).await
+    }
+
+    async fn list(&self, prefix: &Prefix, request: ListRequest) -> Result<Page, ReadError> {
+        let prefix = prefix.clone();
+        self.read(request.at, move |state| state.list(&prefix, &request)).await
+    }
+
+    async fn put(&self, put: Put) -> Result<Revision, WriteError> {
+        let bytes = put.value.len();
+        if bytes > VALUE_BYTES_MAX {
+            return Err(WriteError::ValueTooLarge { bytes });
+        }
+        let expires_at_ms = put.ttl.map(|ttl| {
+            let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+            self.clock.now_ms().saturating_add(ttl_ms).max(1)
+        });
+        // A copy, because the bytes at hand may be a small part of a large buffer, which would be kept.
+        let value = Bytes::copy_from_slice(&put.value);
+        let content = Some(Content { value, expires_at_ms });
+        self.write(Write { key: put.key, expect: put.expect, content }).await
+    }
+
+    async fn delete(&self, key: &Key, expect: Expect) -> Result<Revision, WriteError> {
+        self.write(Write { key: key.clone(), expect, content: None }).await
+    }
+
+    async fn watch(&self, prefix: Prefix, after: Revision) -> Result<EmbeddedWatch, WatchError> {
+        EmbeddedWatch::start(self.core.clone(), prefix, after)
+    }
+
+    async fn current_rev(&self) -> Result<Revision, ReadError> {
+        Ok(self.core.open_state()?.revision)
+    }
+
+    async fn wait_for(&self, revision: Revision) -> Result<Revision, ReadError> {
+        // Every key is under `/`.
+        let mut bell = self.core.wakers.subscribe("/").ok_or_else(closed)?;
+        loop {
+            let current = self.core.open_state()?.revision;
+            if current >= revision {
+                return Ok(current);
+            }
+            bell.changed().await.map_err(|_| closed())?;
+        }
+    }
+
+    async fn compact(&self, revision: Revision) -> Result<Revision, ReadError> {
+        let (reply, answer) = oneshot::channel();
+        self.core.queue.push(Command::Compact { revision, reply });
+        answer.await.unwrap_or_else(|_| Err(closed().into()))
+    }
+
+    async fn compact_floor(&self) -> Result<Revision, ReadError> {
+        Ok(self.core.open_state()?.floor)
+    }
+
+    async fn health(&self) -> Result<(), Unavailable> {
+        if self.core.is_closed() {
+            return Err(closed());
+        }
+        let problem = self.core.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        problem.clone().map_or(Ok(()), Err)
+    }
+
+    async fn close(&self) {
+        let (reply, done) = oneshot::channel();
+        self.core.queue.push(Command::Close { reply });
+        // No answer means that it was closed before.
+        done.await.ok();
+    }
+}
+
+pub(crate) fn closed() -> Unavailable {
+    Unavailable { reason: "it is closed".into() }
+}
+
+/// Runs what reads files where it does not hold up other tasks.
+pub(crate) async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Unavailable> {
+    let failed = |error| Unavailable { reason: format!("a read has failed: {error}").into() };
+    tokio::task::spawn_blocking(work).await.map_err(failed)
+}

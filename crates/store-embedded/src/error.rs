@@ -1,0 +1,42 @@
+//! Why a directory can not be opened.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a store does not start. Nothing was changed that recovery would not have changed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has it open.
+    #[error("data directory `{}` is in use by another process", directory.display())]
+    Locked {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// A file was complete once and is not any more. Only the operator can say what is right: restore
+    /// a backup, or give up what follows.
+    #[error("`{}` is damaged at offset {offset}: {reason}", file.display())]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// Where in it.
+        offset: u64,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// A file that must be there is not.
+    #[error("`{}` is missing", file.display())]
+    Missing {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The operating system refused.
+    #[error("can not {action} `{}`", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// With which file or directory.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,226 @@
+//! Files of checked frames: the shape of logs and snapshots.
+//!
+//! A file begins with a header that is complete from the moment the file has its name, because it is
+//! written and synced under another name before. Then come frames. A log frame is one batch of writes,
+//! so what the disk tears apart in a crash is a frame that nobody was told of.
+//!
+//! ```text
+//! header  kind 8 | base revision 8 | salt 8 | flags 4 | checksum 4
+//! frame   length 4 | durable 8 | checksum of payload 4 | checksum of the three before 4 | payload
+//! ```
+//!
+//! `durable` is how much of the file was known to be on disk when the frame was written. It tells a
+//! torn tail from damage: a bad frame before a good one that knew it to be durable was damaged later.
+//! The salt goes into every checksum, and so does the place of the frame, so that neither an old file
+//! nor a value made to look like a frame is taken for one.
+
+use std::hash::{BuildHasher, RandomState};
+
+use store::Revision;
+
+pub(crate) const HEADER_BYTES: usize = 32;
+pub(crate) const FRAME_HEADER_BYTES: usize = 20;
+
+/// What a file is, in its first bytes, with the version of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Log,
+    Snapshot,
+}
+
+impl Kind {
+    fn magic(self) -> [u8; 8] {
+        match self {
+            Self::Log => *b"PCULLOG1",
+            Self::Snapshot => *b"PCULSNP1",
+        }
+    }
+}
+
+/// The first bytes of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) kind: Kind,
+    /// Of a log: the revision before its first record. Of a snapshot: the state it holds.
+    pub(crate) base: Revision,
+    pub(crate) salt: u64,
+    /// Whether frames were acknowledged before they were durable.
+    pub(crate) is_lazy: bool,
+}
+
+/// What [`read`] found.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Found<'a> {
+    /// The payload of a good frame, and where the next one begins.
+    Frame { payload: &'a [u8], next: usize },
+    /// The file ends here.
+    End,
+    /// No good frame begins here, and none after it proves that there was one: the file ends here.
+    Torn,
+    /// There was a good frame here once.
+    Damaged,
+}
+
+impl Header {
+    /// A header with a new salt.
+    pub(crate) fn new(kind: Kind, base: Revision, is_lazy: bool) -> Self {
+        // The standard library's hash keys are random, and each state has its own.
+        Self { kind, base, salt: RandomState::new().hash_one(base.number()), is_lazy }
+    }
+
+    pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[..8].copy_from_slice(&self.kind.magic());
+        bytes[8..16].copy_from_slice(&self.base.number().to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.salt.to_le_bytes());
+        bytes[24..28].copy_from_slice(&u32::from(self.is_lazy).to_le_bytes());
+        let checksum = crc32fast::hash(&bytes[..28]);
+        bytes[28..].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+
+    /// Reads the header of a file that should be of this kind.
+    pub(crate) fn decode(file: &[u8], kind: Kind) -> Option<Self> {
+        let bytes: &[u8; HEADER_BYTES] = file.first_chunk()?;
+        if bytes[..8] != kind.magic() || crc32fast::hash(&bytes[..28]) != u32_at(bytes, 28)? {
+            return None;
+        }
+        let base = Revision::new(u64_at(bytes, 8)?);
+        let is_lazy = match u32_at(bytes, 24)? {
+            0 => false,
+            1 => true,
+            _ => return None,
+        };
+        Some(Self { kind, base, salt: u64_at(bytes, 16)?, is_lazy })
+    }
+}
+
+/// Makes a frame of a payload that stands in `frame` after room for the frame's header.
+pub(crate) fn seal(frame: &mut [u8], salt: u64, offset: u64, durable: u64) {
+    let Some((header, payload)) = frame.split_first_chunk_mut::<FRAME_HEADER_BYTES>() else {
+        return;
+    };
+    header[..4].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+    header[4..12].copy_from_slice(&durable.to_le_bytes());
+    header[12..16].copy_from_slice(&checksum(salt, offset, payload).to_le_bytes());
+    let of_header = checksum(salt, offset, &header[..16]);
+    header[16..].copy_from_slice(&of_header.to_le_bytes());
+}
+
+/// Reads what is at an offset of a whole file.
+pub(crate) fn read(file: &[u8], salt: u64, offset: usize) -> Found<'_> {
+    if offset == file.len() {
+        return Found::End;
+    }
+    if let Some((payload, _)) = frame_at(file, salt, offset) {
+        return Found::Frame { payload, next: offset + FRAME_HEADER_BYTES + payload.len() };
+    }
+    let proves = |at| frame_at(file, salt, at).is_some_and(|(_, durable)| durable > offset as u64);
+    if (offset + 1..file.len()).any(proves) { Found::Damaged } else { Found::Torn }
+}
+
+/// The payload of a good frame and what it knew to be durable.
+fn frame_at(file: &[u8], salt: u64, offset: usize) -> Option<(&[u8], u64)> {
+    let (header, rest) = file.get(offset..)?.split_first_chunk::<FRAME_HEADER_BYTES>()?;
+    let durable = u64_at(header, 4)?;
+    // A quick test first, since damage is searched for byte by byte.
+    if durable > offset as u64
+        || checksum(salt, offset as u64, &header[..16]) != u32_at(header, 16)?
+    {
+        return None;
+    }
+    let payload = rest.get(..u32_at(header, 0)? as usize)?;
+    (checksum(salt, offset as u64, payload) == u32_at(header, 12)?).then_some((payload, durable))
+}
+
+fn checksum(salt: u64, offset: u64, bytes: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&salt.to_le_bytes());
+    hasher.update(&offset.to_le_bytes());
+    hasher.update(bytes);
+    hasher.finalize()
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SALT: u64 = 0x1234_5678_9abc_def0;
+
+    /// Two frames after 32 bytes of header, the second with this mark.
+    fn file(durable: u64) -> (Vec<u8>, usize) {
+        let mut file = vec![0; HEADER_BYTES];
+        append(&mut file, b"one", HEADER_BYTES as u64);
+        let second = file.len();
+        append(&mut file, b"two", durable);
+        (file, second)
+    }
+
+    fn append(file: &mut Vec<u8>, payload: &[u8], durable: u64) {
+        let offset = file.len();
+        file.extend([0; FRAME_HEADER_BYTES]);
+        file.extend(payload);
+        seal(&mut file[offset..], SALT, offset as u64, durable);
+    }
+
+    #[test]
+    fn headers_are_read_as_written_and_any_flipped_bit_is_found() {
+        let header = Header::new(Kind::Log, Revision::new(7), true);
+        let bytes = header.encode();
+        assert_eq!(Header::decode(&bytes, Kind::Log), Some(header));
+        assert_eq!(Header::decode(&bytes, Kind::Snapshot), None);
+        assert_eq!(Header::decode(&bytes[..31], Kind::Log), None);
+        for bit in 0..HEADER_BYTES * 8 {
+            let mut bytes = bytes;
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Header::decode(&bytes, Kind::Log), None, "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn frames_are_read_one_after_the_other() {
+        let (file, second) = file(0);
+        assert_eq!(read(&file, SALT, HEADER_BYTES), Found::Frame { payload: b"one", next: second });
+        assert_eq!(read(&file, SALT, second), Found::Frame { payload: b"two", next: file.len() });
+        assert_eq!(read(&file, SALT, file.len()), Found::End);
+        assert_eq!(read(&file, SALT + 1, second), Found::Torn, "a frame of another file");
+    }
+
+    #[test]
+    fn damage_is_told_from_a_torn_tail_by_what_later_frames_knew() {
+        for bit in HEADER_BYTES * 8..(HEADER_BYTES + FRAME_HEADER_BYTES + 3) * 8 {
+            // The second frame was written after the first was durable, so the first was good once.
+            let (mut synced, second) = file(0);
+            append(&mut synced, b"three", second as u64);
+            synced[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(read(&synced, SALT, HEADER_BYTES), Found::Damaged, "bit {bit}");
+            // It was not: both may have been torn by one crash.
+            let (mut lazy, _) = file(HEADER_BYTES as u64);
+            lazy[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(read(&lazy, SALT, HEADER_BYTES), Found::Torn, "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn cut_and_zeroed_tails_are_torn() {
+        let (file, second) = file(second_starts());
+        for len in second + 1..file.len() {
+            assert_eq!(read(&file[..len], SALT, second), Found::Torn, "{len}");
+            let mut zeroed = file.clone();
+            zeroed[len..].fill(0xee);
+            assert_eq!(read(&zeroed, SALT, second), Found::Torn, "{len}");
+        }
+    }
+
+    fn second_starts() -> u64 {
+        (HEADER_BYTES + FRAME_HEADER_BYTES + 3) as u64
+    }
+}

@@ -1,0 +1,61 @@
+//! Old parts of the history that were moved from memory to files.
+//!
+//! Pages are for the running process alone: the log tells the history again after a restart. So they
+//! are not synced, and what is left of them is removed when the directory is opened.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+
+use crate::history::Step;
+use crate::record::{Reader, Record, encode_step};
+
+/// A file of steps. It is removed when nobody reads it any more.
+#[derive(Debug)]
+pub(crate) struct Page {
+    path: PathBuf,
+    checksum: u32,
+}
+
+impl Page {
+    /// Writes the steps to a new file.
+    pub(crate) fn write(path: PathBuf, steps: &[Step]) -> io::Result<Self> {
+        let mut bytes = Vec::new();
+        for step in steps {
+            encode_step(&mut bytes, step);
+        }
+        let page = Self { path, checksum: crc32fast::hash(&bytes) };
+        crate::files::create_new(&page.path)?.write_all(&bytes)?;
+        Ok(page)
+    }
+
+    /// Reads the steps again.
+    pub(crate) fn read(&self) -> io::Result<Vec<Step>> {
+        let mut bytes = Vec::new();
+        File::open(&self.path)?.read_to_end(&mut bytes)?;
+        if crc32fast::hash(&bytes) != self.checksum {
+            return Err(self.damaged("its checksum is wrong"));
+        }
+        let mut reader = Reader::new(&bytes);
+        let mut steps = Vec::new();
+        while let Some(record) = reader.next().map_err(|error| self.damaged(&error.to_string()))? {
+            let Record::Step(step) = record else {
+                return Err(self.damaged("it holds something else than steps"));
+            };
+            steps.push(step);
+        }
+        Ok(steps)
+    }
+
+    fn damaged(&self, why: &str) -> io::Error {
+        let path = self.path.display();
+        io::Error::new(io::ErrorKind::InvalidData, format!("page `{path}` is damaged: {why}"))
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        // A page that can not be removed now is removed when the directory is opened again.
+        fs::remove_file(&self.path).ok();
+    }
+}

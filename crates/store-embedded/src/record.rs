@@ -1,0 +1,277 @@
+//! The bytes of operations and versions, the same in logs, snapshots and pages.
+//!
+//! Integers are little-endian. A frame holds any number of records; each begins with its tag.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use store::{KEY_BYTES_MAX, Key, Revision, VALUE_BYTES_MAX};
+
+use crate::history::Step;
+use crate::version::Version;
+
+const PUT: u8 = 1;
+const DELETE: u8 = 2;
+const COMPACT: u8 = 3;
+const VERSION: u8 = 4;
+const END: u8 = 5;
+const STEP: u8 = 6;
+
+/// One thing that a file tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Record {
+    /// A version was written. What it replaced is known from the records before.
+    Put { revision: Revision, key: Key, value: Bytes, expires_at_ms: Option<u64> },
+    /// A key was deleted.
+    Delete { revision: Revision, key: Key },
+    /// States before the floor were forgotten.
+    Compact { floor: Revision },
+    /// A version there is, in a snapshot.
+    Version(Version),
+    /// A snapshot is complete and has so many versions.
+    End { n_versions: u64 },
+    /// A step of the history, in a page.
+    Step(Step),
+}
+
+/// Why bytes are not a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum RecordError {
+    #[error("the record ends early")]
+    Short,
+    #[error("unknown record type {0}")]
+    Tag(u8),
+    #[error("the record has a malformed key")]
+    Key,
+    #[error("the record has a value that is too large")]
+    Value,
+}
+
+pub(crate) fn encode_put(into: &mut Vec<u8>, version: &Version) {
+    into.push(PUT);
+    put_revision(into, version.mod_rev);
+    put_deadline(into, version.expires_at_ms);
+    put_bytes(into, version.key.as_bytes());
+    put_bytes(into, &version.value);
+}
+
+pub(crate) fn encode_delete(into: &mut Vec<u8>, revision: Revision, key: &Key) {
+    into.push(DELETE);
+    put_revision(into, revision);
+    put_bytes(into, key.as_bytes());
+}
+
+pub(crate) fn encode_compact(into: &mut Vec<u8>, floor: Revision) {
+    into.push(COMPACT);
+    put_revision(into, floor);
+}
+
+pub(crate) fn encode_version(into: &mut Vec<u8>, version: &Version) {
+    into.push(VERSION);
+    put_version(into, version);
+}
+
+pub(crate) fn encode_end(into: &mut Vec<u8>, n_versions: u64) {
+    into.push(END);
+    into.extend_from_slice(&n_versions.to_le_bytes());
+}
+
+pub(crate) fn encode_step(into: &mut Vec<u8>, step: &Step) {
+    into.push(STEP);
+    put_revision(into, step.revision);
+    for version in [&step.now, &step.prev] {
+        into.push(u8::from(version.is_some()));
+        if let Some(version) = version {
+            put_version(into, version);
+        }
+    }
+}
+
+fn put_version(into: &mut Vec<u8>, version: &Version) {
+    put_revision(into, version.mod_rev);
+    put_revision(into, version.create_rev);
+    put_deadline(into, version.expires_at_ms);
+    put_bytes(into, version.key.as_bytes());
+    put_bytes(into, &version.value);
+}
+
+fn put_revision(into: &mut Vec<u8>, revision: Revision) {
+    into.extend_from_slice(&revision.number().to_le_bytes());
+}
+
+/// None is written as zero, which as a time is long over.
+fn put_deadline(into: &mut Vec<u8>, expires_at_ms: Option<u64>) {
+    into.extend_from_slice(&expires_at_ms.unwrap_or(0).to_le_bytes());
+}
+
+/// Keys and values are at most 1.5 MiB, so their lengths fit.
+fn put_bytes(into: &mut Vec<u8>, bytes: &[u8]) {
+    into.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    into.extend_from_slice(bytes);
+}
+
+/// Reads records one after the other.
+#[derive(Debug)]
+pub(crate) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    /// The next record; absent at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<Record>, RecordError> {
+        let Some(tag) = self.rest.split_off_first() else { return Ok(None) };
+        let record = match *tag {
+            PUT => {
+                let revision = self.revision()?;
+                let expires_at_ms = self.deadline()?;
+                Record::Put { revision, expires_at_ms, key: self.key()?, value: self.value()? }
+            }
+            DELETE => Record::Delete { revision: self.revision()?, key: self.key()? },
+            COMPACT => Record::Compact { floor: self.revision()? },
+            VERSION => Record::Version(self.version()?),
+            END => Record::End { n_versions: self.number()? },
+            STEP => Record::Step(Step {
+                revision: self.revision()?,
+                now: self.optional_version()?,
+                prev: self.optional_version()?,
+            }),
+            other => return Err(RecordError::Tag(other)),
+        };
+        Ok(Some(record))
+    }
+
+    fn version(&mut self) -> Result<Version, RecordError> {
+        let (mod_rev, create_rev) = (self.revision()?, self.revision()?);
+        let expires_at_ms = self.deadline()?;
+        Ok(Version { key: self.key()?, value: self.value()?, mod_rev, create_rev, expires_at_ms })
+    }
+
+    fn optional_version(&mut self) -> Result<Option<Arc<Version>>, RecordError> {
+        let is_there = *self.rest.split_off_first().ok_or(RecordError::Short)?;
+        if is_there == 0 {
+            return Ok(None);
+        }
+        self.version().map(|version| Some(Arc::new(version)))
+    }
+
+    fn revision(&mut self) -> Result<Revision, RecordError> {
+        self.number().map(Revision::new)
+    }
+
+    fn deadline(&mut self) -> Result<Option<u64>, RecordError> {
+        self.number().map(|number| (number > 0).then_some(number))
+    }
+
+    fn number(&mut self) -> Result<u64, RecordError> {
+        let (number, rest) = self.rest.split_first_chunk().ok_or(RecordError::Short)?;
+        self.rest = rest;
+        Ok(u64::from_le_bytes(*number))
+    }
+
+    fn bytes(&mut self, max: usize, error: RecordError) -> Result<&'a [u8], RecordError> {
+        let (len, rest) = self.rest.split_first_chunk().ok_or(RecordError::Short)?;
+        let len = u32::from_le_bytes(*len) as usize;
+        if len > max {
+            return Err(error);
+        }
+        let (bytes, rest) = rest.split_at_checked(len).ok_or(RecordError::Short)?;
+        self.rest = rest;
+        Ok(bytes)
+    }
+
+    fn key(&mut self) -> Result<Key, RecordError> {
+        let bytes = self.bytes(KEY_BYTES_MAX, RecordError::Key)?;
+        let text = std::str::from_utf8(bytes).map_err(|_| RecordError::Key)?;
+        Key::new(text).map_err(|_| RecordError::Key)
+    }
+
+    /// Copies, so that a value does not keep the whole file in memory.
+    fn value(&mut self) -> Result<Bytes, RecordError> {
+        self.bytes(VALUE_BYTES_MAX, RecordError::Value).map(Bytes::copy_from_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version() -> Version {
+        Version {
+            key: Key::new("/a/b").unwrap(),
+            value: Bytes::from_static(b"value"),
+            mod_rev: Revision::new(7),
+            create_rev: Revision::new(3),
+            expires_at_ms: Some(12),
+        }
+    }
+
+    /// One record of every kind, and its bytes.
+    fn every_kind() -> (Vec<Record>, Vec<u8>) {
+        let version = version();
+        let (revision, key) = (version.mod_rev, version.key.clone());
+        let prev = Some(Arc::new(version.clone()));
+        let step = Step { revision, now: None, prev };
+        let mut bytes = Vec::new();
+        encode_put(&mut bytes, &version);
+        encode_delete(&mut bytes, revision, &key);
+        encode_compact(&mut bytes, revision);
+        encode_version(&mut bytes, &version);
+        encode_step(&mut bytes, &step);
+        encode_end(&mut bytes, 9);
+        let put = Record::Put {
+            revision,
+            key: key.clone(),
+            value: version.value.clone(),
+            expires_at_ms: version.expires_at_ms,
+        };
+        let records = vec![
+            put,
+            Record::Delete { revision, key },
+            Record::Compact { floor: revision },
+            Record::Version(version),
+            Record::Step(step),
+            Record::End { n_versions: 9 },
+        ];
+        (records, bytes)
+    }
+
+    fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {
+        let mut reader = Reader::new(bytes);
+        let mut records = Vec::new();
+        while let Some(record) = reader.next()? {
+            records.push(record);
+        }
+        Ok(records)
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let (records, bytes) = every_kind();
+        assert_eq!(read(&bytes), Ok(records));
+    }
+
+    #[test]
+    fn cut_records_are_errors_unless_cut_between_two() {
+        let (records, bytes) = every_kind();
+        let whole = (0..bytes.len()).filter(|len| read(&bytes[..*len]).is_ok()).count();
+        assert_eq!(whole, records.len());
+    }
+
+    #[test]
+    fn malformed_records_are_refused() {
+        assert_eq!(read(&[99]), Err(RecordError::Tag(99)));
+        let mut bytes = vec![DELETE, 1, 0, 0, 0, 0, 0, 0, 0];
+        put_bytes(&mut bytes, b"no-slash");
+        assert_eq!(read(&bytes), Err(RecordError::Key));
+        bytes.truncate(9);
+        put_bytes(&mut bytes, b"/\xff");
+        assert_eq!(read(&bytes), Err(RecordError::Key));
+        bytes.truncate(9);
+        bytes.extend((KEY_BYTES_MAX as u32 + 1).to_le_bytes());
+        assert_eq!(read(&bytes), Err(RecordError::Key));
+    }
+}

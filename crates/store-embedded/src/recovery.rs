@@ -1,0 +1,215 @@
+//! Opening a directory: what the last snapshot and the logs after it tell.
+//!
+//! 1. Leftovers of a process that is gone are removed: unfinished files and pages of history.
+//! 2. The newest snapshot is the first state; without one it is the empty store.
+//! 3. Each log is read in turn. Records that the snapshot has already are skipped; every other one must
+//!    make the next revision.
+//! 4. In the last log a torn tail is cut off. Anything else that is not a good frame is damage, and the
+//!    store does not start.
+//! 5. If that log acknowledged writes before they were durable, revisions that it may have lost are
+//!    skipped.
+//! 6. A new log begins.
+
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+
+use store::Revision;
+
+use crate::error::OpenError;
+use crate::files::{self, Directory, io_error};
+use crate::frame::{self, Found, HEADER_BYTES, Header, Kind};
+use crate::log::Log;
+use crate::options::REVISION_GAP;
+use crate::record::{Reader, Record};
+use crate::snapshot;
+use crate::state::State;
+use crate::tree::Tree;
+
+/// What a directory holds.
+#[derive(Debug)]
+pub(crate) struct Recovered {
+    pub(crate) state: State,
+    /// The log that new writes go to.
+    pub(crate) log: Log,
+    /// The logs before it, oldest first.
+    pub(crate) sealed: Vec<SealedLog>,
+    pub(crate) snapshot_bytes: u64,
+}
+
+/// A log that is not written any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SealedLog {
+    pub(crate) sequence: u64,
+    /// The revision before its first record.
+    pub(crate) base: Revision,
+    pub(crate) bytes: u64,
+}
+
+/// Reads the directory and begins a new log.
+pub(crate) fn recover(directory: &Directory, is_lazy: bool) -> Result<Recovered, OpenError> {
+    let path = directory.path();
+    let listing = directory.list().map_err(|source| io_error("list", path, source))?;
+    for leftover in &listing.leftovers {
+        fs::remove_file(leftover).map_err(|source| io_error("remove", leftover, source))?;
+    }
+    let (mut state, snapshot_bytes) = match listing.snapshots.last() {
+        Some(revision) => {
+            let (tree, bytes) = snapshot::read(path, *revision)?;
+            (State::new(*revision, tree), bytes)
+        }
+        None => (State::new(Revision::FIRST, Tree::new()), 0),
+    };
+    let mut replay = Replay { state: &mut state, revision: None, was_lazy: false };
+    let mut sealed: Vec<SealedLog> = Vec::new();
+    for (idx, sequence) in listing.logs.iter().enumerate() {
+        if let Some(before) = sealed.last()
+            && *sequence != before.sequence + 1
+        {
+            return Err(OpenError::Missing { file: files::log(path, before.sequence + 1) });
+        }
+        let is_last = idx + 1 == listing.logs.len();
+        sealed.push(replay.log(path, *sequence, is_last)?);
+    }
+    if sealed.is_empty() && snapshot_bytes > 0 {
+        return Err(OpenError::Missing { file: files::log(path, 1) });
+    }
+    let (end, was_lazy) = (replay.revision, replay.was_lazy);
+    if let (Some(end), Some(log)) = (end, sealed.last())
+        && end < state.revision
+    {
+        let reason = format!("it ends at revision {end}, the snapshot is {}", state.revision);
+        return Err(damage(&files::log(path, log.sequence), log.bytes as usize, &reason));
+    }
+    if was_lazy {
+        state.revision = skip(state.revision);
+    }
+    let sequence = sealed.last().map_or(1, |log| log.sequence + 1);
+    let log = Log::create(path, sequence, state.revision, is_lazy)
+        .map_err(|source| io_error("create", &files::log(path, sequence), source))?;
+    Ok(Recovered { state, log, sealed, snapshot_bytes })
+}
+
+/// Reading logs into a state.
+struct Replay<'a> {
+    state: &'a mut State,
+    /// The last revision that was read; absent before the first log.
+    revision: Option<Revision>,
+    /// Whether the last log acknowledged writes before they were durable.
+    was_lazy: bool,
+}
+
+impl Replay<'_> {
+    fn log(
+        &mut self,
+        directory: &Path,
+        sequence: u64,
+        is_last: bool,
+    ) -> Result<SealedLog, OpenError> {
+        let path = files::log(directory, sequence);
+        let file = fs::read(&path).map_err(|source| io_error("read", &path, source))?;
+        let damaged = |offset, reason: &str| damage(&path, offset, reason);
+        let header = Header::decode(&file, Kind::Log)
+            .ok_or_else(|| damaged(0, "the header is not that of a log"))?;
+        self.begin(&header).map_err(|reason| damaged(0, &reason))?;
+        let mut offset = HEADER_BYTES;
+        loop {
+            match frame::read(&file, header.salt, offset) {
+                Found::Frame { payload, next } => {
+                    self.frame(payload).map_err(|reason| damaged(offset, &reason))?;
+                    offset = next;
+                }
+                Found::End => break,
+                Found::Torn if is_last => {
+                    cut(&path, offset)?;
+                    break;
+                }
+                Found::Torn | Found::Damaged => {
+                    return Err(damaged(offset, "the checksum is wrong and writes follow"));
+                }
+            }
+        }
+        Ok(SealedLog { sequence, base: header.base, bytes: offset as u64 })
+    }
+
+    /// Checks that a log follows on what was read before.
+    fn begin(&mut self, header: &Header) -> Result<(), String> {
+        let base = header.base;
+        match self.revision {
+            None if base > self.state.revision => {
+                let snapshot = self.state.revision;
+                return Err(format!("it begins at revision {base}, the snapshot is {snapshot}"));
+            }
+            // A gap is made by a restart, not by beginning another file in the same run.
+            Some(revision) if base != revision && !(self.was_lazy && base == skip(revision)) => {
+                return Err(format!(
+                    "it begins at revision {base}, the one before ends at {revision}"
+                ));
+            }
+            Some(_) | None => {}
+        }
+        self.revision = Some(base);
+        // Revisions that were skipped are part of the counter, also when nothing follows.
+        self.state.revision = self.state.revision.max(base);
+        self.was_lazy = header.is_lazy;
+        Ok(())
+    }
+
+    fn frame(&mut self, payload: &[u8]) -> Result<(), String> {
+        let mut records = Reader::new(payload);
+        while let Some(record) = records.next().map_err(|error| error.to_string())? {
+            match record {
+                Record::Put { revision, key, value, expires_at_ms } => {
+                    if self.is_news(revision)? {
+                        self.state.put(revision, key, value, expires_at_ms);
+                    }
+                }
+                Record::Delete { revision, key } => {
+                    if self.is_news(revision)? && self.state.delete(revision, &key).is_none() {
+                        return Err(format!("it deletes `{key}`, which is not there"));
+                    }
+                }
+                Record::Compact { floor } => {
+                    if floor > self.state.revision {
+                        return Err(format!("it compacts revision {floor} of the future"));
+                    }
+                    self.state.compact(floor);
+                }
+                Record::Version(_) | Record::End { .. } | Record::Step(_) => {
+                    return Err("a record of a snapshot".to_owned());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that a record makes the next revision; whether it is one that the snapshot lacks.
+    fn is_news(&mut self, revision: Revision) -> Result<bool, String> {
+        let want = self.revision.unwrap_or(Revision::FIRST).next();
+        if revision != want {
+            return Err(format!("it makes revision {revision} instead of {want}"));
+        }
+        self.revision = Some(revision);
+        Ok(revision > self.state.floor && revision > self.state.revision)
+    }
+}
+
+/// The revision from which to go on when some after this one may have been seen and lost.
+fn skip(revision: Revision) -> Revision {
+    Revision::new(revision.number().saturating_add(REVISION_GAP))
+}
+
+fn damage(path: &Path, offset: usize, reason: &str) -> OpenError {
+    OpenError::Damaged { file: PathBuf::from(path), offset: offset as u64, reason: reason.into() }
+}
+
+/// Cuts a torn tail off, durably, so that it can not come back behind later writes.
+fn cut(path: &Path, len: usize) -> Result<(), OpenError> {
+    OpenOptions::new()
+        .write(true)
+        .open(path)
+        .and_then(|file| {
+            file.set_len(len as u64)?;
+            file.sync_all()
+        })
+        .map_err(|source| io_error("cut the torn end of", path, source))
+}

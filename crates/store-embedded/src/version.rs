@@ -1,0 +1,25 @@
+//! One version of a key, as it is kept in memory.
+
+use bytes::Bytes;
+use store::{Entry, Item, Key, Revision};
+
+/// A version, shared by the tree of current versions and by the history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Version {
+    pub(crate) key: Key,
+    pub(crate) value: Bytes,
+    pub(crate) mod_rev: Revision,
+    pub(crate) create_rev: Revision,
+    /// When it is to be deleted, in milliseconds since 1970.
+    pub(crate) expires_at_ms: Option<u64>,
+}
+
+impl Version {
+    pub(crate) fn entry(&self) -> Entry {
+        Entry { value: self.value.clone(), mod_rev: self.mod_rev, create_rev: self.create_rev }
+    }
+
+    pub(crate) fn item(&self) -> Item {
+        Item { key: self.key.clone(), entry: self.entry() }
+    }
+}

@@ -1,0 +1,72 @@
+//! The contract, kept by the store as it is usually opened and by one that pages everything.
+
+use std::time::Duration;
+
+use store::Store;
+use store_contract::Harness;
+use store_embedded::{Embedded, Limits, Options, SyncMode};
+use tempfile::TempDir;
+
+use crate::scratch::Hands;
+
+struct Fresh {
+    hands: Hands,
+    directories: TempDir,
+    options: Options,
+}
+
+fn fresh(sync: SyncMode, limits: Limits) -> Fresh {
+    let hands = Hands::default();
+    let options = Options { sync, limits, clock: hands.clock() };
+    Fresh { hands, directories: TempDir::new().unwrap(), options }
+}
+
+impl Harness for Fresh {
+    type Store = Embedded;
+
+    async fn fresh(&self) -> Embedded {
+        let directory = TempDir::new_in(self.directories.path()).unwrap().keep();
+        Embedded::open(&directory, self.options.clone()).unwrap()
+    }
+
+    async fn pass(&self, store: &Embedded, time: Duration) {
+        self.hands.advance(time);
+        store.tick().await;
+    }
+}
+
+mod always {
+    store_contract::suite!(super::fresh(
+        store_embedded::SyncMode::Always,
+        store_embedded::Limits::default()
+    ));
+}
+
+mod interval {
+    store_contract::suite!(super::fresh(
+        store_embedded::SyncMode::Interval(std::time::Duration::from_millis(5)),
+        store_embedded::Limits::default()
+    ));
+}
+
+/// Nothing of the history stays in memory, every log has a few records, snapshots are made all the time.
+mod tight {
+    store_contract::suite!(super::fresh(
+        store_embedded::SyncMode::Always,
+        store_embedded::Limits {
+            history_memory_bytes_max: 0,
+            log_file_bytes_max: 100,
+            checkpoint_bytes_min: 0,
+            ..store_embedded::Limits::default()
+        }
+    ));
+}
+
+#[tokio::test]
+async fn an_empty_store_is_at_the_first_revision() {
+    let harness = fresh(SyncMode::Always, Limits::default());
+    let store = harness.fresh().await;
+    assert_eq!(store.current_rev().await, Ok(store::Revision::FIRST));
+    assert_eq!(store.compact_floor().await, Ok(store::Revision::FIRST));
+    assert_eq!(store.health().await, Ok(()));
+}

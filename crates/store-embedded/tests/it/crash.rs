@@ -1,0 +1,154 @@
+//! A process that is killed while it writes, again and again.
+//!
+//! The test starts itself as a child. The child tells each acknowledged write on its standard output;
+//! after so many the parent kills it, reads what is left in the pipe, opens the directory and looks.
+//! `STORE_CRASH_ROUNDS` sets the number of kills, for a longer run.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use store::{At, Change, Expect, Put, Revision, Store};
+use store_contract::block_on;
+use store_embedded::{Embedded, Limits, Options};
+use tempfile::TempDir;
+
+use crate::scratch::{content, events, key};
+
+const TEST: &str = "crash::acknowledged_writes_survive_kills";
+const DIRECTORY: &str = "STORE_CRASH_DIRECTORY";
+const ROUNDS: &str = "STORE_CRASH_ROUNDS";
+const ROUNDS_SHORT: u64 = 10;
+const N_WRITERS: u64 = 8;
+const N_KEYS: u64 = 5;
+
+fn options() -> Options {
+    let limits = Limits {
+        log_file_bytes_max: 20_000,
+        checkpoint_bytes_min: 50_000,
+        history_memory_bytes_max: 100_000,
+        ..Limits::default()
+    };
+    Options { limits, ..Options::default() }
+}
+
+#[test]
+fn acknowledged_writes_survive_kills() {
+    if let Ok(directory) = std::env::var(DIRECTORY) {
+        block_on(write_until_killed(Path::new(&directory)));
+        return;
+    }
+    let rounds = std::env::var(ROUNDS).map_or(ROUNDS_SHORT, |rounds| rounds.parse().unwrap());
+    let directory = TempDir::new().unwrap();
+    let mut known = BTreeMap::new();
+    for round in 0..rounds {
+        // Now early, now late in a batch, a file or a snapshot.
+        let n_acks = 1 + (round * 7919) % 2500;
+        let acks = run_and_kill(directory.path(), n_acks as usize);
+        let newest = known.last_key_value().map_or(1, |(revision, _)| *revision);
+        for (revision, write) in acks {
+            assert!(revision > newest, "revision {revision} was used before {newest}");
+            let before = known.insert(revision, write);
+            assert_eq!(before, None, "revision {revision} was acknowledged twice");
+        }
+        block_on(check(directory.path(), &mut known));
+    }
+}
+
+/// Runs a child until it has acknowledged so many writes. Returns them all, by revision.
+fn run_and_kill(directory: &Path, n_acks: usize) -> Vec<(u64, (String, String))> {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([TEST, "--exact", "--nocapture"])
+        .env(DIRECTORY, directory)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut acks = Vec::new();
+    while acks.len() < n_acks {
+        let line = lines.next().expect("the child goes on until it is killed").unwrap();
+        acks.extend(parse(&line));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The last line may be cut; then its writer had not told it.
+    acks.extend(lines.map_while(Result::ok).filter_map(|line| parse(&line)));
+    acks
+}
+
+/// `ack <revision> <name> <text> .`
+fn parse(line: &str) -> Option<(u64, (String, String))> {
+    let words: Vec<&str> = line.split(' ').collect();
+    let ["ack", revision, name, text, "."] = words.as_slice() else { return None };
+    Some((revision.parse().ok()?, ((*name).to_owned(), (*text).to_owned())))
+}
+
+/// Looks at what a killed process left. All events must agree with what was ever known of them.
+async fn check(directory: &Path, known: &mut BTreeMap<u64, (String, String)>) {
+    let store = Embedded::open(directory, options()).unwrap();
+    let current = store.current_rev().await.unwrap().number();
+    let floor = store.compact_floor().await.unwrap();
+    let newest_known = known.last_key_value().map_or(1, |(revision, _)| *revision);
+    assert!(current >= newest_known, "revision {newest_known} is lost, {current} is the newest");
+    let mut next = floor.next().number();
+    for event in events(&store, floor).await {
+        assert_eq!(event.revision.number(), next, "revisions are without gaps");
+        next += 1;
+        let (Change::Create(entry) | Change::Update { entry, .. }) = event.change else {
+            panic!("nobody deletes");
+        };
+        let name = event.key.rsplit('/').next().unwrap().to_owned();
+        let text = String::from_utf8(entry.value.to_vec()).unwrap();
+        // A write that was not acknowledged may be there, and from now on stays.
+        let write = known.entry(event.revision.number()).or_insert((name.clone(), text.clone()));
+        assert_eq!(*write, (name, text), "revision {}", event.revision);
+    }
+    assert_eq!(next, current + 1);
+    let mut newest: BTreeMap<&str, (u64, &str)> = BTreeMap::new();
+    for (revision, (name, text)) in known.iter() {
+        newest.insert(name, (*revision, text));
+    }
+    let content = content(&store, At::Newest).await;
+    let found: BTreeMap<&str, (u64, &str)> = content
+        .iter()
+        .map(|(name, text, mod_rev, _)| (name.as_str(), (*mod_rev, text.as_str())))
+        .collect();
+    assert!(newest == found, "the newest versions differ");
+}
+
+async fn write_until_killed(directory: &Path) {
+    let store = Arc::new(Embedded::open(directory, options()).unwrap());
+    let mut writers = Vec::new();
+    for writer in 0..N_WRITERS {
+        writers.push(tokio::spawn(write(store.clone(), writer)));
+    }
+    let compactor = async {
+        loop {
+            let current = store.current_rev().await.unwrap().number();
+            store.compact(Revision::new(current.saturating_sub(300))).await.unwrap();
+            store.wait_for(Revision::new(current + 100)).await.unwrap();
+        }
+    };
+    tokio::select! {
+        () = compactor => {}
+        result = &mut writers[0] => result.unwrap(),
+    }
+}
+
+async fn write(store: Arc<Embedded>, writer: u64) {
+    for n in 0.. {
+        let name = format!("{writer}-{}", n % N_KEYS);
+        let got = store.get(&key(&name), At::Newest).await.unwrap();
+        let expect = got.entry.map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev));
+        let text = format!("{writer}/{n}/{}", "x".repeat((n as usize * 37) % 700));
+        let value = Bytes::copy_from_slice(text.as_bytes());
+        let put = Put { key: key(&name), value, expect, ttl: None };
+        let revision = store.put(put).await.unwrap();
+        // One call, so that a line is in the pipe whole unless the kill comes in between.
+        let line = format!("ack {revision} {name} {text} .\n");
+        std::io::stdout().lock().write_all(line.as_bytes()).unwrap();
+    }
+}

@@ -1,0 +1,115 @@
+//! Stores in directories that go away, and clocks that tests move.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use store::{At, Expect, Key, ListRequest, Prefix, Put, Revision, Store, Watch};
+use store_embedded::{Clock, Embedded, Limits, Options};
+
+/// A clock and the options that use it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Hands(Arc<AtomicU64>);
+
+impl Hands {
+    pub(crate) fn clock(&self) -> Clock {
+        Clock::Manual(self.0.clone())
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        Options { clock: self.clock(), ..Options::default() }
+    }
+
+    pub(crate) fn advance(&self, time: Duration) {
+        self.0.fetch_add(u64::try_from(time.as_millis()).unwrap(), Ordering::SeqCst);
+    }
+}
+
+/// Limits so small that a test reaches them.
+pub(crate) fn tight() -> Limits {
+    Limits {
+        history_revisions_min: 10,
+        history_memory_bytes_max: 1000,
+        log_file_bytes_max: 2000,
+        checkpoint_bytes_min: 4000,
+        ..Limits::default()
+    }
+}
+
+pub(crate) fn open(directory: &Path) -> Embedded {
+    Embedded::open(directory, Options::default()).unwrap()
+}
+
+pub(crate) fn key(name: &str) -> Key {
+    Key::new(&format!("/registry/things/{name}")).unwrap()
+}
+
+pub(crate) fn things() -> Prefix {
+    Prefix::new("/registry/things/").unwrap()
+}
+
+/// Writes a text, whatever the key holds now.
+pub(crate) async fn set(store: &Embedded, name: &str, text: &str) -> Revision {
+    set_with_ttl(store, name, text, None).await
+}
+
+pub(crate) async fn set_with_ttl(
+    store: &Embedded,
+    name: &str,
+    text: &str,
+    ttl: Option<Duration>,
+) -> Revision {
+    let expect = expect(store, name).await;
+    let value = Bytes::copy_from_slice(text.as_bytes());
+    store.put(Put { key: key(name), value, expect, ttl }).await.unwrap()
+}
+
+pub(crate) async fn unset(store: &Embedded, name: &str) -> Revision {
+    store.delete(&key(name), expect(store, name).await).await.unwrap()
+}
+
+async fn expect(store: &Embedded, name: &str) -> Expect {
+    let got = store.get(&key(name), At::Newest).await.unwrap();
+    got.entry.map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev))
+}
+
+/// Every key with its text and its two revisions.
+pub(crate) type Content = Vec<(String, String, u64, u64)>;
+
+pub(crate) async fn content(store: &Embedded, at: At) -> Content {
+    let page = store.list(&things(), ListRequest { at, ..ListRequest::default() }).await.unwrap();
+    page.items
+        .into_iter()
+        .map(|item| {
+            let name = item.key.strip_prefix(things().as_str()).unwrap().to_owned();
+            let text = String::from_utf8(item.entry.value.to_vec()).unwrap();
+            (name, text, item.entry.mod_rev.number(), item.entry.create_rev.number())
+        })
+        .collect()
+}
+
+/// All states from a revision to the newest.
+pub(crate) async fn states(store: &Embedded, from: Revision) -> Vec<Content> {
+    let current = store.current_rev().await.unwrap();
+    let mut states = Vec::new();
+    for revision in from.number()..=current.number() {
+        states.push(content(store, At::Exactly(Revision::new(revision))).await);
+    }
+    states
+}
+
+/// All events after a revision.
+pub(crate) async fn events(store: &Embedded, after: Revision) -> Vec<store::Event> {
+    let current = store.current_rev().await.unwrap();
+    let mut watch = store.watch(things(), after).await.unwrap();
+    let mut events = Vec::new();
+    let mut through = after;
+    while through < current {
+        let batch = watch.next().await.unwrap();
+        events.extend(batch.events);
+        through = batch.through;
+    }
+    events
+}

@@ -1,0 +1,80 @@
+//! A disk that takes no more.
+//!
+//! The test starts itself as a child that may not make files larger than a limit, which the operating
+//! system enforces like a full disk: a write ends short, the next one fails.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use bytes::Bytes;
+use store::{At, Expect, Put, Store, WriteError};
+use store_contract::block_on;
+use store_embedded::Embedded;
+use tempfile::TempDir;
+
+use crate::scratch::{content, key, open, set};
+
+const TEST: &str = "write_errors::a_full_disk_makes_the_store_read_only";
+const DIRECTORY: &str = "STORE_FULL_DIRECTORY";
+
+#[cfg(unix)]
+#[test]
+fn a_full_disk_makes_the_store_read_only() {
+    if let Ok(directory) = std::env::var(DIRECTORY) {
+        block_on(write_until_full(&open(Path::new(&directory))));
+        return;
+    }
+    let directory = TempDir::new().unwrap();
+    let script = r#"trap "" XFSZ; ulimit -f 64; exec "$0" "$@""#;
+    let output = Command::new("sh")
+        .args(["-c", script])
+        .arg(std::env::current_exe().unwrap())
+        .args([TEST, "--exact", "--nocapture"])
+        .env(DIRECTORY, directory.path())
+        .stdout(Stdio::piped())
+        .output()
+        .unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{stdout}");
+    let acknowledged: Vec<&str> =
+        stdout.lines().filter_map(|line| line.strip_prefix("ack ")).collect();
+    assert!(acknowledged.len() > 10, "{stdout}");
+    block_on(async {
+        let store = open(directory.path());
+        let names: Vec<String> =
+            content(&store, At::Newest).await.into_iter().map(|(name, ..)| name).collect();
+        for name in &acknowledged {
+            assert!(names.iter().any(|other| other == name), "{name} is lost");
+        }
+        // With room again, it goes on where it was.
+        let current = store.current_rev().await.unwrap();
+        assert_eq!(set(&store, "after", "1").await, current.next());
+        assert_eq!(store.health().await, Ok(()));
+    });
+}
+
+async fn write_until_full(store: &Embedded) {
+    assert_eq!(store.health().await, Ok(()));
+    let mut n_written = 0;
+    let error = loop {
+        let name = format!("{n_written:04}");
+        let value = Bytes::from(vec![b'x'; 1000]);
+        match store.put(Put { key: key(&name), value, expect: Expect::Absent, ttl: None }).await {
+            Ok(_) => n_written += 1,
+            Err(error) => break error,
+        }
+        assert!(n_written < 1000, "the limit has no effect");
+        writeln!(std::io::stdout().lock(), "ack {name}").unwrap();
+    };
+    let WriteError::Unavailable(unavailable) = error else { panic!("{error}") };
+    assert!(unavailable.reason.contains("only reads"), "{unavailable}");
+    assert_eq!(store.health().await, Err(unavailable.clone()));
+    // What was there is there, and what was refused is not.
+    let current = store.current_rev().await.unwrap();
+    assert_eq!(current.number(), n_written + 1);
+    assert_eq!(content(store, At::Newest).await.len() as u64, n_written);
+    let again = Put { key: key("again"), value: Bytes::new(), expect: Expect::Absent, ttl: None };
+    assert_eq!(store.put(again).await, Err(WriteError::Unavailable(unavailable)));
+    assert_eq!(store.current_rev().await, Ok(current));
+}
