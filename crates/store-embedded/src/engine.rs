@@ -1,5 +1,6 @@
 //! The store as callers see it.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +27,6 @@ use crate::writer::Writer;
 /// A store in a directory.
 ///
 /// Dropping it closes it and waits for that; [`Store::close`] does so without blocking the thread.
-#[derive(Debug)]
 pub struct Embedded {
     core: Arc<Core>,
     room: Arc<Semaphore>,
@@ -34,8 +34,16 @@ pub struct Embedded {
     writer: Option<JoinHandle<()>>,
 }
 
+/// Tells where it is, not what it holds.
+impl fmt::Debug for Embedded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Embedded")
+            .field("revision", &self.core.state.load().revision)
+            .finish_non_exhaustive()
+    }
+}
+
 /// What callers, watches and the writer share.
-#[derive(Debug)]
 pub(crate) struct Core {
     /// The newest durable state.
     pub(crate) state: ArcSwap<State>,

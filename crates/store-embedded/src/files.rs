@@ -79,8 +79,10 @@ pub(crate) fn snapshot(directory: &Path, revision: Revision) -> PathBuf {
     directory.join(format!("{SNAPSHOT}{:020}", revision.number()))
 }
 
-pub(crate) fn page(directory: &Path, sequence: u64) -> PathBuf {
-    directory.join(format!("{PAGE}{sequence:020}"))
+/// A page of the run that began with this log. A page may outlive its run in the hands of a watch, and
+/// is removed when the watch ends, so no later run may use its name.
+pub(crate) fn page(directory: &Path, run: u64, sequence: u64) -> PathBuf {
+    directory.join(format!("{PAGE}{run:020}-{sequence:020}"))
 }
 
 /// Creates a file that only its owner can read: it may hold secrets.

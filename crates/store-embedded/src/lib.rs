@@ -1,6 +1,6 @@
 //! A store in one directory of one machine: an append-only log, and everything in memory.
 //!
-//! Reads and watches take an immutable [state](state) and never wait for anything. Writes go to one
+//! Reads and watches take an immutable state and never wait for anything. Writes go to one
 //! thread, which checks their expectations in order, appends a whole batch as one frame, syncs it, and
 //! only then shows the new state and acknowledges. Opening a directory reads the last snapshot and the
 //! log after it.

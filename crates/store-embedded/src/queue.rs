@@ -1,7 +1,7 @@
 //! The way from many callers to the one writer.
 
-use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use store::{Expect, Key, ReadError, Revision, WriteError};
@@ -52,16 +52,28 @@ pub(crate) struct Content {
     pub(crate) expires_at_ms: Option<u64>,
 }
 
+/// How long to wait for how many commands before a batch begins.
+///
+/// Writers who were answered together come back together, but not at the same instant. Without a pause
+/// the first of them would get a sync of its own while the others wait for it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Gather {
+    pub(crate) n_commands: usize,
+    pub(crate) time_max: Duration,
+}
+
 /// Commands in the order in which they came.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     inner: Mutex<Inner>,
-    not_empty: Condvar,
+    enough: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
     commands: Vec<Command>,
+    /// With so many the writer wakes up; it sleeps deeper while it gathers.
+    n_wanted: usize,
     is_closed: bool,
 }
 
@@ -71,19 +83,37 @@ impl Queue {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         if !inner.is_closed {
             inner.commands.push(command);
+            let is_enough = inner.commands.len() >= inner.n_wanted;
             drop(inner);
-            self.not_empty.notify_one();
+            if is_enough {
+                self.enough.notify_one();
+            }
         }
     }
 
-    /// Takes all commands, waiting for the first until a deadline.
-    pub(crate) fn take(&self, deadline: Instant) -> Vec<Command> {
-        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let timeout = deadline.saturating_duration_since(Instant::now());
-        let wait =
-            self.not_empty.wait_timeout_while(inner, timeout, |inner| inner.commands.is_empty());
-        let (mut inner, _) = wait.unwrap_or_else(PoisonError::into_inner);
+    /// Takes all commands, waiting for the first until a deadline, and then a moment for more.
+    pub(crate) fn take(&self, deadline: Instant, gather: &Gather) -> Vec<Command> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner = self.wait(inner, 1, deadline.saturating_duration_since(Instant::now()));
+        if !inner.commands.is_empty() {
+            inner = self.wait(inner, gather.n_commands, gather.time_max);
+        }
         std::mem::take(&mut inner.commands)
+    }
+
+    fn wait<'a>(
+        &self,
+        mut inner: MutexGuard<'a, Inner>,
+        n_wanted: usize,
+        time_max: Duration,
+    ) -> MutexGuard<'a, Inner> {
+        if inner.commands.len() >= n_wanted {
+            return inner;
+        }
+        inner.n_wanted = n_wanted;
+        let too_few = |inner: &mut Inner| inner.commands.len() < n_wanted;
+        let wait = self.enough.wait_timeout_while(inner, time_max, too_few);
+        wait.unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Drops all commands, now and later.

@@ -4,8 +4,10 @@
 //! else holds them, so the writes of one batch share their copies and readers never wait. Branches
 //! count what lies under them, so that the rest of a list is counted without walking it.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
 use store::Key;
 
 use crate::version::Version;
@@ -25,8 +27,16 @@ pub(crate) struct Tree {
 
 #[derive(Debug, Clone)]
 enum Node {
-    Leaf(Vec<Arc<Version>>),
+    Leaf(Vec<Slot>),
     Branch(Vec<Child>),
+}
+
+/// A version of a leaf. To find a key by the hashes beside each other reads one version; to find it by
+/// halves reads five, which lie anywhere in memory.
+#[derive(Debug, Clone)]
+struct Slot {
+    hash: u64,
+    version: Arc<Version>,
 }
 
 /// INVARIANT: every key under a child is at least its `first` and less than the `first` of the next.
@@ -47,11 +57,14 @@ impl Tree {
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&Arc<Version>> {
+        let hash = hash(key);
         let mut node = &*self.root;
         loop {
             match node {
-                Node::Leaf(versions) => {
-                    return search(versions, key).ok().and_then(|at| versions.get(at));
+                Node::Leaf(slots) => {
+                    let is_it =
+                        |slot: &&Slot| slot.hash == hash && slot.version.key.as_str() == key;
+                    return slots.iter().find(is_it).map(|slot| &slot.version);
                 }
                 Node::Branch(children) => node = &children.get(child_of(children, key))?.node,
             }
@@ -100,8 +113,8 @@ impl Tree {
         let mut node = &*self.root;
         loop {
             match node {
-                Node::Leaf(versions) => {
-                    return rank + search(versions, key).unwrap_or_else(|at| at);
+                Node::Leaf(slots) => {
+                    return rank + search(slots, key).unwrap_or_else(|at| at);
                 }
                 Node::Branch(children) => {
                     let at = child_of(children, key);
@@ -119,9 +132,9 @@ impl Tree {
         let mut node = &*self.root;
         loop {
             match node {
-                Node::Leaf(versions) => {
-                    let at = search(versions, key).unwrap_or_else(|at| at);
-                    let leaf = versions.get(at..).unwrap_or_default().iter();
+                Node::Leaf(slots) => {
+                    let at = search(slots, key).unwrap_or_else(|at| at);
+                    let leaf = slots.get(at..).unwrap_or_default().iter();
                     return Iter { branches, leaf };
                 }
                 Node::Branch(children) => {
@@ -142,7 +155,7 @@ impl Tree {
 #[derive(Debug)]
 pub(crate) struct Iter<'a> {
     branches: Vec<std::slice::Iter<'a, Child>>,
-    leaf: std::slice::Iter<'a, Arc<Version>>,
+    leaf: std::slice::Iter<'a, Slot>,
 }
 
 impl<'a> Iterator for Iter<'a> {
@@ -150,8 +163,8 @@ impl<'a> Iterator for Iter<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(version) = self.leaf.next() {
-                return Some(version);
+            if let Some(slot) = self.leaf.next() {
+                return Some(&slot.version);
             }
             let child = loop {
                 match self.branches.last_mut()?.next() {
@@ -165,15 +178,20 @@ impl<'a> Iterator for Iter<'a> {
                 node = &rest.next()?.node;
                 self.branches.push(rest);
             }
-            if let Node::Leaf(versions) = node {
-                self.leaf = versions.iter();
+            if let Node::Leaf(slots) = node {
+                self.leaf = slots.iter();
             }
         }
     }
 }
 
-fn search(versions: &[Arc<Version>], key: &str) -> Result<usize, usize> {
-    versions.binary_search_by(|version| version.key.as_str().cmp(key))
+fn search(slots: &[Slot], key: &str) -> Result<usize, usize> {
+    slots.binary_search_by(|slot| slot.version.key.as_str().cmp(key))
+}
+
+/// Keys with equal hashes cost a comparison each and nothing else, so the seed need not be secret.
+fn hash(key: &str) -> u64 {
+    FixedState::default().hash_one(key)
 }
 
 /// The child under which a key is or would be.
@@ -184,12 +202,15 @@ fn child_of(children: &[Child], key: &str) -> usize {
 /// Inserts under a node; a node that became too wide gives its right part away.
 fn insert(node: &mut Node, version: Arc<Version>) -> (Option<Arc<Version>>, Option<Child>) {
     match node {
-        Node::Leaf(versions) => match search(versions, &version.key) {
-            Ok(at) => (versions.get_mut(at).map(|old| std::mem::replace(old, version)), None),
+        Node::Leaf(slots) => match search(slots, &version.key) {
+            Ok(at) => {
+                let slot = slots.get_mut(at);
+                (slot.map(|slot| std::mem::replace(&mut slot.version, version)), None)
+            }
             Err(at) => {
-                versions.reserve_exact(1);
-                versions.insert(at, version);
-                (None, split_leaf(versions, at))
+                slots.reserve_exact(1);
+                slots.insert(at, Slot { hash: hash(&version.key), version });
+                (None, split_leaf(slots, at))
             }
         },
         Node::Branch(children) => {
@@ -213,14 +234,14 @@ fn insert(node: &mut Node, version: Arc<Version>) -> (Option<Arc<Version>>, Opti
 }
 
 /// Keys often come in rising order, and then the left part is left full rather than half.
-fn split_leaf(versions: &mut Vec<Arc<Version>>, inserted: usize) -> Option<Child> {
-    if versions.len() <= WIDTH {
+fn split_leaf(slots: &mut Vec<Slot>, inserted: usize) -> Option<Child> {
+    if slots.len() <= WIDTH {
         return None;
     }
-    let at = if inserted + 1 == versions.len() { inserted } else { versions.len() / 2 };
-    let right = versions.split_off(at);
-    versions.shrink_to_fit();
-    let first = right.first()?.key.clone();
+    let at = if inserted + 1 == slots.len() { inserted } else { slots.len() / 2 };
+    let right = slots.split_off(at);
+    slots.shrink_to_fit();
+    let first = right.first()?.version.key.clone();
     Some(Child { first, len: right.len(), node: Arc::new(Node::Leaf(right)) })
 }
 
@@ -237,9 +258,9 @@ fn split_branch(children: &mut Vec<Child>) -> Option<Child> {
 
 fn remove(node: &mut Node, key: &str) -> Option<Arc<Version>> {
     match node {
-        Node::Leaf(versions) => {
-            let at = search(versions, key).ok()?;
-            Some(versions.remove(at))
+        Node::Leaf(slots) => {
+            let at = search(slots, key).ok()?;
+            Some(slots.remove(at).version)
         }
         Node::Branch(children) => {
             let at = child_of(children, key);
@@ -267,7 +288,7 @@ fn join(children: &mut Vec<Child>, at: usize) {
     let Some(one) = children.get_mut(left) else { return };
     one.len += right.len;
     match (Arc::make_mut(&mut one.node), &*right.node) {
-        (Node::Leaf(versions), Node::Leaf(more)) => versions.extend(more.iter().cloned()),
+        (Node::Leaf(slots), Node::Leaf(more)) => slots.extend(more.iter().cloned()),
         (Node::Branch(parts), Node::Branch(more)) => parts.extend(more.iter().cloned()),
         // INVARIANT: all leaves are at one depth, so neighbours are of one kind.
         (Node::Leaf(_), Node::Branch(_)) | (Node::Branch(_), Node::Leaf(_)) => {}
@@ -284,14 +305,14 @@ impl Node {
     /// A lower bound of its keys; absent when it has none.
     fn first(&self) -> Option<&Key> {
         match self {
-            Self::Leaf(versions) => versions.first().map(|version| &version.key),
+            Self::Leaf(slots) => slots.first().map(|slot| &slot.version.key),
             Self::Branch(children) => children.first().map(|child| &child.first),
         }
     }
 
     fn width(&self) -> usize {
         match self {
-            Self::Leaf(versions) => versions.len(),
+            Self::Leaf(slots) => slots.len(),
             Self::Branch(children) => children.len(),
         }
     }
@@ -321,9 +342,9 @@ mod tests {
     fn check(node: &Node, is_root: bool) -> (usize, usize) {
         assert!(node.width() <= WIDTH);
         match node {
-            Node::Leaf(versions) => {
-                assert!(is_root || !versions.is_empty());
-                (1, versions.len())
+            Node::Leaf(slots) => {
+                assert!(is_root || !slots.is_empty());
+                (1, slots.len())
             }
             Node::Branch(children) => {
                 assert!(!children.is_empty());

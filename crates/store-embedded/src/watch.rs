@@ -1,5 +1,6 @@
 //! A watch: a place in the history and a bell.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -19,7 +20,6 @@ const SEARCH_STEPS_MAX: usize = 8 * 1024;
 
 /// A running watch of the embedded store. It holds no events: a slow reader costs nothing until
 /// compaction overtakes it.
-#[derive(Debug)]
 pub struct EmbeddedWatch {
     core: Arc<Core>,
     prefix: Prefix,
@@ -29,6 +29,16 @@ pub struct EmbeddedWatch {
     /// Whether there may be more to tell without waiting for the bell.
     is_behind: bool,
     _place: Place,
+}
+
+/// Tells where it is, not what it has still to tell.
+impl fmt::Debug for EmbeddedWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EmbeddedWatch")
+            .field("prefix", &self.prefix)
+            .field("after", &self.after)
+            .finish_non_exhaustive()
+    }
 }
 
 /// One of the [`WATCHES_MAX`] places.

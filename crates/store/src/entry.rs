@@ -1,5 +1,6 @@
 //! Values, and how they are asked for and answered.
 
+use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::Bound;
 
@@ -11,7 +12,7 @@ use crate::{Key, Revision};
 pub const VALUE_BYTES_MAX: usize = 1_572_864;
 
 /// One version of a value.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The stored bytes. A clone shares them.
     pub value: Bytes,
@@ -20,6 +21,18 @@ pub struct Entry {
     /// The revision that created the key, in this life of it: a key that is deleted and created again
     /// starts anew.
     pub create_rev: Revision,
+}
+
+/// Tells the length of the value, not the value: errors carry entries, and errors end up in logs.
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { value, mod_rev, create_rev } = self;
+        f.debug_struct("Entry")
+            .field("value", &format_args!("{} bytes", value.len()))
+            .field("mod_rev", mod_rev)
+            .field("create_rev", create_rev)
+            .finish()
+    }
 }
 
 /// A key and its version.
@@ -79,4 +92,17 @@ pub struct Page {
     pub remaining: u64,
     /// The state that was read, which may be newer than every item.
     pub revision: Revision,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_not_printed() {
+        let value = Bytes::from_static(b"secret");
+        let entry = Entry { value, mod_rev: Revision::new(7), create_rev: Revision::new(3) };
+        let text = format!("{entry:?}");
+        assert_eq!(text, "Entry { value: 6 bytes, mod_rev: Revision(7), create_rev: Revision(3) }");
+    }
 }

@@ -1,5 +1,6 @@
 //! The operations, and what each of them promises.
 
+use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ pub enum Expect {
 }
 
 /// A version to be written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Put {
     /// The key.
     pub key: Key,
@@ -36,6 +37,19 @@ pub struct Put {
     /// unless it is written again before. It may live somewhat longer, never shorter. A version
     /// without it lives until somebody deletes it, even if the one before had it.
     pub ttl: Option<Duration>,
+}
+
+/// Tells the length of the value, not the value.
+impl fmt::Debug for Put {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, value, expect, ttl } = self;
+        f.debug_struct("Put")
+            .field("key", key)
+            .field("value", &format_args!("{} bytes", value.len()))
+            .field("expect", expect)
+            .field("ttl", ttl)
+            .finish()
+    }
 }
 
 /// A store of versioned values.

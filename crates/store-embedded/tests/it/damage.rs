@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use proptest::prelude::{any, prop_assert};
+use proptest::test_runner::{Config, TestRunner};
 use store::{At, Revision, Store};
 use store_contract::block_on;
 use store_embedded::{Embedded, OpenError, Options};
@@ -122,6 +124,28 @@ fn a_log_with_anything_after_its_last_frame_is_cut() {
         let (directory, opened) = open_with(&[bytes.clone(), tail].concat());
         check_state(directory.path(), opened.unwrap(), state);
     }
+}
+
+/// Whatever the bytes are, opening ends, and with a store or an error.
+#[test]
+fn a_log_of_any_bytes_is_opened_or_refused() {
+    let recorded = record();
+    let bytes = fs::read(log(recorded.directory.path(), 1)).unwrap();
+    let config = Config { cases: 200, failure_persistence: None, ..Config::default() };
+    let splice = (0..bytes.len(), 0..bytes.len(), proptest::collection::vec(any::<u8>(), 0..64));
+    let run = |(from, len, with): (usize, usize, Vec<u8>)| {
+        let mut bytes = bytes.clone();
+        let end = bytes.len().min(from + len);
+        bytes.splice(from..end, with);
+        let (_directory, opened) = open_with(&bytes);
+        if let Ok(store) = opened {
+            let revision = block_on(store.current_rev()).unwrap();
+            let known = recorded.states.iter().any(|(known, _)| *known == revision);
+            prop_assert!(known, "revision {} was never made", revision);
+        }
+        Ok(())
+    };
+    TestRunner::new(config).run(&splice, run).unwrap();
 }
 
 /// Only the last log can have been torn by a crash.

@@ -1,0 +1,62 @@
+//! What grows has an end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use store::{Expect, Prefix, Put, Revision, Store, VALUE_BYTES_MAX, Watch, WatchError};
+use store_embedded::{Embedded, Options, SyncMode, WATCHES_MAX};
+use tempfile::TempDir;
+
+use crate::scratch::{key, open, set, things};
+
+#[tokio::test]
+async fn watches_have_a_largest_number() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path());
+    let mut watches = Vec::new();
+    for _ in 0..WATCHES_MAX {
+        watches.push(store.watch(things(), Revision::FIRST).await.unwrap());
+    }
+    let one_more = store.watch(things(), Revision::FIRST).await;
+    assert!(matches!(one_more, Err(WatchError::Unavailable(_))), "{one_more:?}");
+    watches.pop();
+    store.watch(things(), Revision::FIRST).await.unwrap();
+}
+
+/// More than fits into the queue at once: the rest waits its turn.
+#[tokio::test]
+async fn writes_beyond_the_queue_wait() {
+    let directory = TempDir::new().unwrap();
+    let store = Arc::new(open(directory.path()));
+    let value = Bytes::from(vec![b'x'; VALUE_BYTES_MAX]);
+    let mut writers = Vec::new();
+    for n in 0..60 {
+        let (store, value) = (store.clone(), value.clone());
+        writers.push(tokio::spawn(async move {
+            let put = Put { key: key(&n.to_string()), value, expect: Expect::Absent, ttl: None };
+            store.put(put).await
+        }));
+    }
+    for writer in writers {
+        writer.await.unwrap().unwrap();
+    }
+    assert_eq!(store.current_rev().await, Ok(Revision::new(61)));
+}
+
+/// A watch of a quiet prefix looks through many writes of others in several goes.
+#[tokio::test]
+async fn a_long_search_finds_what_is_at_its_end() {
+    let directory = TempDir::new().unwrap();
+    let sync = SyncMode::Interval(Duration::from_millis(100));
+    let store = Embedded::open(directory.path(), Options { sync, ..Options::default() }).unwrap();
+    for n in 0..20_000 {
+        set(&store, &format!("busy/{}", n % 100), "x").await;
+    }
+    let last = set(&store, "quiet/a", "x").await;
+    let quiet = Prefix::new("/registry/things/quiet/").unwrap();
+    let mut watch = store.watch(quiet, Revision::FIRST).await.unwrap();
+    let batch = watch.next().await.unwrap();
+    assert_eq!((batch.events.len(), batch.through), (1, last));
+    assert_eq!(batch.events[0].revision, last);
+}
