@@ -8,7 +8,7 @@ use crate::Harness;
 use crate::shorthand::{create, events, key, text, things, value};
 
 /// Engines may round up and be late. After the time to live and this long, a key is gone.
-const LATE: Duration = Duration::from_secs(65);
+const LATE: Duration = Duration::from_secs(10);
 
 fn with_ttl(name: &str, seconds: u64, expect: Expect) -> Put {
     Put { key: key(name), value: value("1"), expect, ttl: Some(Duration::from_secs(seconds)) }
