@@ -105,14 +105,17 @@ async fn fill(store: &Embedded, n_keys: usize) {
     }
 }
 
+/// All keys in no order, which is mostly waiting for memory, and a few keys again and again.
 async fn gets(store: &Embedded, scale: &Scale) {
-    let keys: Vec<Key> = (0..scale.n_keys).map(|n| key(n * 7919 % scale.n_keys)).collect();
-    let began = on_cpu();
-    for n in 0..scale.n_gets {
-        let got = store.get(&keys[n % keys.len()], At::Newest).await;
-        black_box(got).expect("gets").entry.expect("is there");
+    for (name, n_keys) in [("any of all", scale.n_keys), ("one of 1000", 1000)] {
+        let keys: Vec<Key> = (0..n_keys).map(|n| key(n * 7919 % scale.n_keys)).collect();
+        let began = on_cpu();
+        for n in 0..scale.n_gets {
+            let got = store.get(&keys[n % keys.len()], At::Newest).await;
+            black_box(got).expect("gets").entry.expect("is there");
+        }
+        println!("get, {name}: {:?}", (on_cpu() - began) / scale.n_gets as u32);
     }
-    println!("get: {:?}", (on_cpu() - began) / scale.n_gets as u32);
 }
 
 async fn lists(store: &Embedded, scale: &Scale) {

@@ -4,6 +4,7 @@
 //! else holds them, so the writes of one batch share their copies and readers never wait. Branches
 //! count what lies under them, so that the rest of a list is counted without walking it.
 
+use std::cmp::Ordering;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ pub(crate) struct Tree {
 #[derive(Debug, Clone)]
 enum Node {
     Leaf(Vec<Slot>),
-    Branch(Vec<Child>),
+    Branch(Branch),
 }
 
 /// A version of a leaf. To find a key by the hashes beside each other reads one version; to find it by
@@ -39,12 +40,74 @@ struct Slot {
     version: Arc<Version>,
 }
 
+/// Keys have long beginnings in common, so children are told apart by the eight bytes after them, which
+/// lie beside each other in memory. The keys themselves are looked at when those are equal.
+///
+/// INVARIANT: has at least one child; `n_common` and each `head` are as [`Branch::new`] makes them, or
+/// were so with more children.
+#[derive(Debug, Clone)]
+struct Branch {
+    n_common: usize,
+    children: Vec<Child>,
+}
+
 /// INVARIANT: every key under a child is at least its `first` and less than the `first` of the next.
 #[derive(Debug, Clone)]
 struct Child {
+    head: u64,
     first: Key,
     len: usize,
     node: Arc<Node>,
+}
+
+impl Branch {
+    fn new(children: Vec<Child>) -> Self {
+        let mut branch = Self { n_common: 0, children };
+        branch.refresh();
+        branch
+    }
+
+    /// Restores the invariant after a child was added or has a new `first`.
+    fn refresh(&mut self) {
+        let (Some(first), Some(last)) = (self.children.first(), self.children.last()) else {
+            return;
+        };
+        let pairs = first.first.bytes().zip(last.first.bytes());
+        self.n_common = pairs.take_while(|(one, other)| one == other).count();
+        for child in &mut self.children {
+            child.head = head(&child.first, self.n_common);
+        }
+    }
+
+    /// The place of the child under which a key is or would be.
+    fn child_of(&self, key: &str) -> usize {
+        let Some(first) = self.children.first() else { return 0 };
+        let common = first.first.as_bytes().get(..self.n_common).unwrap_or_default();
+        let begin = key.as_bytes().get(..self.n_common).unwrap_or(key.as_bytes());
+        match begin.cmp(common) {
+            Ordering::Less => 0,
+            Ordering::Greater => self.children.len() - 1,
+            Ordering::Equal => {
+                let head = head(key, self.n_common);
+                let is_before = |child: &Child| {
+                    child.head < head || (child.head == head && child.first.as_str() <= key)
+                };
+                self.children.partition_point(is_before).saturating_sub(1)
+            }
+        }
+    }
+}
+
+/// Eight bytes of a key as a number that compares like them. Keys have no NUL, so what is missing
+/// compares as less than anything.
+fn head(key: &str, skip: usize) -> u64 {
+    let rest = key.as_bytes().get(skip..).unwrap_or_default();
+    if let Some(bytes) = rest.first_chunk() {
+        return u64::from_be_bytes(*bytes);
+    }
+    let mut bytes = [0; 8];
+    bytes.iter_mut().zip(rest).for_each(|(byte, of_key)| *byte = *of_key);
+    u64::from_be_bytes(bytes)
 }
 
 impl Tree {
@@ -66,7 +129,7 @@ impl Tree {
                         |slot: &&Slot| slot.hash == hash && slot.version.key.as_str() == key;
                     return slots.iter().find(is_it).map(|slot| &slot.version);
                 }
-                Node::Branch(children) => node = &children.get(child_of(children, key))?.node,
+                Node::Branch(branch) => node = &branch.children.get(branch.child_of(key))?.node,
             }
         }
     }
@@ -81,11 +144,12 @@ impl Tree {
             && let Some(first) = self.root.first()
         {
             let left = Child {
+                head: 0,
                 first: first.clone(),
                 len: self.len - right.len,
                 node: std::mem::take(&mut self.root),
             };
-            self.root = Arc::new(Node::Branch(vec![left, right]));
+            self.root = Arc::new(Node::Branch(Branch::new(vec![left, right])));
         }
         replaced
     }
@@ -96,8 +160,8 @@ impl Tree {
         self.get(key)?;
         let removed = remove(Arc::make_mut(&mut self.root), key)?;
         self.len -= 1;
-        while let Node::Branch(children) = &*self.root
-            && let [only] = children.as_slice()
+        while let Node::Branch(branch) = &*self.root
+            && let [only] = branch.children.as_slice()
         {
             self.root = only.node.clone();
         }
@@ -116,8 +180,9 @@ impl Tree {
                 Node::Leaf(slots) => {
                     return rank + search(slots, key).unwrap_or_else(|at| at);
                 }
-                Node::Branch(children) => {
-                    let at = child_of(children, key);
+                Node::Branch(branch) => {
+                    let at = branch.child_of(key);
+                    let children = &branch.children;
                     rank += children.iter().take(at).map(|child| child.len).sum::<usize>();
                     let Some(child) = children.get(at) else { return rank };
                     node = &child.node;
@@ -137,9 +202,9 @@ impl Tree {
                     let leaf = slots.get(at..).unwrap_or_default().iter();
                     return Iter { branches, leaf };
                 }
-                Node::Branch(children) => {
-                    let at = child_of(children, key);
-                    let mut rest = children.get(at..).unwrap_or_default().iter();
+                Node::Branch(branch) => {
+                    let at = branch.child_of(key);
+                    let mut rest = branch.children.get(at..).unwrap_or_default().iter();
                     let Some(child) = rest.next() else {
                         return Iter { branches, leaf: [].iter() };
                     };
@@ -173,8 +238,8 @@ impl<'a> Iterator for Iter<'a> {
                 };
             };
             let mut node = &*child.node;
-            while let Node::Branch(children) = node {
-                let mut rest = children.iter();
+            while let Node::Branch(branch) = node {
+                let mut rest = branch.children.iter();
                 node = &rest.next()?.node;
                 self.branches.push(rest);
             }
@@ -194,11 +259,6 @@ fn hash(key: &str) -> u64 {
     FixedState::default().hash_one(key)
 }
 
-/// The child under which a key is or would be.
-fn child_of(children: &[Child], key: &str) -> usize {
-    children.partition_point(|child| child.first.as_str() <= key).saturating_sub(1)
-}
-
 /// Inserts under a node; a node that became too wide gives its right part away.
 fn insert(node: &mut Node, version: Arc<Version>) -> (Option<Arc<Version>>, Option<Child>) {
     match node {
@@ -213,22 +273,27 @@ fn insert(node: &mut Node, version: Arc<Version>) -> (Option<Arc<Version>>, Opti
                 (None, split_leaf(slots, at))
             }
         },
-        Node::Branch(children) => {
-            let at = child_of(children, &version.key);
-            let Some(child) = children.get_mut(at) else { return (None, None) };
-            if version.key < child.first {
+        Node::Branch(branch) => {
+            let at = branch.child_of(&version.key);
+            let Some(child) = branch.children.get_mut(at) else { return (None, None) };
+            let is_lower = version.key < child.first;
+            if is_lower {
                 child.first = version.key.clone();
             }
             let (replaced, split) = insert(Arc::make_mut(&mut child.node), version);
             if replaced.is_none() {
                 child.len += 1;
             }
+            let is_split = split.is_some();
             if let Some(right) = split {
                 child.len -= right.len;
-                children.reserve_exact(1);
-                children.insert(at + 1, right);
+                branch.children.reserve_exact(1);
+                branch.children.insert(at + 1, right);
             }
-            (replaced, split_branch(children))
+            if is_lower || is_split {
+                branch.refresh();
+            }
+            (replaced, split_branch(branch))
         }
     }
 }
@@ -242,18 +307,20 @@ fn split_leaf(slots: &mut Vec<Slot>, inserted: usize) -> Option<Child> {
     let right = slots.split_off(at);
     slots.shrink_to_fit();
     let first = right.first()?.version.key.clone();
-    Some(Child { first, len: right.len(), node: Arc::new(Node::Leaf(right)) })
+    Some(Child { head: 0, first, len: right.len(), node: Arc::new(Node::Leaf(right)) })
 }
 
-fn split_branch(children: &mut Vec<Child>) -> Option<Child> {
-    if children.len() <= WIDTH {
+fn split_branch(branch: &mut Branch) -> Option<Child> {
+    let n_children = branch.children.len();
+    if n_children <= WIDTH {
         return None;
     }
-    let right = children.split_off(children.len() / 2);
-    children.shrink_to_fit();
+    let right = branch.children.split_off(n_children / 2);
+    branch.children.shrink_to_fit();
+    branch.refresh();
     let first = right.first()?.first.clone();
     let len = right.iter().map(|child| child.len).sum();
-    Some(Child { first, len, node: Arc::new(Node::Branch(right)) })
+    Some(Child { head: 0, first, len, node: Arc::new(Node::Branch(Branch::new(right))) })
 }
 
 fn remove(node: &mut Node, key: &str) -> Option<Arc<Version>> {
@@ -262,8 +329,9 @@ fn remove(node: &mut Node, key: &str) -> Option<Arc<Version>> {
             let at = search(slots, key).ok()?;
             Some(slots.remove(at).version)
         }
-        Node::Branch(children) => {
-            let at = child_of(children, key);
+        Node::Branch(branch) => {
+            let at = branch.child_of(key);
+            let children = &mut branch.children;
             let child = children.get_mut(at)?;
             let removed = remove(Arc::make_mut(&mut child.node), key)?;
             child.len -= 1;
@@ -289,7 +357,10 @@ fn join(children: &mut Vec<Child>, at: usize) {
     one.len += right.len;
     match (Arc::make_mut(&mut one.node), &*right.node) {
         (Node::Leaf(slots), Node::Leaf(more)) => slots.extend(more.iter().cloned()),
-        (Node::Branch(parts), Node::Branch(more)) => parts.extend(more.iter().cloned()),
+        (Node::Branch(parts), Node::Branch(more)) => {
+            parts.children.extend(more.children.iter().cloned());
+            parts.refresh();
+        }
         // INVARIANT: all leaves are at one depth, so neighbours are of one kind.
         (Node::Leaf(_), Node::Branch(_)) | (Node::Branch(_), Node::Leaf(_)) => {}
     }
@@ -306,109 +377,17 @@ impl Node {
     fn first(&self) -> Option<&Key> {
         match self {
             Self::Leaf(slots) => slots.first().map(|slot| &slot.version.key),
-            Self::Branch(children) => children.first().map(|child| &child.first),
+            Self::Branch(branch) => branch.children.first().map(|child| &child.first),
         }
     }
 
     fn width(&self) -> usize {
         match self {
             Self::Leaf(slots) => slots.len(),
-            Self::Branch(children) => children.len(),
+            Self::Branch(branch) => branch.children.len(),
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use bytes::Bytes;
-    use proptest::prelude::*;
-    use store::Revision;
-
-    use super::*;
-
-    fn version(n: u16, mod_rev: u64) -> Arc<Version> {
-        Arc::new(Version {
-            key: Key::new(&format!("/{n:05}")).unwrap(),
-            value: Bytes::new(),
-            mod_rev: Revision::new(mod_rev),
-            create_rev: Revision::new(mod_rev),
-            expires_at_ms: None,
-        })
-    }
-
-    /// Checks the shape: counts, order of bounds, equal depth, no node too wide or empty.
-    fn check(node: &Node, is_root: bool) -> (usize, usize) {
-        assert!(node.width() <= WIDTH);
-        match node {
-            Node::Leaf(slots) => {
-                assert!(is_root || !slots.is_empty());
-                (1, slots.len())
-            }
-            Node::Branch(children) => {
-                assert!(!children.is_empty());
-                let parts: Vec<(usize, usize)> =
-                    children.iter().map(|child| check(&child.node, false)).collect();
-                for (child, (depth, len)) in children.iter().zip(&parts) {
-                    assert_eq!((child.len, parts[0].0), (*len, *depth));
-                }
-                assert!(children.windows(2).all(|pair| pair[0].first < pair[1].first));
-                (parts[0].0 + 1, parts.iter().map(|(_, len)| len).sum())
-            }
-        }
-    }
-
-    fn agree(tree: &Tree, model: &BTreeMap<String, Arc<Version>>, probe: u16) {
-        assert_eq!(check(&tree.root, true).1, tree.len());
-        assert_eq!(tree.len(), model.len());
-        let from = format!("/{probe:05}");
-        assert!(tree.iter_from(&from).eq(model.range(from.clone()..).map(|(_, version)| version)));
-        assert_eq!(tree.rank(&from), model.range(..from.clone()).count());
-        assert_eq!(tree.get(&from), model.get(&from));
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-        #[test]
-        fn random_writes_agree_with_a_plain_map(
-            steps in proptest::collection::vec((any::<bool>(), 0..400_u16), 1..1500),
-            probe in 0..400_u16,
-        ) {
-            let mut tree = Tree::new();
-            let mut model = BTreeMap::new();
-            let mut old = None;
-            for (at, (is_insert, n)) in steps.iter().enumerate() {
-                let version = version(*n, at as u64);
-                let key = version.key.to_string();
-                if *is_insert {
-                    prop_assert_eq!(tree.insert(version.clone()), model.insert(key, version));
-                } else {
-                    prop_assert_eq!(tree.remove(&key), model.remove(&key));
-                }
-                if at == steps.len() / 2 {
-                    old = Some((tree.clone(), model.clone()));
-                }
-            }
-            agree(&tree, &model, probe);
-            let (tree, model) = old.expect("there is a middle");
-            agree(&tree, &model, probe);
-        }
-    }
-
-    #[test]
-    fn many_levels_grow_and_shrink() {
-        let mut tree = Tree::new();
-        for n in 0..40_000 {
-            tree.insert(version(n, 1));
-        }
-        assert_eq!(check(&tree.root, true), (4, 40_000));
-        assert_eq!(tree.rank("/12345"), 12_345);
-        for n in 0..40_000 {
-            assert!(tree.remove(&format!("/{n:05}")).is_some());
-        }
-        assert_eq!(check(&tree.root, true), (1, 0));
-        assert!(tree.remove("/00001").is_none());
-    }
-}
+mod tests;
