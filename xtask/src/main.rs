@@ -26,7 +26,7 @@ Chores:
   tidy                                   rules of the source tree that no compiler checks
   conformance [--vectors DIR] [--suite NAME] [-v]
                                          compare with recorded answers of Kubernetes
-  bench NAME                             run a benchmark; without NAME, list them
+  bench NAME [ARGUMENT...]               run a benchmark; without NAME, list them
   fuzz [TARGET] [--seconds N]            fuzz one target or all of them, N seconds each";
 
 fn main() -> ExitCode {
