@@ -1,0 +1,1 @@
+//! What happened at the gate, one line per event.

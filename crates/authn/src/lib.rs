@@ -1,0 +1,1 @@
+//! Who is asking: from headers, certificates and tokens to a user.

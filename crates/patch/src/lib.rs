@@ -1,0 +1,1 @@
+//! Three ways to change a tree: JSON Patch, merge patch, strategic merge patch.

@@ -1,0 +1,1 @@
+//! Reviews: questions about what somebody may do, and who may do something.

@@ -1,0 +1,1 @@
+//! The API server: the life of a request.

@@ -1,0 +1,1 @@
+//! The listener: certificates, TLS, HTTP connections and their limits.
