@@ -15,7 +15,7 @@ pub struct Status {
     /// For people.
     pub message: String,
     /// What it is about; `None` leaves the member out.
-    pub details: Option<Details>,
+    pub details: Option<Box<Details>>,
     /// Where an inconsistent list can go on; empty but for an expired list.
     pub continue_token: String,
 }
@@ -95,7 +95,7 @@ impl Serialize for Status {
             status: "Failure",
             message: &self.message,
             reason: self.reason,
-            details: self.details.as_ref(),
+            details: self.details.as_deref(),
             code: self.code,
         };
         wire.serialize(serializer)
@@ -104,6 +104,7 @@ impl Serialize for Status {
 
 impl Status {
     fn new(code: u16, reason: &'static str, message: String, details: Option<Details>) -> Self {
+        let details = details.map(Box::new);
         Self { code, reason, message, details, continue_token: String::new() }
     }
 

@@ -1,0 +1,205 @@
+//! What the server does to metadata when an object is made and when it changes.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::status::Status;
+use crate::tree::{Tree, metadata, metadata_mut, text};
+
+/// Characters of generated names: no vowels, so that no words come about, and nothing that looks like
+/// something else.
+const SUFFIX_ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+/// How many of them a generated name ends in.
+pub const SUFFIX_CHARS: usize = 5;
+/// How much of the prefix a generated name keeps.
+const PREFIX_BYTES_MAX: usize = 58;
+
+/// A name that begins as asked and ends at random.
+#[must_use]
+pub fn generated_name(prefix: &str, random: [u8; SUFFIX_CHARS]) -> String {
+    let mut cut = prefix.len().min(PREFIX_BYTES_MAX);
+    while !prefix.is_char_boundary(cut) {
+        cut -= 1;
+    }
+    let suffix = random.map(|byte| SUFFIX_ALPHABET[usize::from(byte) % SUFFIX_ALPHABET.len()]);
+    let suffix = suffix.map(char::from);
+    prefix[..cut].chars().chain(suffix).collect()
+}
+
+/// A version 4 UUID of these random bytes.
+#[must_use]
+pub fn uuid4(mut random: [u8; 16]) -> String {
+    random[6] = (random[6] & 0x0f) | 0x40;
+    random[8] = (random[8] & 0x3f) | 0x80;
+    let hex: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}
+
+/// Makes sure that the object is of the namespace that the request names, which is empty for resources
+/// of the whole cluster.
+///
+/// # Errors
+/// 400 if the object says something else.
+pub fn fit_namespace(tree: &mut Tree, namespace: &str) -> Result<(), Status> {
+    let own = metadata_mut(tree);
+    match text(own, "namespace") {
+        "" if namespace.is_empty() => {}
+        "" => {
+            own.insert("namespace".to_owned(), namespace.into());
+        }
+        _ if namespace.is_empty() => {
+            own.shift_remove("namespace");
+        }
+        same if same == namespace => {}
+        _ => {
+            return Err(Status::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the \
+                 request",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Gives a new object what only the server gives.
+///
+/// # Errors
+/// 500 if it has a resourceVersion, as upstream says it.
+pub fn begin_metadata(
+    tree: &mut Tree,
+    uid: String,
+    now: &str,
+    has_generation: bool,
+) -> Result<(), Status> {
+    let own = metadata_mut(tree);
+    if !text(own, "resourceVersion").is_empty() {
+        let message = "resourceVersion should not be set on objects to be created";
+        return Err(Status::unexpected(message));
+    }
+    for member in ["deletionTimestamp", "deletionGracePeriodSeconds", "generation"] {
+        own.shift_remove(member);
+    }
+    own.insert("uid".to_owned(), uid.into());
+    own.insert("creationTimestamp".to_owned(), now.into());
+    if has_generation {
+        own.insert("generation".to_owned(), 1.into());
+    }
+    Ok(())
+}
+
+/// Takes over from the old object what no update changes.
+pub fn carry_metadata(new: &mut Tree, old: &Tree) {
+    let former = metadata(old);
+    let own = metadata_mut(new);
+    let mut carry = |member: &str, is_forced: bool| {
+        let is_set = own.get(member).is_some();
+        match former.get(member) {
+            Some(value) if is_forced || !is_set => {
+                own.insert(member.to_owned(), value.clone());
+            }
+            None if is_forced => {
+                own.shift_remove(member);
+            }
+            _ => {}
+        }
+    };
+    carry("uid", false);
+    for member in
+        ["generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"]
+    {
+        carry(member, true);
+    }
+}
+
+/// Takes out owner references that occur twice and returns the uids of these.
+pub fn dedup_owners(tree: &mut Tree) -> Vec<String> {
+    let own = metadata_mut(tree);
+    let Some(owners) = own.get_mut("ownerReferences").and_then(Value::as_array_mut) else {
+        return Vec::new();
+    };
+    let mut seen = HashSet::new();
+    let mut repeated = Vec::new();
+    owners.retain(|owner| {
+        let is_new = seen.insert(owner.to_string());
+        if !is_new {
+            let uid = owner.get("uid").and_then(Value::as_str).unwrap_or_default();
+            repeated.push(uid.to_owned());
+        }
+        is_new
+    });
+    repeated
+}
+
+/// The warning about owner references that occur twice.
+#[must_use]
+pub fn owners_warning(uids: &[String]) -> String {
+    format!(
+        ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in \
+         1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate \
+         UID(s) observed: {}",
+        uids.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn tree(metadata: Value) -> Tree {
+        let mut tree = Tree::new();
+        tree.insert("metadata".to_owned(), metadata);
+        tree
+    }
+
+    /// api-server H-030.
+    #[test]
+    fn generated_names_keep_the_beginning() {
+        let name = generated_name("gen-", [0, 1, 26, 27, 255]);
+        assert_eq!(name, "gen-bc9bq");
+        let long = generated_name(&"é".repeat(40), [0; 5]);
+        assert_eq!(long.len(), 58 + 5);
+        assert!(long.ends_with("bbbbb"));
+    }
+
+    #[test]
+    fn uuids_say_their_version() {
+        assert_eq!(uuid4([0; 16]), "00000000-0000-4000-8000-000000000000");
+        assert_eq!(uuid4([255; 16]), "ffffffff-ffff-4fff-bfff-ffffffffffff");
+    }
+
+    /// api-server H-031, H-033.
+    #[test]
+    fn a_new_object_gets_what_only_the_server_gives() {
+        let mut own =
+            tree(json!({"name": "a", "uid": "mine", "generation": 7, "deletionTimestamp": "x"}));
+        assert!(fit_namespace(&mut own, "default").is_ok());
+        assert!(begin_metadata(&mut own, "u".to_owned(), "now", true).is_ok());
+        let want = json!({"name": "a", "uid": "u", "namespace": "default",
+            "creationTimestamp": "now", "generation": 1});
+        assert_eq!(own["metadata"], want);
+        assert_eq!(fit_namespace(&mut own, "other").unwrap_err().code, 400);
+        let mut own = tree(json!({"resourceVersion": "5"}));
+        assert_eq!(begin_metadata(&mut own, String::new(), "now", false).unwrap_err().code, 500);
+    }
+
+    #[test]
+    fn an_update_keeps_what_the_server_gave() {
+        let old = tree(json!({"uid": "u", "generation": 2, "creationTimestamp": "c"}));
+        let mut new =
+            tree(json!({"generation": 9, "deletionTimestamp": "d", "labels": {"a": "b"}}));
+        carry_metadata(&mut new, &old);
+        let want =
+            json!({"labels": {"a": "b"}, "uid": "u", "generation": 2, "creationTimestamp": "c"});
+        assert_eq!(new["metadata"], want);
+    }
+
+    #[test]
+    fn repeated_owners_are_taken_out() {
+        let mut own = tree(json!({"ownerReferences": [{"uid": "a"}, {"uid": "b"}, {"uid": "a"}]}));
+        assert_eq!(dedup_owners(&mut own), ["a"]);
+        assert_eq!(own["metadata"]["ownerReferences"], json!([{"uid": "a"}, {"uid": "b"}]));
+    }
+}
