@@ -69,11 +69,11 @@ impl Checkpoint {
         Ok((self.revision, bytes))
     }
 
-    /// Gives it up and waits until its thread is gone.
-    pub(crate) fn cancel(self) {
+    /// Gives it up and waits until its thread is gone. Returns the same as [`Self::finish`] if the
+    /// snapshot was whole before it heard of that, since then older files are superfluous.
+    pub(crate) fn cancel(self) -> Option<(Revision, u64)> {
         self.cancel.store(true, Ordering::Relaxed);
-        // Whether it was finished in time does not matter: a snapshot is there or it is not.
-        self.finish().ok();
+        self.finish().ok()
     }
 }
 

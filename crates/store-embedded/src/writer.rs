@@ -403,11 +403,16 @@ impl Writer {
         };
         let (revision, bytes) = checkpoint.finish()?;
         self.snapshot_bytes = bytes;
-        let n_logs = checkpoint::superfluous(&self.sealed, self.log.base(), revision);
-        let logs: Vec<SealedLog> = self.sealed.drain(..n_logs).collect();
-        checkpoint::remove(self.directory.path(), &logs, revision)?;
+        self.remove_superfluous(revision)?;
         self.report(None);
         Ok(())
+    }
+
+    /// Removes the files that a snapshot of this revision replaces.
+    fn remove_superfluous(&mut self, snapshot: Revision) -> io::Result<()> {
+        let n_logs = checkpoint::superfluous(&self.sealed, self.log.base(), snapshot);
+        let logs: Vec<SealedLog> = self.sealed.drain(..n_logs).collect();
+        checkpoint::remove(self.directory.path(), &logs, snapshot)
     }
 
     /// Moves the oldest part of the history to files while it takes too much memory.
@@ -434,9 +439,11 @@ impl Writer {
     }
 
     /// The last frame is synced by now; what is left is to let go of the directory.
-    fn close(self) {
-        if let Some(checkpoint) = self.checkpoint {
-            checkpoint.cancel();
+    fn close(mut self) {
+        let checkpoint = self.checkpoint.take();
+        if let Some((revision, _bytes)) = checkpoint.and_then(Checkpoint::cancel) {
+            // What can not be removed now is removed after the next snapshot.
+            self.remove_superfluous(revision).ok();
         }
     }
 }

@@ -33,9 +33,10 @@ pub struct Put {
     pub value: Bytes,
     /// What must hold.
     pub expect: Expect,
-    /// When set, the key is deleted after this time, by an ordinary delete with a revision of its own,
-    /// unless it is written again before. It may live somewhat longer, never shorter. A version
-    /// without it lives until somebody deletes it, even if the one before had it.
+    /// When set, the key is deleted after this time by an ordinary delete, unless it is written again
+    /// before. It may live somewhat longer, never shorter. Keys that expire together may be deleted in
+    /// one revision. A version without it lives until somebody deletes it, even if the one before had
+    /// it.
     pub ttl: Option<Duration>,
 }
 
@@ -130,7 +131,8 @@ pub trait Store: Send + Sync + 'static {
 pub trait Watch: Send + 'static {
     /// Waits for more to tell: events, or progress within [`PROGRESS_SECONDS_MAX`] of it.
     ///
-    /// Events come in the order of their revisions, each once, none left out. Dropping the future
-    /// loses nothing: the next call tells it. After an error every further call gives an error.
+    /// Events come in the order of their revisions, each once, none left out; those of one revision are
+    /// in one batch. Dropping the future loses nothing: the next call tells it. After an error every
+    /// further call gives an error.
     fn next(&mut self) -> impl Future<Output = Result<Batch, WatchError>> + Send;
 }
