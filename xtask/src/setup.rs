@@ -24,7 +24,12 @@ const NEEDS: &[Need] = &[
         probe: &["cargo", "clippy", "--version"],
         install: &["rustup", "component", "add", "clippy"],
     },
+    Need { name: "etcd", probe: &["etcd", "--version"], install: &["sh", "-c", INSTALL_ETCD] },
 ];
+
+/// The tests start members of their own, so the service that comes with the package is not wanted.
+const INSTALL_ETCD: &str = "apt-get update; apt-get install --yes --no-install-recommends etcd-server \
+    && { ! command -v systemctl || systemctl disable --now etcd || true; }";
 
 /// Installs what is missing, saying so; does nothing when all is there.
 pub(crate) fn run() -> anyhow::Result<()> {

@@ -1,0 +1,159 @@
+//! The one watch of this process, from which all its watches are served.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use store::{Prefix, Revision};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+
+use crate::bells::Bells;
+use crate::client::Client;
+use crate::history::{History, HistoryError, Step};
+use crate::read;
+use crate::window::{Found, Window};
+
+/// How often idle watches are told how far the cluster is. Well below what the contract allows, so that
+/// a change of the member in between does not matter.
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+/// A member that is silent for so long, although answers told of newer revisions before, is given up.
+pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(3);
+/// How long to wait before trying again, at first and at most.
+const PAUSE_MIN: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// A server that starts looks so far back, so that clients who were connected to its predecessor go on
+/// from memory instead of all reading from etcd at once.
+const REVISIONS_BACK: u64 = 1000;
+
+/// What the watches share.
+pub(crate) struct Hub {
+    /// Absent until the cluster has told where it is.
+    window: Mutex<Option<Window>>,
+    pub(crate) bells: Bells,
+}
+
+/// What a search in the window comes to.
+pub(crate) enum Search {
+    Found(Found),
+    /// The events begin later; earlier ones must be read from etcd.
+    Behind,
+    /// Nothing is known yet.
+    NotReady,
+}
+
+impl Hub {
+    pub(crate) fn new() -> Self {
+        Self { window: Mutex::new(None), bells: Bells::new() }
+    }
+
+    fn window(&self) -> MutexGuard<'_, Option<Window>> {
+        self.window.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn search(&self, prefix: &Prefix, after: Revision) -> Search {
+        match &*self.window() {
+            Some(window) => window.search(prefix, after).map_or(Search::Behind, Search::Found),
+            None => Search::NotReady,
+        }
+    }
+
+    /// Whether the window has everything after a revision.
+    pub(crate) fn has_all_after(&self, revision: Revision) -> bool {
+        self.window().as_ref().is_some_and(|window| window.start() <= revision)
+    }
+
+    /// How far it is.
+    pub(crate) fn through(&self) -> Option<Revision> {
+        self.window().as_ref().map(Window::through)
+    }
+
+    /// The states before this one are gone, so watches that need them must not go on.
+    pub(crate) fn forget(&self, floor: Revision) {
+        if let Some(window) = self.window().as_mut() {
+            window.forget(floor);
+        }
+    }
+
+    fn push(&self, step: Step) {
+        let Step { events, through } = step;
+        let mut window = self.window();
+        if let Some(window) = window.as_mut() {
+            // Clones share their bytes; they are needed because the bells ring when the window is free.
+            window.push(events.clone(), through);
+        }
+        drop(window);
+        self.bells.ring(&events);
+    }
+
+    /// Begins anew after a revision. Watches that are further behind find out when they read from etcd.
+    fn begin(&self, after: Revision) {
+        *self.window() = Some(Window::at(after));
+        self.bells.ring_all(after);
+    }
+
+    /// Follows the cluster until the task is stopped:
+    /// 1. At first it looks a little back from the newest revision.
+    /// 2. A watch that breaks is opened again, at another member if there is one, after the last revision
+    ///    that is known. So nothing is left out and nothing told twice.
+    /// 3. When the next events are compacted, it begins anew where history does.
+    pub(crate) async fn run(&self, client: &Client) {
+        let mut pause = PAUSE_MIN;
+        loop {
+            let before = self.through();
+            match self.follow(client).await {
+                HistoryError::Compacted { floor } => self.begin(floor),
+                HistoryError::Broken(_) if client.is_closed() => return,
+                // Why is told by the requests that fail at the same time.
+                HistoryError::Broken(_) => {}
+            }
+            pause = if self.through() > before { PAUSE_MIN } else { (pause * 2).min(PAUSE_MAX) };
+            sleep(pause).await;
+        }
+    }
+
+    async fn follow(&self, client: &Client) -> HistoryError {
+        let after = match self.through() {
+            Some(through) => through,
+            None => match read::current(client).await {
+                Ok(current) => {
+                    let back = current.number().saturating_sub(REVISIONS_BACK);
+                    let after = Revision::new(back).max(Revision::FIRST);
+                    self.begin(after);
+                    after
+                }
+                Err(error) => return broken(&error.to_string()),
+            },
+        };
+        let mut history = match History::open(client, after).await {
+            Ok(history) => history,
+            Err(error) => return error,
+        };
+        let mut progress = interval(PROGRESS_EVERY);
+        progress.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut behind_since: Option<Instant> = None;
+        loop {
+            tokio::select! {
+                step = history.next() => match step {
+                    Ok(step) => {
+                        behind_since = None;
+                        client.has_reached(step.through);
+                        self.push(step);
+                    }
+                    Err(error) => return error,
+                },
+                _ = progress.tick() => {
+                    let through = self.through().unwrap_or_default();
+                    self.bells.ring_all(through);
+                    if client.newest() <= through {
+                        behind_since = None;
+                    } else if behind_since.get_or_insert_with(Instant::now).elapsed() > SILENCE_MAX {
+                        return history.give_up();
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn broken(reason: &str) -> HistoryError {
+    HistoryError::Broken(store::Unavailable { reason: reason.into() })
+}

@@ -1,0 +1,201 @@
+//! Where the cluster is and how to talk to it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use http::Uri;
+use store::Prefix;
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
+
+/// How a store on etcd is opened.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The members, as `http://host:port` or `https://host:port`. Requests go to them in turn.
+    pub endpoints: Vec<String>,
+    /// The certificates that sign those of the members; needed for `https`.
+    pub ca_file: Option<PathBuf>,
+    /// What this client shows to the members.
+    pub identity: Option<IdentityFiles>,
+    /// What all keys of this store begin with. Keys are written as they are given; this says which of
+    /// the cluster's keys are ours.
+    pub prefix: Prefix,
+    /// How long history is kept, and how often one of the servers compacts; absent means that somebody
+    /// else does.
+    pub compaction_interval: Option<Duration>,
+    /// How long one request may take, retries included.
+    pub request_timeout: Duration,
+}
+
+impl Options {
+    /// The usual ones: compaction every five minutes, ten seconds for a request.
+    #[must_use]
+    pub fn new(endpoints: Vec<String>, prefix: Prefix) -> Self {
+        Self {
+            endpoints,
+            ca_file: None,
+            identity: None,
+            prefix,
+            compaction_interval: Some(Duration::from_secs(5 * 60)),
+            request_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// A certificate and its key, both PEM.
+#[derive(Debug, Clone)]
+pub struct IdentityFiles {
+    /// The file of the certificate.
+    pub cert_file: PathBuf,
+    /// The file of the private key.
+    pub key_file: PathBuf,
+}
+
+/// Why a store can not be opened with these options. That nobody listens is not among the reasons:
+/// members come and go, and the store connects when it must.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is nowhere to connect to.
+    #[error("no etcd endpoint is given")]
+    NoEndpoint,
+    /// An endpoint is not an address.
+    #[error(
+        "etcd endpoint `{endpoint}` is not of the form `http://host:port` or `https://host:port`"
+    )]
+    Endpoint {
+        /// What was given.
+        endpoint: String,
+    },
+    /// Whom to trust is not known.
+    #[error("etcd endpoint `{endpoint}` needs a file of certificates to trust")]
+    NoCa {
+        /// What was given.
+        endpoint: String,
+    },
+    /// A file can not be read.
+    #[error("can not read {}", file.display())]
+    Read {
+        /// Which.
+        file: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The certificates or the key can not be used.
+    #[error("the certificates for etcd endpoint `{endpoint}` can not be used")]
+    Tls {
+        /// What was given.
+        endpoint: String,
+        /// Why.
+        source: tonic::transport::Error,
+    },
+}
+
+/// How long connecting may take. Loopback and racks take milliseconds; another member is tried sooner.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How often a connection in use is asked whether it lives. Members refuse less than five seconds.
+const PING_INTERVAL: Duration = Duration::from_secs(6);
+/// And how long the answer may take. Together they stay below what a watch may be silent.
+const PING_TIMEOUT: Duration = Duration::from_secs(3);
+/// What a member may send on one stream before we have read it.
+const STREAM_WINDOW_BYTES: u32 = 512 * 1024;
+/// And on all of them. Enough for every stream that may stand still, so that others never wait for them.
+const CONNECTION_WINDOW_BYTES: u32 = 32 * 1024 * 1024;
+
+/// One endpoint per member.
+pub(crate) fn endpoints(options: &Options) -> Result<Vec<Endpoint>, OpenError> {
+    if options.endpoints.is_empty() {
+        return Err(OpenError::NoEndpoint);
+    }
+    let ca = options.ca_file.as_deref().map(read).transpose()?.map(Certificate::from_pem);
+    let identity = match &options.identity {
+        Some(IdentityFiles { cert_file, key_file }) => {
+            Some(Identity::from_pem(read(cert_file)?, read(key_file)?))
+        }
+        None => None,
+    };
+    let one = |text: &String| endpoint(text, ca.as_ref(), identity.as_ref());
+    options.endpoints.iter().map(one).collect()
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, OpenError> {
+    fs::read(file).map_err(|source| OpenError::Read { file: file.to_owned(), source })
+}
+
+fn endpoint(
+    text: &str,
+    ca: Option<&Certificate>,
+    identity: Option<&Identity>,
+) -> Result<Endpoint, OpenError> {
+    let malformed = || OpenError::Endpoint { endpoint: text.to_owned() };
+    let uri: Uri = text.parse().map_err(|_| malformed())?;
+    let is_bare = matches!(uri.path(), "" | "/") && uri.query().is_none();
+    if uri.host().is_none_or(str::is_empty) || !is_bare {
+        return Err(malformed());
+    }
+    let is_secure = match uri.scheme_str() {
+        Some("http") => false,
+        Some("https") => true,
+        Some(_) | None => return Err(malformed()),
+    };
+    let endpoint = Endpoint::from(uri)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .http2_keep_alive_interval(PING_INTERVAL)
+        .keep_alive_timeout(PING_TIMEOUT)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
+    if !is_secure {
+        return Ok(endpoint);
+    }
+    let ca = ca.ok_or_else(|| OpenError::NoCa { endpoint: text.to_owned() })?;
+    let mut tls = ClientTlsConfig::new().ca_certificate(ca.clone());
+    if let Some(identity) = identity {
+        tls = tls.identity(identity.clone());
+    }
+    let unusable = |source| OpenError::Tls { endpoint: text.to_owned(), source };
+    endpoint.tls_config(tls).map_err(unusable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(endpoints: &[&str]) -> Options {
+        let endpoints = endpoints.iter().map(|text| (*text).to_owned()).collect();
+        Options::new(endpoints, Prefix::new("/registry/").unwrap())
+    }
+
+    fn message(options: &Options) -> String {
+        endpoints(options).map(|_| ()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn addresses_are_checked() {
+        assert_eq!(endpoints(&options(&["http://a:2379", "http://b:2379/"])).unwrap().len(), 2);
+        assert_eq!(message(&options(&[])), "no etcd endpoint is given");
+        for text in ["", "a", "a:2379", "ftp://a:1", "http://a:1/x", "http://a:1/?x", "unix:///a"] {
+            let want = format!(
+                "etcd endpoint `{text}` is not of the form `http://host:port` or `https://host:port`"
+            );
+            assert_eq!(message(&options(&["http://a:1", text])), want);
+        }
+    }
+
+    #[test]
+    fn a_secure_endpoint_needs_somebody_to_trust() {
+        let want = "etcd endpoint `https://a:1` needs a file of certificates to trust";
+        assert_eq!(message(&options(&["https://a:1"])), want);
+    }
+
+    #[test]
+    fn files_that_are_missing_or_hold_something_else_are_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("ca.pem");
+        let secure = Options { ca_file: Some(file.clone()), ..options(&["https://a:1"]) };
+        assert_eq!(message(&secure), format!("can not read {}", file.display()));
+        fs::write(&file, "nothing").unwrap();
+        let files = IdentityFiles { cert_file: file.clone(), key_file: file };
+        let secure = Options { identity: Some(files), ..secure };
+        let want = "the certificates for etcd endpoint `https://a:1` can not be used";
+        assert_eq!(message(&secure), want);
+    }
+}

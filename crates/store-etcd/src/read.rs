@@ -1,0 +1,288 @@
+//! Gets and lists. Every read asks the quorum, so none is stale.
+
+use std::ops::Bound;
+
+use bytes::Bytes;
+use store::{At, Got, Item, Key, ListRequest, Page, Prefix, ReadError, Revision, Unavailable};
+
+use crate::client::{Client, RANGE};
+use crate::entries;
+use crate::failure::CallError;
+use crate::history;
+use crate::messages::{KeyValue, RangeRequest, RangeResponse};
+
+/// How many keys the first round of a list asks for.
+const ROUND_KEYS: usize = 500;
+/// And any later one at most.
+const ROUND_KEYS_MAX: usize = 10_000;
+/// Later rounds ask for as many keys as make about so many bytes, going by those before.
+const ROUND_BYTES: usize = 8 * 1024 * 1024;
+
+/// A key to ask for when only the revision matters. It need not exist.
+const ANY_KEY: &[u8] = b"\0";
+
+/// The newest revision.
+pub(crate) async fn current(client: &Client) -> Result<Revision, ReadError> {
+    let key = Bytes::from_static(ANY_KEY);
+    let range = RangeRequest { key, count_only: true, ..RangeRequest::default() };
+    let response = client.call(RANGE, &range).await.map_err(CallError::unexpected)?;
+    Ok(revision_of(client, &response))
+}
+
+pub(crate) async fn get(client: &Client, key: &Key, at: At) -> Result<Got, ReadError> {
+    let range = RangeRequest { key: bytes_of(key), ..RangeRequest::default() };
+    let (response, revision) = match range_at(client, range, at).await {
+        Ok(answer) => answer,
+        Err(RoundError::TooLarge) => return Err(CallError::ResponseTooLarge.unexpected()),
+        Err(RoundError::Read(error)) => return Err(error),
+    };
+    Ok(Got { entry: response.kvs.first().map(entries::entry), revision })
+}
+
+/// Reads in rounds of one state, so that neither side holds on to a large list twice.
+pub(crate) async fn list(
+    client: &Client,
+    prefix: &Prefix,
+    request: ListRequest,
+) -> Result<Page, ReadError> {
+    let (start, range_end) = bounds(prefix, &request.from);
+    let mut rounds = Rounds { start, range_end, at: request.at, n_keys: ROUND_KEYS };
+    let mut items: Vec<Item> = Vec::new();
+    // What was read, and what of it is ours: keys that this store could not have written are left out.
+    let (mut n_read, mut bytes) = (0_usize, 0_usize);
+    loop {
+        let n_left = request.limit.map(|limit| limit.get() - items.len());
+        let (response, revision) = rounds.next(client, n_left.unwrap_or(usize::MAX)).await?;
+        n_read += response.kvs.len();
+        bytes += response.kvs.iter().map(|kv| kv.key.len() + kv.value.len()).sum::<usize>();
+        items.extend(response.kvs.iter().filter_map(entries::item));
+        let is_full = request.limit.is_some_and(|limit| items.len() >= limit.get());
+        let n_more = u64::try_from(response.count).unwrap_or_default();
+        let remaining = n_more.saturating_sub(response.kvs.len() as u64);
+        let last = response.kvs.last().filter(|_| response.more && !is_full);
+        let Some(last) = last else { return Ok(Page { items, remaining, revision }) };
+        rounds.go_on(last, revision, bytes / n_read.max(1));
+    }
+}
+
+/// Where the next round begins and how large it is.
+struct Rounds {
+    start: Bytes,
+    range_end: Bytes,
+    at: At,
+    n_keys: usize,
+}
+
+impl Rounds {
+    /// The next keys, at most so many. A round that is too large is asked for again in part.
+    async fn next(
+        &mut self,
+        client: &Client,
+        n_max: usize,
+    ) -> Result<(RangeResponse, Revision), ReadError> {
+        loop {
+            let n_keys = self.n_keys.min(n_max);
+            let range = RangeRequest {
+                key: self.start.clone(),
+                range_end: self.range_end.clone(),
+                limit: i64::try_from(n_keys).unwrap_or(i64::MAX),
+                ..RangeRequest::default()
+            };
+            match range_at(client, range, self.at).await {
+                Ok(answer) => return Ok(answer),
+                Err(RoundError::Read(error)) => return Err(error),
+                Err(RoundError::TooLarge) if n_keys > 1 => self.n_keys = n_keys / 2,
+                Err(RoundError::TooLarge) => return Err(CallError::ResponseTooLarge.unexpected()),
+            }
+        }
+    }
+
+    /// Goes on behind a key, in the state that was read.
+    fn go_on(&mut self, last: &KeyValue, revision: Revision, bytes_per_key: usize) {
+        self.start = after(&last.key);
+        self.at = At::Exactly(revision);
+        self.n_keys = (ROUND_BYTES / bytes_per_key.max(1)).clamp(1, ROUND_KEYS_MAX);
+    }
+}
+
+enum RoundError {
+    TooLarge,
+    Read(ReadError),
+}
+
+impl From<ReadError> for RoundError {
+    fn from(error: ReadError) -> Self {
+        Self::Read(error)
+    }
+}
+
+/// Reads a range of the wanted state and tells which state that is.
+async fn range_at(
+    client: &Client,
+    range: RangeRequest,
+    at: At,
+) -> Result<(RangeResponse, Revision), RoundError> {
+    let exact = match at {
+        At::Newest | At::NotOlderThan(_) => 0,
+        // It would mean the newest to etcd.
+        At::Exactly(requested @ Revision::ZERO) => {
+            let floor = history::floor(client).await?;
+            return Err(ReadError::Compacted { requested, floor }.into());
+        }
+        At::Exactly(revision) => entries::number(revision).unwrap_or(i64::MAX),
+    };
+    let range = RangeRequest { revision: exact, ..range };
+    let response: RangeResponse = match (client.call(RANGE, &range).await, at) {
+        (Ok(response), _) => response,
+        (Err(CallError::ResponseTooLarge), _) => return Err(RoundError::TooLarge),
+        (Err(CallError::Compacted), At::Exactly(requested)) => {
+            let floor = history::floor(client).await?;
+            return Err(ReadError::Compacted { requested, floor }.into());
+        }
+        (Err(CallError::Future), At::Exactly(requested)) => {
+            return Err(future(client, requested).await.into());
+        }
+        (Err(error), _) => return Err(error.unexpected().into()),
+    };
+    let current = revision_of(client, &response);
+    match at {
+        At::NotOlderThan(requested) if current < requested => {
+            Err(ReadError::Future { requested, current }.into())
+        }
+        At::Newest | At::NotOlderThan(_) => Ok((response, current)),
+        At::Exactly(requested) => Ok((response, requested)),
+    }
+}
+
+/// The error of a request for a state that did not exist when the request was answered.
+pub(crate) async fn future(client: &Client, requested: Revision) -> ReadError {
+    match current(client).await {
+        // It exists by now, but then it was the future.
+        Ok(current) if current >= requested => {
+            let current = Revision::new(requested.number().saturating_sub(1));
+            ReadError::Future { requested, current }
+        }
+        Ok(current) => ReadError::Future { requested, current },
+        Err(error) => error,
+    }
+}
+
+fn revision_of(client: &Client, response: &RangeResponse) -> Revision {
+    let revision = entries::revision(response.header.as_ref().map_or(0, |header| header.revision));
+    client.has_reached(revision);
+    revision
+}
+
+/// The first key of a list and the end, which is not in it.
+fn bounds(prefix: &Prefix, from: &Bound<Key>) -> (Bytes, Bytes) {
+    let first = Bytes::copy_from_slice(prefix.as_str().as_bytes());
+    let end = end_of(prefix);
+    let start = match from {
+        Bound::Unbounded => first.clone(),
+        Bound::Included(key) => bytes_of(key),
+        Bound::Excluded(key) => after(key.as_bytes()),
+    };
+    (start.max(first).min(end.clone()), end)
+}
+
+/// The first key behind all keys under a prefix: `/a0` for `/a/`, since `0` follows `/`.
+pub(crate) fn end_of(prefix: &Prefix) -> Bytes {
+    let text = prefix.as_str();
+    format!("{}0", text.strip_suffix('/').unwrap_or(text)).into()
+}
+
+/// The first key behind a key.
+fn after(key: &[u8]) -> Bytes {
+    [key, b"\0"].concat().into()
+}
+
+pub(crate) fn bytes_of(key: &Key) -> Bytes {
+    Bytes::copy_from_slice(key.as_bytes())
+}
+
+/// Another API server has its objects under the prefix.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PrefixError {
+    /// A value has the mark of an object that Kubernetes has encoded.
+    #[error(
+        "`{prefix}` belongs to another API server: `{key}` is not JSON but Kubernetes' own encoding"
+    )]
+    Taken {
+        /// The prefix.
+        prefix: Prefix,
+        /// One such key.
+        key: String,
+    },
+    /// The values can not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+/// How values begin that Kubernetes has encoded.
+const FOREIGN_MARK: &[u8] = b"k8s\0";
+
+/// Reads all values under a prefix and looks at how they begin.
+pub(crate) async fn check_prefix(client: &Client, prefix: &Prefix) -> Result<(), PrefixError> {
+    let (start, range_end) = bounds(prefix, &Bound::Unbounded);
+    let mut rounds = Rounds { start, range_end, at: At::Newest, n_keys: ROUND_KEYS };
+    loop {
+        let (response, revision) = rounds.next(client, usize::MAX).await?;
+        if let Some(kv) = response.kvs.iter().find(|kv| kv.value.starts_with(FOREIGN_MARK)) {
+            let key = String::from_utf8_lossy(&kv.key).into_owned();
+            return Err(PrefixError::Taken { prefix: prefix.clone(), key });
+        }
+        let bytes = response.kvs.iter().map(|kv| kv.key.len() + kv.value.len()).sum::<usize>();
+        let last = response.kvs.last().filter(|_| response.more);
+        let Some(last) = last else { return Ok(()) };
+        rounds.go_on(last, revision, bytes / response.kvs.len());
+    }
+}
+
+/// Whether the cluster answers.
+pub(crate) async fn health(
+    client: &Client,
+    prefix: &Prefix,
+    time: std::time::Duration,
+) -> Result<(), Unavailable> {
+    let key = Bytes::from(format!("{prefix}health"));
+    let range = RangeRequest { key, ..RangeRequest::default() };
+    match client.call_within::<_, RangeResponse>(time, RANGE, &range).await {
+        Ok(_) => Ok(()),
+        Err(CallError::Unavailable(error)) => Err(error),
+        Err(error) => Err(Unavailable { reason: error.unexpected().to_string().into() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_stays_within_its_prefix() {
+        let prefix = Prefix::new("/a/").unwrap();
+        let key = |text| Key::new(text).unwrap();
+        for (from, start) in [
+            (Bound::Unbounded, "/a/"),
+            (Bound::Included(key("/a/b")), "/a/b"),
+            (Bound::Excluded(key("/a/b")), "/a/b\0"),
+            (Bound::Included(key("/0")), "/a/"),
+            (Bound::Excluded(key("/b")), "/a0"),
+        ] {
+            let want = (Bytes::from(start), Bytes::from("/a0"));
+            assert_eq!(bounds(&prefix, &from), want, "{from:?}");
+        }
+        assert_eq!(end_of(&Prefix::new("/").unwrap()), "0");
+    }
+
+    #[test]
+    fn later_rounds_are_sized_by_what_was_read() {
+        let mut rounds =
+            Rounds { start: Bytes::new(), range_end: Bytes::new(), at: At::Newest, n_keys: 1 };
+        let last = KeyValue { key: "/a/b".into(), ..KeyValue::default() };
+        for (bytes_per_key, n_keys) in [(0, ROUND_KEYS_MAX), (1024, 8192), (ROUND_BYTES * 2, 1)] {
+            rounds.go_on(&last, Revision::new(7), bytes_per_key);
+            assert_eq!((rounds.n_keys, rounds.at), (n_keys, At::Exactly(Revision::new(7))));
+        }
+        assert_eq!(rounds.start, "/a/b\0");
+    }
+}

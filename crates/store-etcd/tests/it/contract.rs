@@ -1,0 +1,42 @@
+//! The contract, each test with a member of its own: the counter is one for the whole cluster.
+
+use std::time::Duration;
+
+use store::{Expect, ListRequest, Prefix, Store};
+use store_contract::Harness;
+use store_etcd::Etcd;
+
+use crate::member::{Member, open};
+
+struct Fresh {
+    member: Member,
+}
+
+fn fresh() -> Fresh {
+    Fresh { member: Member::alone() }
+}
+
+impl Harness for Fresh {
+    type Store = Etcd;
+
+    async fn fresh(&self) -> Etcd {
+        let store = open(&[&self.member]).await;
+        let all = Prefix::new("/registry/").unwrap();
+        for item in store.list(&all, ListRequest::default()).await.unwrap().items {
+            store.delete(&item.key, Expect::At(item.entry.mod_rev)).await.unwrap();
+        }
+        store
+    }
+
+    /// etcd has no clock that could be moved.
+    async fn pass(&self, _store: &Etcd, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+
+    /// Every operation is a round trip and a sync of the disk.
+    fn cases(&self) -> u32 {
+        12
+    }
+}
+
+store_contract::suite!(fresh());

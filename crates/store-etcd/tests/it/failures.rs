@@ -1,0 +1,79 @@
+//! Members that are not there, and limits.
+
+use std::time::Duration;
+
+use store::{At, Expect, ReadError, Revision, Store, WatchError, WriteError};
+use store_etcd::{Etcd, Options, WATCHES_MAX};
+
+use crate::member::{Member, open, open_with, options};
+use crate::shorthand::{create, key, put, text, things};
+
+/// Nobody listens there: the port is reserved and needs rights that tests do not use.
+const NOWHERE: &str = "http://127.0.0.1:1";
+
+/// What never left is sent to another member, even a write.
+#[tokio::test]
+async fn endpoints_where_nobody_listens_are_passed_over() {
+    let member = Member::alone();
+    let endpoints = vec![NOWHERE.to_owned(), member.url.clone(), NOWHERE.to_owned()];
+    let store = open_with(Options { endpoints, ..options(&[&member]) }).await;
+    for n in 0..9 {
+        create(&store, &n.to_string(), "x").await;
+        assert!(text(&store, &n.to_string()).await.is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_not_there_is_unavailable() {
+    let member = Member::alone();
+    let endpoints = vec![NOWHERE.to_owned()];
+    let store = Etcd::open(Options { endpoints, ..options(&[&member]) }).await.unwrap();
+    let error = store.health().await.unwrap_err();
+    assert!(error.reason.contains(NOWHERE), "{error}");
+    let read = store.get(&key("a"), At::Newest).await;
+    assert!(matches!(read, Err(ReadError::Unavailable(_))), "{read:?}");
+    let write = store.put(put("a", "x", Expect::Absent)).await;
+    assert!(matches!(write, Err(WriteError::Unavailable(_))), "{write:?}");
+}
+
+#[tokio::test]
+async fn a_member_that_does_not_answer_is_too_late() {
+    let member = Member::alone();
+    let request_timeout = Duration::from_millis(300);
+    let store = open_with(Options { request_timeout, ..options(&[&member]) }).await;
+    member.freeze();
+    assert_eq!(store.get(&key("a"), At::Newest).await, Err(ReadError::Timeout));
+    assert_eq!(store.put(put("a", "x", Expect::Absent)).await, Err(WriteError::Timeout));
+    assert!(store.health().await.is_err());
+    member.thaw();
+}
+
+/// Two servers on one cluster: what one writes the other tells, and both compare with the same key.
+#[tokio::test]
+async fn servers_see_each_other() {
+    let member = Member::alone();
+    let (one, two) = (open(&[&member]).await, open(&[&member]).await);
+    let start = one.current_rev().await.unwrap();
+    let mut watch = two.watch(things(), start).await.unwrap();
+    let made = create(&one, "a", "1").await;
+    let told = crate::shorthand::events(&mut watch, start, made).await;
+    assert_eq!(told.iter().map(|event| event.revision).collect::<Vec<_>>(), [made]);
+    let second = two.put(put("a", "2", Expect::At(made))).await.unwrap();
+    let stale = one.put(put("a", "3", Expect::At(made))).await;
+    let Err(WriteError::Conflict { current: Some(current) }) = stale else { panic!("{stale:?}") };
+    assert_eq!((current.mod_rev, &*current.value), (second, &b"2"[..]));
+}
+
+#[tokio::test]
+async fn at_the_most_watches_and_one_past_it() {
+    let member = Member::alone();
+    let store = open(&[&member]).await;
+    let mut watches = Vec::new();
+    for _ in 0..WATCHES_MAX {
+        watches.push(store.watch(things(), Revision::FIRST).await.unwrap());
+    }
+    let refused = store.watch(things(), Revision::FIRST).await;
+    assert!(matches!(refused, Err(WatchError::Unavailable(_))), "{refused:?}");
+    watches.pop();
+    store.watch(things(), Revision::FIRST).await.unwrap();
+}

@@ -1,0 +1,68 @@
+//! Lists that take several rounds, and whose keys they are.
+
+use std::num::NonZeroUsize;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use store::{Expect, ListRequest, Put, Store, VALUE_BYTES_MAX, WriteError};
+use store_etcd::PrefixError;
+
+use crate::member::{Member, open};
+use crate::shorthand::{create, key, put, things};
+
+#[tokio::test]
+async fn a_list_of_many_rounds_is_one_list() {
+    let member = Member::alone();
+    let store = Arc::new(open(&[&member]).await);
+    // More than the first round has, and large enough for the second to be smaller than the rest.
+    let (n_small, n_large) = (600_usize, 40_usize);
+    let mut writers = tokio::task::JoinSet::new();
+    for n in 0..n_small + n_large {
+        let store = store.clone();
+        writers.spawn(async move {
+            let bytes = if n < n_small { 30_000 } else { 400_000 };
+            let value = Bytes::from(vec![b'x'; bytes]);
+            let key = key(&format!("{n:04}"));
+            store.put(Put { key, value, expect: Expect::Absent, ttl: None }).await.unwrap()
+        });
+    }
+    writers.join_all().await;
+    let page = store.list(&things(), ListRequest::default()).await.unwrap();
+    let names: Vec<&str> =
+        page.items.iter().map(|item| item.key.rsplit('/').next().unwrap()).collect();
+    let want: Vec<String> = (0..n_small + n_large).map(|n| format!("{n:04}")).collect();
+    assert_eq!(names, want);
+    assert_eq!((page.remaining, Ok(page.revision)), (0, store.current_rev().await));
+    let limit = NonZeroUsize::new(550);
+    let from = Bound::Included(key("0010"));
+    let part = store.list(&things(), ListRequest { from, limit, ..ListRequest::default() }).await;
+    let part = part.unwrap();
+    assert_eq!((part.items.len(), part.remaining), (550, 80));
+    assert_eq!(part.items, page.items[10..560]);
+}
+
+#[tokio::test]
+async fn a_prefix_of_kubernetes_is_refused() {
+    let member = Member::alone();
+    let store = open(&[&member]).await;
+    assert_eq!(store.check_prefix().await, Ok(()));
+    create(&store, "a", "{}").await;
+    create(&store, "b", "k8s").await;
+    assert_eq!(store.check_prefix().await, Ok(()));
+    create(&store, "c", "k8s\0\n").await;
+    let error = store.check_prefix().await.unwrap_err();
+    assert!(matches!(&error, PrefixError::Taken { .. }), "{error}");
+    assert!(error.to_string().contains("`/registry/things/c`"), "{error}");
+}
+
+/// By default a member takes less than the largest value and what is sent with it.
+#[tokio::test]
+async fn the_limit_of_the_member_is_told_as_a_limit() {
+    let member = Member::alone_with("http", &[]);
+    let store = open(&[&member]).await;
+    let value = "x".repeat(VALUE_BYTES_MAX);
+    let refused = store.put(put("a", &value, Expect::Absent)).await;
+    assert_eq!(refused, Err(WriteError::ValueTooLarge { bytes: VALUE_BYTES_MAX }));
+    create(&store, "a", &value[..VALUE_BYTES_MAX - 4096]).await;
+}

@@ -1,0 +1,18 @@
+//! The store on real members of etcd, which the tests start, kill, stop and start again.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod compaction;
+mod contract;
+mod expiry;
+mod failures;
+mod faults;
+mod lists;
+mod member;
+mod reconnect;
+mod shorthand;
+mod tls;

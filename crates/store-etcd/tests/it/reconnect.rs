@@ -1,0 +1,73 @@
+//! Watches across crashes of the member, and behind what the process remembers.
+
+use std::time::Duration;
+
+use store::{Expect, Revision, Store, WriteError};
+
+use crate::member::{Member, open};
+use crate::shorthand::{create, events, is_unsure, put, things};
+
+/// Creates a key, again and again until the member takes it.
+async fn insist(store: &store_etcd::Etcd, name: &str) {
+    loop {
+        match store.put(put(name, "x", Expect::Absent)).await {
+            Ok(_) | Err(WriteError::Conflict { .. }) => return,
+            Err(error) => assert!(is_unsure(&error), "{error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_watch_outlives_the_member() {
+    let mut member = Member::alone();
+    let store = open(&[&member]).await;
+    let start = store.current_rev().await.unwrap();
+    let mut watch = store.watch(things(), start).await.unwrap();
+    let mut told = Vec::new();
+    let mut through = start;
+    for round in 0..3 {
+        create(&store, &format!("{round}-before"), "x").await;
+        member.kill();
+        member.restart();
+        insist(&store, &format!("{round}-after")).await;
+        // The first rounds are told while the member is killed again.
+        if round > 0 {
+            let current = store.current_rev().await.unwrap();
+            told.extend(events(&mut watch, through, current).await);
+            through = current;
+        }
+    }
+    let names: Vec<&str> = told.iter().map(|event| event.key.rsplit('/').next().unwrap()).collect();
+    assert_eq!(names, ["0-before", "0-after", "1-before", "1-after", "2-before", "2-after"]);
+}
+
+/// A server that has just started knows little, and its clients go on from long ago.
+#[tokio::test]
+async fn watches_from_long_ago_read_from_the_cluster() {
+    let member = Member::alone();
+    let store = std::sync::Arc::new(open(&[&member]).await);
+    let start = store.current_rev().await.unwrap();
+    let mut writers = tokio::task::JoinSet::new();
+    for writer in 0..20 {
+        let store = store.clone();
+        writers.spawn(async move {
+            for n in 0..80 {
+                create(&store, &format!("{writer}/{n}"), "x").await;
+            }
+        });
+    }
+    writers.join_all().await;
+    let end = store.current_rev().await.unwrap();
+    assert_eq!(end.number(), start.number() + 1600);
+    let later = open(&[&member]).await;
+    let mut watches = tokio::task::JoinSet::new();
+    for n in 0..40 {
+        let after = Revision::new(start.number() + 30 * n);
+        let mut watch = later.watch(things(), after).await.unwrap();
+        watches.spawn(async move { (after, events(&mut watch, after, end).await.len() as u64) });
+    }
+    for (after, n_told) in watches.join_all().await {
+        assert_eq!(n_told, end.number() - after.number(), "after {after}");
+    }
+}

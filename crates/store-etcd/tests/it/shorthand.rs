@@ -1,0 +1,57 @@
+//! Short forms of the operations.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use store::{At, Event, Expect, Key, Prefix, Put, Revision, Store, Watch, WriteError};
+use store_etcd::Etcd;
+
+/// Past this a wait counts as hanging.
+const HANGS: Duration = Duration::from_secs(30);
+
+pub(crate) fn key(name: &str) -> Key {
+    Key::new(&format!("/registry/things/{name}")).unwrap()
+}
+
+pub(crate) fn things() -> Prefix {
+    Prefix::new("/registry/things/").unwrap()
+}
+
+pub(crate) fn put(name: &str, text: &str, expect: Expect) -> Put {
+    Put { key: key(name), value: Bytes::copy_from_slice(text.as_bytes()), expect, ttl: None }
+}
+
+pub(crate) async fn create(store: &Etcd, name: &str, text: &str) -> Revision {
+    store.put(put(name, text, Expect::Absent)).await.unwrap()
+}
+
+pub(crate) async fn text(store: &Etcd, name: &str) -> Option<String> {
+    let got = store.get(&key(name), At::Newest).await.unwrap();
+    got.entry.map(|entry| String::from_utf8(entry.value.to_vec()).unwrap())
+}
+
+/// All events of a watch up to a revision, whose order is checked.
+pub(crate) async fn events(watch: &mut impl Watch, after: Revision, up_to: Revision) -> Vec<Event> {
+    let mut told: Vec<Event> = Vec::new();
+    let mut through = after;
+    while through < up_to {
+        let batch = tokio::time::timeout(HANGS, watch.next()).await.expect("the watch hangs");
+        let batch = batch.unwrap();
+        for event in batch.events {
+            let last = told.last().map_or(after, |event| event.revision);
+            assert!(event.revision > last, "{} comes after {last}", event.revision);
+            told.push(event);
+        }
+        assert!(batch.through >= through);
+        through = batch.through;
+    }
+    told
+}
+
+/// Whether a write failed in a way that says nothing about whether it happened.
+pub(crate) fn is_unsure(error: &WriteError) -> bool {
+    match error {
+        WriteError::Unavailable(_) | WriteError::Timeout => true,
+        WriteError::Conflict { .. } | WriteError::ValueTooLarge { .. } => false,
+    }
+}
