@@ -186,7 +186,7 @@ impl Walk<'_> {
             | (Shape::Any, _)
             | (Shape::Text(_), Value::Text(_))
             | (Shape::Flag { .. }, Value::Bool(_))
-            | (Shape::Number, Value::Number) => {}
+            | (Shape::Number, Value::Number(_)) => {}
             (Shape::Object(object), Value::Object(entries)) => self.object(entries, object, at),
             (Shape::List { item, .. }, Value::List(nodes)) => {
                 for (idx, node) in nodes.iter().enumerate() {

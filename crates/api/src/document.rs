@@ -1,5 +1,7 @@
 //! The tree that a YAML or JSON file becomes, with the place of every key and value.
 
+use serde_json::Value as Json;
+
 use crate::source::{DOCUMENT_BYTES_MAX, Span};
 
 /// The deepest nesting that is read.
@@ -49,13 +51,29 @@ pub(crate) struct Node {
     pub(crate) is_tagged: bool,
 }
 
+impl Node {
+    /// The value without its places. INVARIANT: nesting is bounded by [`NESTING_MAX`].
+    pub(crate) fn to_json(&self) -> Json {
+        match &self.value {
+            Value::Null => Json::Null,
+            Value::Bool(value) => (*value).into(),
+            Value::Number(number) => Json::Number(number.clone()),
+            Value::Text(text) => text.as_str().into(),
+            Value::List(items) => items.iter().map(Self::to_json).collect(),
+            Value::Object(entries) => {
+                entries.iter().map(|entry| (entry.key.clone(), entry.value.to_json())).collect()
+            }
+        }
+    }
+}
+
 /// What a value is, in JSON's terms.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     Null,
     Bool(bool),
-    /// No field of a configuration kind takes a number, so its value is never looked at.
-    Number,
+    /// No field of a configuration kind takes a number; it is kept for trees of any kind.
+    Number(serde_json::Number),
     Text(Text),
     List(Vec<Node>),
     /// Entries in the order in which Kubernetes visits them: that of the file for JSON, sorted by
@@ -69,7 +87,7 @@ impl Value {
         match self {
             Self::Null => "null",
             Self::Bool(_) => "bool",
-            Self::Number => "number",
+            Self::Number(_) => "number",
             Self::Text(_) => "string",
             Self::List(_) => "array",
             Self::Object(_) => "object",

@@ -58,11 +58,11 @@ pub(crate) fn for_wrong_type(text: &str, node: &Node, shape: &Shape) -> Option<S
     let written = text.get(node.span.start..node.span.end).unwrap_or_default();
     let is_short = written.len() <= VALUE_BYTES_MAX;
     match (shape, &node.value) {
-        (Shape::Duration { .. }, Value::Number) if is_short => {
+        (Shape::Duration { .. }, Value::Number(_)) if is_short => {
             Some(format!("a duration is a text with a unit: `{written}s`"))
         }
-        (Shape::Text(_) | Shape::Duration { .. }, Value::Bool(_) | Value::Number) if is_short => {
-            let kind = if node.value == Value::Number { "number" } else { "boolean" };
+        (Shape::Text(_) | Shape::Duration { .. }, Value::Bool(_) | Value::Number(_)) if is_short => {
+            let kind = if matches!(node.value, Value::Number(_)) { "number" } else { "boolean" };
             Some(format!("`{written}` is a {kind}: put it in quotes to make it text"))
         }
         (Shape::Flag { .. }, Value::Text(text)) => match text.as_str().to_lowercase().as_str() {

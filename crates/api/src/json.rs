@@ -297,6 +297,7 @@ impl<'t> Reader<'t> {
     }
 
     fn number(&mut self) -> Result<Value, JsonError> {
+        let start = self.at;
         self.take(b'-');
         if !self.take(b'0') && !self.skip_digits() {
             return Err(self.unexpected("in numeric literal"));
@@ -312,7 +313,9 @@ impl<'t> Reader<'t> {
                 return Err(self.unexpected("in exponent of numeric literal"));
             }
         }
-        Ok(Value::Number)
+        // No field takes a number, so one past the range of a double is as good as none.
+        let number = self.text.get(start..self.at).and_then(|text| text.parse().ok());
+        Ok(Value::Number(number.unwrap_or_else(|| 0.into())))
     }
 
     fn skip_digits(&mut self) -> bool {

@@ -22,6 +22,7 @@ mod schema;
 mod shape;
 mod source;
 mod yaml;
+mod yaml_tree;
 
 pub use diagnostic::{Diagnostic, Fault, Note, Warning, WarningCode};
 pub use document::{NESTING_MAX, NODES_MAX};
@@ -29,3 +30,4 @@ pub use file_kind::FileKind;
 pub use node_object::node_object;
 pub use schema::schema;
 pub use source::{DOCUMENT_BYTES_MAX, Place, Source};
+pub use yaml_tree::{YAML_TREE_NODES_MAX, YamlTree, yaml_tree};

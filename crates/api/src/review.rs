@@ -13,4 +13,5 @@ mod tests;
 mod wire;
 
 pub use question::{Question, QuestionTarget, ResourceQuestion};
-pub use read::{LINE_BYTES_MAX, read_line};
+pub use read::{LINE_BYTES_MAX, Version, plain_review, read_line};
+pub use wire::{NonResourceAttributes, Requirement, ResourceAttributes, SelectorAttributes, Spec};

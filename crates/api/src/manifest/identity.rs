@@ -74,7 +74,7 @@ fn text(
     match member(node, name).map(|value| (&value.value, value.span)) {
         Some((Value::Text(text), _)) if !text.as_str().is_empty() => Ok(text.as_str().to_owned()),
         Some((
-            value @ (Value::Bool(_) | Value::Number | Value::List(_) | Value::Object(_)),
+            value @ (Value::Bool(_) | Value::Number(_) | Value::List(_) | Value::Object(_)),
             span,
         )) => {
             let message = format!("`{name}` must be a string, this is {}", named(value));
@@ -192,7 +192,7 @@ fn named(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a bool",
-        Value::Number => "a number",
+        Value::Number(_) => "a number",
         Value::Text(_) => "a string",
         Value::List(_) => "an array",
         Value::Object(_) => "an object",

@@ -7,56 +7,99 @@ use authz::{
 use field::{BadValue, FieldErrors, FieldPath, label_key_faults, label_value_faults};
 
 use super::question::{Question, QuestionTarget, ResourceQuestion};
-use super::wire;
+use super::wire::{
+    NonResourceAttributes, Requirement, ResourceAttributes, SelectorAttributes, Spec,
+};
 
 const IN: &str = "In";
 const NOT_IN: &str = "NotIn";
 const EXISTS: &str = "Exists";
 const DOES_NOT_EXIST: &str = "DoesNotExist";
 
-/// Converts a spec.
-///
-/// Operators that do not exist, and texts that are no selectors, are accepted: they come from newer
-/// clients, and leaving a requirement out only widens the question. The answer tells about them.
-///
-/// # Errors
-/// All faults, in Kubernetes' order and words.
-pub(super) fn convert<'a>(spec: &wire::Spec<'a>) -> Result<Question<'a>, FieldErrors> {
-    let at = FieldPath::root("spec");
-    let mut errors = FieldErrors::new();
-    let target = match (&spec.resource_attributes, &spec.non_resource_attributes) {
-        (Some(resource), None) => {
-            validate_selectors(resource, &at.child("resourceAttributes"), &mut errors);
-            Some((resource.verb, QuestionTarget::Resource(resource_question(resource))))
+impl<'a> Spec<'a> {
+    /// What the review asks, about the user whom it names.
+    ///
+    /// Operators that do not exist, and texts that are no selectors, are accepted: they come from
+    /// newer clients, and leaving a requirement out only widens the question. The answer tells
+    /// about them.
+    ///
+    /// # Errors
+    /// All faults, in Kubernetes' order and words.
+    pub fn question(&self) -> Result<Question<'a>, FieldErrors> {
+        let mut errors = self.target_faults();
+        if self.user.is_empty() && self.groups().is_empty() {
+            let detail = "at least one of user or group must be specified";
+            errors.push(at().child("user").invalid("", detail));
         }
-        (None, Some(path)) => Some((path.verb, QuestionTarget::Path(path.path.into()))),
-        (Some(_), Some(_)) | (None, None) => None,
-    };
-    let groups = spec.groups.as_ref().or(spec.group.as_ref()).map_or(&[][..], Vec::as_slice);
-    let mut early = FieldErrors::new();
-    if target.is_none() {
+        self.finish(errors, user)
+    }
+
+    /// What the review asks about a user who is known already; what it says of users is not
+    /// looked at.
+    ///
+    /// # Errors
+    /// As for [`question`](Self::question).
+    pub fn question_about(&self, user: &User) -> Result<Question<'a>, FieldErrors> {
+        self.finish(self.target_faults(), |_| user.clone())
+    }
+
+    /// The groups, by whichever name the version of the review gives the list.
+    pub fn groups(&self) -> &[&'a str] {
+        self.groups.as_ref().or(self.group.as_ref()).map_or(&[], Vec::as_slice)
+    }
+
+    fn target_faults(&self) -> FieldErrors {
         let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-        early.push(at.invalid(BadValue::Json("null".to_owned()), detail));
-    }
-    if spec.user.is_empty() && groups.is_empty() {
-        let detail = "at least one of user or group must be specified";
-        early.push(at.child("user").invalid("", detail));
-    }
-    early.extend(errors);
-    match target {
-        Some((verb, target)) => {
-            early.into_result(Question { user: user(spec, groups), verb: verb.into(), target })
+        match (&self.resource_attributes, &self.non_resource_attributes) {
+            (Some(_), Some(path)) => at().invalid(path.bad_value(), detail).into(),
+            (None, None) => at().invalid(BadValue::Json("null".to_owned()), detail).into(),
+            (Some(_), None) | (None, Some(_)) => FieldErrors::new(),
         }
-        None => Err(early),
+    }
+
+    /// Adds the faults of the selectors, and makes the question if there is no fault.
+    fn finish(
+        &self,
+        mut errors: FieldErrors,
+        user: impl FnOnce(&Self) -> User,
+    ) -> Result<Question<'a>, FieldErrors> {
+        if let Some(resource) = &self.resource_attributes {
+            validate_selectors(resource, &at().child("resourceAttributes"), &mut errors);
+        }
+        let target = match (&self.resource_attributes, &self.non_resource_attributes) {
+            (Some(resource), _) if errors.is_empty() => {
+                Some((resource.verb, QuestionTarget::Resource(resource_question(resource))))
+            }
+            (_, Some(path)) => Some((path.verb, QuestionTarget::Path(path.path.into()))),
+            (_, None) => None,
+        };
+        match target {
+            Some((verb, target)) if errors.is_empty() => {
+                Ok(Question { user: user(self), verb: verb.into(), target })
+            }
+            Some(_) | None => Err(errors),
+        }
     }
 }
 
-fn user(spec: &wire::Spec<'_>, groups: &[&str]) -> User {
+impl NonResourceAttributes<'_> {
+    /// As messages of Kubernetes show it, which is not as it is written.
+    pub fn bad_value(&self) -> BadValue {
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        BadValue::Json(format!("{{\"Path\":{},\"Verb\":{}}}", quoted(self.path), quoted(self.verb)))
+    }
+}
+
+fn at() -> FieldPath<'static> {
+    FieldPath::root("spec")
+}
+
+fn user(spec: &Spec<'_>) -> User {
     let extra = spec.extra.iter().map(|(key, values)| ((*key).to_owned(), owned(values)));
     User {
         name: spec.user.to_owned(),
         uid: spec.uid.to_owned(),
-        groups: owned(groups),
+        groups: owned(spec.groups()),
         extra: extra.collect(),
     }
 }
@@ -65,7 +108,7 @@ fn owned(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|&text| text.to_owned()).collect()
 }
 
-fn resource_question<'a>(resource: &wire::ResourceAttributes<'a>) -> ResourceQuestion<'a> {
+fn resource_question<'a>(resource: &ResourceAttributes<'a>) -> ResourceQuestion<'a> {
     let version = if resource.version.is_empty() { "*" } else { resource.version };
     ResourceQuestion {
         api_group: resource.group.into(),
@@ -87,9 +130,9 @@ fn resource_question<'a>(resource: &wire::ResourceAttributes<'a>) -> ResourceQue
 
 /// The selector as far as it is understood; what is not is told by its error.
 fn selector<R>(
-    given: &wire::Selector<'_>,
+    given: &SelectorAttributes<'_>,
     parse: fn(&str) -> Result<Vec<R>, SelectorError>,
-    convert: fn(&wire::Requirement<'_>) -> Result<R, String>,
+    convert: fn(&Requirement<'_>) -> Result<R, String>,
 ) -> Option<Selector<R>> {
     if given.requirements.is_empty() {
         return Selector::from_parsed(parse(given.raw_selector));
@@ -106,7 +149,7 @@ fn selector<R>(
     Some(Selector { requirements, error })
 }
 
-fn field_requirement(given: &wire::Requirement<'_>) -> Result<FieldRequirement, String> {
+fn field_requirement(given: &Requirement<'_>) -> Result<FieldRequirement, String> {
     let value = match given.values.as_slice() {
         [_, _, ..] => return Err("fieldSelectors do not yet support multiple values".to_owned()),
         [value] => Some(*value),
@@ -128,7 +171,7 @@ fn field_requirement(given: &wire::Requirement<'_>) -> Result<FieldRequirement, 
     Ok(FieldRequirement { field: given.key.to_owned(), operator, value: value.to_owned() })
 }
 
-fn label_requirement(given: &wire::Requirement<'_>) -> Result<LabelRequirement, String> {
+fn label_requirement(given: &Requirement<'_>) -> Result<LabelRequirement, String> {
     let operator = match given.operator {
         IN => LabelOperator::In,
         NOT_IN => LabelOperator::NotIn,
@@ -143,7 +186,7 @@ fn label_requirement(given: &wire::Requirement<'_>) -> Result<LabelRequirement, 
 }
 
 fn validate_selectors(
-    resource: &wire::ResourceAttributes<'_>,
+    resource: &ResourceAttributes<'_>,
     at: &FieldPath<'_>,
     errors: &mut FieldErrors,
 ) {
@@ -171,10 +214,10 @@ fn validate_selectors(
 }
 
 fn validate_selector(
-    selector: &wire::Selector<'_>,
+    selector: &SelectorAttributes<'_>,
     at: &FieldPath<'_>,
     errors: &mut FieldErrors,
-    validate: fn(&wire::Requirement<'_>, &FieldPath<'_>, &mut FieldErrors),
+    validate: fn(&Requirement<'_>, &FieldPath<'_>, &mut FieldErrors),
 ) {
     match (selector.raw_selector.is_empty(), selector.requirements.is_empty()) {
         (false, false) => {
@@ -193,7 +236,7 @@ fn validate_selector(
     }
 }
 
-fn validate_values(given: &wire::Requirement<'_>, at: &FieldPath<'_>, errors: &mut FieldErrors) {
+fn validate_values(given: &Requirement<'_>, at: &FieldPath<'_>, errors: &mut FieldErrors) {
     match (given.operator, given.values.is_empty()) {
         (IN | NOT_IN, true) => {
             let detail = "must be specified when `operator` is 'In' or 'NotIn'";

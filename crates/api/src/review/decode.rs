@@ -302,10 +302,10 @@ impl Reader<'_> {
         node: &'n Node,
         type_name: &'static str,
         at: &At,
-    ) -> Option<wire::Selector<'n>> {
+    ) -> Option<wire::SelectorAttributes<'n>> {
         let entries = self.object(node, type_name, at)?;
         let at = at.in_type(type_name);
-        let mut found = wire::Selector::default();
+        let mut found = wire::SelectorAttributes::default();
         for entry in self.fields(entries, SELECTOR_FIELDS, &at) {
             let (node, at) = (&entry.value, at.child(&entry.key));
             match (entry.key.as_str(), &node.value) {

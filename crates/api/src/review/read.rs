@@ -2,7 +2,6 @@
 
 use field::FieldError;
 
-use super::convert::convert;
 use super::decode::{Decoded, Form, decode};
 use super::question::Question;
 use super::wire;
@@ -14,6 +13,15 @@ use crate::source::{Lines, Span};
 
 /// The longest line that is read, in bytes: as much as a server reads of one request, at least.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
+
+/// The versions in which the group of reviews is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// The current one.
+    V1,
+    /// The one before, in which the list of groups is called `group`.
+    V1beta1,
+}
 
 /// Reads a line that holds a spec, or a whole review of version v1 or v1beta1.
 ///
@@ -57,20 +65,35 @@ pub(super) fn quick_look(text: &str) -> Option<Question<'_>> {
     if text.len() > LINE_BYTES_MAX {
         return None;
     }
-    if let Some(spec) = wire::from_object::<wire::Spec<'_>>(text) {
+    if let Some(spec) = wire::from_object::<wire::Spec<'_>>(text.as_bytes()) {
         let has_two_lists = spec.groups.is_some() && spec.group.is_some();
-        return if has_two_lists { None } else { convert(&spec).ok() };
+        return if has_two_lists { None } else { spec.question().ok() };
     }
+    let (_, spec) = plain_review(text.as_bytes())?;
+    spec.question().ok()
+}
+
+/// The spec of a whole review, if the review is written plainly: without escapes, `null`, repeated
+/// or unknown fields, and with empty metadata. What is not is left to slower readers, who tell what
+/// is to be told about it.
+///
+/// ```
+/// let review = br#"{"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+///     "spec": {"user": "ana", "nonResourceAttributes": {"path": "/healthz", "verb": "get"}}}"#;
+/// let (version, spec) = api::review::plain_review(review).unwrap();
+/// assert_eq!((version, spec.user), (api::review::Version::V1, "ana"));
+/// ```
+pub fn plain_review(text: &[u8]) -> Option<(Version, wire::Spec<'_>)> {
     let review: wire::Review<'_> = wire::from_object(text)?;
-    let other_list = match review.api_version {
-        wire::V1 => &review.spec.group,
-        wire::V1BETA1 => &review.spec.groups,
+    let (version, other_list) = match review.api_version {
+        wire::V1 => (Version::V1, &review.spec.group),
+        wire::V1BETA1 => (Version::V1beta1, &review.spec.groups),
         _ => return None,
     };
     if review.kind != wire::KIND || other_list.is_some() {
         return None;
     }
-    convert(&review.spec).ok()
+    Some((version, review.spec))
 }
 
 pub(super) fn read_with_places(text: &str) -> Result<Question<'static>, Vec<Finding>> {
@@ -83,7 +106,7 @@ pub(super) fn read_with_places(text: &str) -> Result<Question<'static>, Vec<Find
     if !problems.is_empty() {
         return Err(problems.into_iter().map(Finding::from).collect());
     }
-    convert(&spec).map(Question::into_owned).map_err(|errors| {
+    spec.question().map(Question::into_owned).map_err(|errors| {
         let locate = |error: FieldError| {
             let span = place_of(&root, form, &error.path);
             Finding { fault: Fault::Field(error), span, hint: None, notes: Vec::new() }

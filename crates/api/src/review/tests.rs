@@ -159,8 +159,8 @@ fn rules_are_told_in_the_words_of_kubernetes() {
         "spec.user: Invalid value: \"\": at least one of user or group must be specified";
     refused("{}", &[&format!("1: {exactly_one}"), &format!("1: {somebody}")]);
     refused(
-        r#"{"user":"u","resourceAttributes":{},"nonResourceAttributes":{}}"#,
-        &[&format!("1: {exactly_one}")],
+        r#"{"user":"u","resourceAttributes":{},"nonResourceAttributes":{"path":"/"}}"#,
+        &[&format!("1: {}", exactly_one.replace("null", r#"{"Path":"/","Verb":""}"#))],
     );
     refused(r#"{"user":"","resourceAttributes":{"verb":"get"}}"#, &[&format!("9: {somebody}")]);
     let whole = |metadata: &str, spec: &str| {

@@ -8,8 +8,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 pub(super) const KIND: &str = "SubjectAccessReview";
 pub(super) const V1: &str = "authorization.k8s.io/v1";
@@ -25,8 +25,8 @@ pub(super) struct Review<'a> {
     _metadata: Option<NoMetadata>,
     #[serde(borrow, deserialize_with = "object")]
     pub(super) spec: Spec<'a>,
-    #[serde(default, rename = "status")]
-    _status: Option<IgnoredAny>,
+    #[serde(default, rename = "status", deserialize_with = "optional_object")]
+    _status: Option<NoAnswer>,
 }
 
 /// Metadata that says nothing, as clients write it.
@@ -37,59 +37,105 @@ pub(super) struct NoMetadata {
     _creation_timestamp: Option<()>,
 }
 
-#[derive(Debug, Default, PartialEq, Deserialize)]
+/// An answer that a client sends along, of the right types; nobody looks at it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct NoAnswer {
+    #[serde(default, rename = "allowed")]
+    _allowed: bool,
+    #[serde(default, rename = "denied")]
+    _denied: bool,
+    #[serde(default, rename = "reason")]
+    _reason: String,
+    #[serde(default, rename = "evaluationError")]
+    _evaluation_error: String,
+}
+
+/// What a review asks, as it is written. Parts that are not there are empty.
+///
+/// Serializes as Kubernetes writes it: without what is empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct Spec<'a> {
-    #[serde(borrow, deserialize_with = "optional_object")]
-    pub(super) resource_attributes: Option<ResourceAttributes<'a>>,
-    #[serde(borrow, deserialize_with = "optional_object")]
-    pub(super) non_resource_attributes: Option<NonResourceAttributes<'a>>,
-    pub(super) user: &'a str,
-    pub(super) groups: Option<Vec<&'a str>>,
+#[expect(missing_docs, reason = "the fields are those of the review, by their own names")]
+pub struct Spec<'a> {
+    #[serde(borrow, deserialize_with = "optional_object", skip_serializing_if = "Option::is_none")]
+    pub resource_attributes: Option<ResourceAttributes<'a>>,
+    #[serde(borrow, deserialize_with = "optional_object", skip_serializing_if = "Option::is_none")]
+    pub non_resource_attributes: Option<NonResourceAttributes<'a>>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub user: &'a str,
+    #[serde(skip_serializing_if = "is_none_or_empty")]
+    pub groups: Option<Vec<&'a str>>,
     /// The name of `groups` in version v1beta1.
-    pub(super) group: Option<Vec<&'a str>>,
-    pub(super) uid: &'a str,
-    pub(super) extra: BTreeMap<&'a str, Vec<&'a str>>,
+    #[serde(skip_serializing_if = "is_none_or_empty")]
+    pub group: Option<Vec<&'a str>>,
+    #[serde(deserialize_with = "unrepeated", skip_serializing_if = "BTreeMap::is_empty")]
+    pub extra: BTreeMap<&'a str, Vec<&'a str>>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub uid: &'a str,
 }
 
-#[derive(Debug, Default, PartialEq, Deserialize)]
+/// The resource that a review asks about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct ResourceAttributes<'a> {
-    pub(super) namespace: &'a str,
-    pub(super) verb: &'a str,
-    pub(super) group: &'a str,
-    pub(super) version: &'a str,
-    pub(super) resource: &'a str,
-    pub(super) subresource: &'a str,
-    pub(super) name: &'a str,
-    #[serde(borrow, deserialize_with = "optional_object")]
-    pub(super) field_selector: Option<Selector<'a>>,
-    #[serde(borrow, deserialize_with = "optional_object")]
-    pub(super) label_selector: Option<Selector<'a>>,
+#[expect(missing_docs, reason = "the fields are those of the review, by their own names")]
+pub struct ResourceAttributes<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub namespace: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub verb: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub group: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub version: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub resource: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub subresource: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub name: &'a str,
+    #[serde(borrow, deserialize_with = "optional_object", skip_serializing_if = "Option::is_none")]
+    pub field_selector: Option<SelectorAttributes<'a>>,
+    #[serde(borrow, deserialize_with = "optional_object", skip_serializing_if = "Option::is_none")]
+    pub label_selector: Option<SelectorAttributes<'a>>,
 }
 
-#[derive(Debug, Default, PartialEq, Deserialize)]
+/// The path that a review asks about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct NonResourceAttributes<'a> {
-    pub(super) path: &'a str,
-    pub(super) verb: &'a str,
+#[expect(missing_docs, reason = "the fields are those of the review, by their own names")]
+pub struct NonResourceAttributes<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub path: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub verb: &'a str,
 }
 
-#[derive(Debug, Default, PartialEq, Deserialize)]
+/// A selector as a review writes it: as text or as a list.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct Selector<'a> {
-    pub(super) raw_selector: &'a str,
-    #[serde(borrow, deserialize_with = "objects")]
-    pub(super) requirements: Vec<Requirement<'a>>,
+#[expect(missing_docs, reason = "the fields are those of the review, by their own names")]
+pub struct SelectorAttributes<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub raw_selector: &'a str,
+    #[serde(borrow, deserialize_with = "objects", skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<Requirement<'a>>,
 }
 
-#[derive(Debug, Default, PartialEq, Deserialize)]
+/// One requirement of a selector that is written as a list.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct Requirement<'a> {
-    pub(super) key: &'a str,
-    pub(super) operator: &'a str,
-    #[serde(borrow)]
-    pub(super) values: Vec<&'a str>,
+#[expect(missing_docs, reason = "the fields are those of the review, by their own names")]
+pub struct Requirement<'a> {
+    pub key: &'a str,
+    pub operator: &'a str,
+    #[serde(borrow, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<&'a str>,
+}
+
+#[expect(clippy::ref_option, reason = "serde passes fields by reference")]
+fn is_none_or_empty(list: &Option<Vec<&str>>) -> bool {
+    list.as_ref().is_none_or(Vec::is_empty)
 }
 
 /// An object. A derived reader also takes a list of the fields in order, which JSON does not mean.
@@ -116,8 +162,35 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 }
 
 /// Reads the text of an object.
-pub(super) fn from_object<'a, T: Deserialize<'a>>(text: &'a str) -> Option<T> {
-    serde_json::from_str::<Object<T>>(text).ok().map(|Object(value)| value)
+pub(super) fn from_object<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Option<T> {
+    serde_json::from_slice::<Object<T>>(text).ok().map(|Object(value)| value)
+}
+
+/// A map that names nothing twice. A derived reader would keep the last of two silently.
+fn unrepeated<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<&'de str, Vec<&'de str>>, D::Error> {
+    struct MapVisitor;
+
+    impl<'de> Visitor<'de> for MapVisitor {
+        type Value = BTreeMap<&'de str, Vec<&'de str>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object of lists")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut found = BTreeMap::new();
+            while let Some((key, values)) = map.next_entry()? {
+                if found.insert(key, values).is_some() {
+                    return Err(A::Error::custom("a key occurs twice"));
+                }
+            }
+            Ok(found)
+        }
+    }
+
+    deserializer.deserialize_map(MapVisitor)
 }
 
 fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {

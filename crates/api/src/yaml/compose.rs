@@ -286,7 +286,12 @@ fn scalar_node(raw: &RawNode, scalar: &RawScalar) -> Result<Node, YamlError> {
             let message = format!("json: unsupported value: {name}");
             return Err(YamlError { message, span: raw.span });
         }
-        Resolved::Int(_) | Resolved::Uint(_) | Resolved::Float(_) => Value::Number,
+        Resolved::Int(int) => Value::Number(int.into()),
+        Resolved::Uint(int) => Value::Number(int.into()),
+        // Not finite was refused above.
+        Resolved::Float(float) => {
+            serde_json::Number::from_f64(float).map_or(Value::Null, Value::Number)
+        }
         Resolved::Text(text) => Value::Text(text),
     };
     let is_tagged = scalar.tag.as_ref().is_some_and(|tag| tag.starts_with('!'));

@@ -7,12 +7,12 @@ fn read(text: &str) -> Result<Composed, YamlError> {
     super::read(text, None)
 }
 
-/// The value as compact JSON; numbers are not kept and show as `#`.
+/// The value as compact JSON; numbers show as `#`, since most cases are about what is one.
 fn show(node: &Node) -> String {
     match &node.value {
         Value::Null => "null".to_owned(),
         Value::Bool(value) => value.to_string(),
-        Value::Number => "#".to_owned(),
+        Value::Number(_) => "#".to_owned(),
         Value::Text(text) => serde_json::Value::from(text.as_str()).to_string(),
         Value::List(items) => {
             let items: Vec<_> = items.iter().map(show).collect();
