@@ -1,0 +1,52 @@
+//! Asking a chain what a review asks.
+
+use authz::{Recorder, Trace, User, Verdict};
+use authz_chain::Chain;
+use object::Status;
+use serde_json::Value;
+
+use crate::prepare::Review;
+use crate::refusal::forbidden;
+
+/// The body of the answer.
+///
+/// The whole chain is asked, superusers included, but for rules, which only configured authorizers
+/// list.
+///
+/// # Errors
+/// 403 if the caller may post the review and not ask this with it; 500 if nobody can say.
+pub async fn answer(chain: &Chain, review: Review, caller: Option<&User>) -> Result<Value, Status> {
+    match review {
+        Review::Answered(body) => Ok(body),
+        Review::Access(review) => {
+            let outcome = chain.authorize(&review.attributes(), Recorder::off()).await;
+            Ok(review.respond(&outcome.decision))
+        }
+        Review::Explanation(review) => {
+            let mut trace = Trace::default();
+            let recorder = Recorder::on(&mut trace);
+            let outcome = chain.authorize(&review.attributes(), recorder).await;
+            Ok(review.respond(chain, &outcome, &trace))
+        }
+        Review::Rules(review) => {
+            let rules = chain.rules_for(review.user(), review.namespace());
+            Ok(review.respond(&rules))
+        }
+        Review::Subjects(review) => {
+            if let Some(permission) = review.permission(caller) {
+                let decision = chain.authorize(&permission, Recorder::off()).await.decision;
+                match (decision.verdict, &decision.error) {
+                    (Verdict::Allow, _) => {}
+                    (Verdict::Deny | Verdict::NoOpinion, Some(error)) => {
+                        return Err(Status::internal(&error.to_string()));
+                    }
+                    (Verdict::Deny | Verdict::NoOpinion, None) => {
+                        return Err(forbidden(&permission, &decision.reason));
+                    }
+                }
+            }
+            let subjects = chain.who_can(&review.attributes());
+            Ok(review.respond(&subjects))
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What all answers have in common.
+
+use api::review::Question;
+use authz::{Decision, Reason, Verdict};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::kind::Kind;
+use crate::prepare::Request;
+
+/// An answer but for its status.
+#[derive(Debug)]
+pub(crate) struct Response {
+    kind: &'static str,
+    api_version: String,
+    metadata: Value,
+    spec: Option<Value>,
+}
+
+impl Response {
+    pub(crate) fn new(
+        kind: Kind,
+        request: &Request<'_>,
+        metadata: Value,
+        spec: Option<Value>,
+    ) -> Self {
+        let api_version = kind.api_version(request.version);
+        Self { kind: kind.name(), api_version, metadata, spec }
+    }
+
+    pub(crate) fn with_status(self, status: Map<String, Value>) -> Value {
+        let mut members = Map::new();
+        members.insert("kind".to_owned(), self.kind.into());
+        members.insert("apiVersion".to_owned(), self.api_version.into());
+        members.insert("metadata".to_owned(), self.metadata);
+        if let Some(spec) = self.spec {
+            members.insert("spec".to_owned(), spec);
+        }
+        members.insert("status".to_owned(), Value::Object(status));
+        Value::Object(members)
+    }
+}
+
+/// The tree of something that is made of texts, lists and maps with texts for keys.
+pub(crate) fn tree(value: &impl Serialize) -> Value {
+    // Only keys that are no texts and failing writers can not be written, and there are none.
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+/// Whether something is allowed, as reviews say it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AccessStatus<'d> {
+    allowed: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    denied: bool,
+    #[serde(skip_serializing_if = "Reason::is_empty", serialize_with = "as_text")]
+    reason: &'d Reason,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evaluation_error: Option<String>,
+}
+
+impl<'d> AccessStatus<'d> {
+    pub(crate) fn new(question: &Question<'_>, decision: &'d Decision) -> Self {
+        Self {
+            allowed: decision.verdict == Verdict::Allow,
+            denied: decision.verdict == Verdict::Deny,
+            reason: &decision.reason,
+            evaluation_error: question.evaluation_error(decision.error.as_ref()),
+        }
+    }
+
+    pub(crate) fn into_map(self) -> Map<String, Value> {
+        match tree(&self) {
+            Value::Object(members) => members,
+            _ => Map::new(),
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_false(truth: &bool) -> bool {
+    !truth
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn as_text<S: Serializer>(reason: &&Reason, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(*reason)
+}

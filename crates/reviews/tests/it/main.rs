@@ -1,0 +1,16 @@
+//! Reviews from the body of a request to the body of its answer.
+
+#[cfg(test)]
+mod access;
+#[cfg(test)]
+mod asking;
+#[cfg(test)]
+mod explanation;
+#[cfg(test)]
+mod plain;
+#[cfg(test)]
+mod refusal;
+#[cfg(test)]
+mod self_reviews;
+#[cfg(test)]
+mod subjects;
