@@ -1,0 +1,274 @@
+use http::header::{AUTHORIZATION, CONNECTION, SEC_WEBSOCKET_PROTOCOL, UPGRADE};
+use http::{HeaderName, HeaderValue};
+use rustls_pki_types::pem::PemObject;
+
+use super::*;
+use crate::options::{FrontProxyOptions, LoopbackCredential};
+use crate::ready::ready;
+use crate::service_account::Objects;
+
+const FILE: &str = "t1,u1,id1\nt3,u3,id3,\"g1,g2\"\n";
+
+fn now() -> Timestamp {
+    "2030-01-01T00:00:00Z".parse().unwrap()
+}
+
+fn authority() -> CertificateDer<'static> {
+    let pem = include_bytes!("../../testdata/ca.pem");
+    CertificateDer::from_pem_slice(pem).unwrap()
+}
+
+fn leaf() -> CertificateDer<'static> {
+    let pem = include_bytes!("../../testdata/client.pem");
+    CertificateDer::from_pem_slice(pem).unwrap()
+}
+
+fn options() -> Options {
+    Options {
+        token_file: Some(TokenFile::parse("f", FILE).unwrap()),
+        client_authorities: vec![authority()],
+        anonymous: Anonymous::On,
+        ..Options::default()
+    }
+}
+
+fn proxied(allowed: &[&str]) -> Options {
+    let front_proxy = FrontProxyOptions {
+        authorities: vec![authority()],
+        allowed_names: allowed.iter().map(|&name| name.to_owned()).collect(),
+        headers: FrontProxyHeaders::default(),
+    };
+    Options { front_proxy: Some(front_proxy), ..options() }
+}
+
+fn headers(lines: &[(&str, &str)]) -> HeaderMap {
+    lines
+        .iter()
+        .map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap()))
+        .collect()
+}
+
+struct Ask<'a> {
+    options: Options,
+    headers: &'a [(&'a str, &'a str)],
+    certificates: &'a [CertificateDer<'a>],
+    path: &'a str,
+    now: Timestamp,
+}
+
+fn asking(options: Options) -> Ask<'static> {
+    Ask { options, headers: &[], certificates: &[], path: "/api", now: now() }
+}
+
+impl Ask<'_> {
+    fn answer(self) -> Result<Authenticated, Unauthenticated> {
+        let authenticator = Authenticator::new(self.options).unwrap();
+        let identity = authenticator.identify_certificates(self.certificates, now());
+        let headers = headers(self.headers);
+        let request = Request { headers: &headers, path: self.path };
+        ready(authenticator.authenticate(request, &identity, &Objects::default(), self.now))
+    }
+
+    fn user(self) -> User {
+        self.answer().unwrap().user
+    }
+
+    fn error(self) -> String {
+        self.answer().unwrap_err().to_string()
+    }
+}
+
+fn bearer(token: &str) -> String {
+    format!("Bearer {token}")
+}
+
+/// Authorizers AU-1 and AU-2.
+#[test]
+fn tokens_of_the_file() {
+    let user = Ask { headers: &[("Authorization", "Bearer t1")], ..asking(options()) }.user();
+    assert_eq!((user.name.as_str(), user.uid.as_str()), ("u1", "id1"));
+    assert_eq!(user.groups, ["system:authenticated"]);
+    let user = Ask { headers: &[("Authorization", "Bearer t3")], ..asking(options()) }.user();
+    assert_eq!(user.groups, ["g1", "g2", "system:authenticated"]);
+}
+
+/// Authorizers AU-5, AU-11, AU-12 and AU-31.
+#[test]
+fn a_wrong_token_is_never_anonymous_and_none_is() {
+    let wrong = Ask { headers: &[("Authorization", "Bearer t8")], ..asking(options()) };
+    assert_eq!(wrong.error(), "invalid bearer token");
+    for value in ["Bearer", "bear token", "Bearer: token", "Basic 123", "Bearer "] {
+        let lines = [("Authorization", value)];
+        let user = Ask { headers: &lines, ..asking(options()) }.user();
+        assert_eq!((user.name.as_str(), user.groups.len()), ("system:anonymous", 1), "{value}");
+        assert_eq!(user.groups, ["system:unauthenticated"]);
+        let refused =
+            Ask { headers: &lines, ..asking(Options { anonymous: Anonymous::Off, ..options() }) };
+        assert_eq!(refused.answer(), Err(Unauthenticated::default()));
+    }
+    let lines = [("Authorization", "Bearer  t1")];
+    let answer = Ask { headers: &lines, ..asking(options()) }.answer().unwrap();
+    assert_eq!((answer.warnings.len(), answer.is_anonymous()), (1, true));
+}
+
+/// Authorizers AU-30.
+#[test]
+fn anonymous_requests_may_be_for_some_paths_only() {
+    let paths = vec!["/healthz".to_owned(), "/livez".to_owned()];
+    let options = || Options { anonymous: Anonymous::OnlyFor(paths.clone()), ..options() };
+    assert!(Ask { path: "/healthz", ..asking(options()) }.answer().unwrap().is_anonymous());
+    for path in ["/api", "/healthz/", "/healthz/ping", "/HEALTHZ"] {
+        assert!(Ask { path, ..asking(options()) }.answer().is_err(), "{path}");
+    }
+}
+
+/// Authorizers AU-13, AU-16 and AU-17.
+#[test]
+fn client_certificates() {
+    let answer = Ask { certificates: &[leaf()], ..asking(options()) }.answer().unwrap();
+    assert_eq!(answer.method, Method::ClientCertificate);
+    assert_eq!((answer.user.name.as_str(), answer.user.uid.as_str()), ("client_cn", "client_id"));
+    assert_eq!(answer.user.groups, ["My Org", "second", "third", "system:authenticated"]);
+    assert!(asking(options()).answer().unwrap().is_anonymous());
+    let nobody_looks = Options { client_authorities: vec![], ..options() };
+    let answer = Ask { certificates: &[leaf()], ..asking(nobody_looks) }.answer().unwrap();
+    assert!(answer.is_anonymous());
+}
+
+/// Authorizers AU-14, AU-19 and AU-21.
+#[test]
+fn a_bad_certificate_is_refused_unless_a_token_is_good() {
+    let bad = [CertificateDer::from(vec![1])];
+    let refused = Ask { certificates: &bad, ..asking(options()) };
+    assert_eq!(refused.error(), "the certificate can not be parsed");
+    let lines = [("Authorization", "Bearer t1")];
+    let saved = Ask { certificates: &bad, headers: &lines, ..asking(options()) };
+    assert_eq!(saved.user().name, "u1");
+    let lines = [("Authorization", "Bearer t8")];
+    let both = Ask { certificates: &bad, headers: &lines, ..asking(options()) };
+    assert_eq!(both.error(), "[the certificate can not be parsed, invalid bearer token]");
+}
+
+#[test]
+fn a_certificate_can_expire_while_the_connection_lasts() {
+    let later = "2140-01-01T00:00:00Z".parse().unwrap();
+    let expired = Ask { certificates: &[leaf()], now: later, ..asking(options()) }.error();
+    assert!(expired.starts_with("verifying certificate failed: it is valid only until 2126-"));
+}
+
+/// Authorizers AU-22 and AU-23.
+#[test]
+fn only_a_verified_proxy_names_users() {
+    let lines = [("X-Remote-User", "Bob"), ("X-Remote-Group", "g")];
+    let presented = [leaf()];
+    let ask = |allowed: &[&str], certificates| Ask {
+        headers: &lines,
+        certificates,
+        ..asking(proxied(allowed))
+    };
+    let answer = ask(&["other", "client_cn"], &presented).answer().unwrap();
+    assert_eq!((answer.user.name.as_str(), answer.method), ("Bob", Method::FrontProxy));
+    assert_eq!(answer.user.groups, ["g", "system:authenticated"]);
+    assert_eq!(ask(&[], &presented).user().name, "Bob");
+    // Without a certificate the headers are nobody's word.
+    assert_eq!(ask(&[], &[]).user().name, "system:anonymous");
+    let alone = Options { client_authorities: vec![], ..proxied(&["other"]) };
+    let refused = Ask { headers: &lines, certificates: &presented, ..asking(alone) };
+    assert_eq!(refused.error(), "x509: subject with cn=client_cn is not in the allowed list");
+    // A proxy that is not allowed to name users is still a client.
+    assert_eq!(ask(&["other"], &presented).user().name, "client_cn");
+    let silent = Ask { certificates: &presented, ..asking(proxied(&[])) };
+    assert_eq!(silent.user().name, "client_cn");
+}
+
+/// Authorizers §2.10.
+#[test]
+fn the_loopback_token_comes_first() {
+    let credential = LoopbackCredential::generate().unwrap();
+    let value = bearer(credential.token());
+    let options = Options { loopback: Some(credential), ..proxied(&[]) };
+    let lines = [("Authorization", value.as_str()), ("X-Remote-User", "Bob")];
+    let answer = Ask { headers: &lines, certificates: &[leaf()], ..asking(options) };
+    let answer = answer.answer().unwrap();
+    assert_eq!((answer.user.name.as_str(), answer.method), ("system:apiserver", Method::Loopback));
+    assert_eq!(answer.user.groups, ["system:authenticated", "system:masters"]);
+    assert!(!answer.user.uid.is_empty());
+}
+
+#[test]
+fn a_websocket_brings_its_token_among_the_protocols() {
+    let offer = "base64url.bearer.authorization.k8s.io.dDE, v5.channel.k8s.io";
+    let lines =
+        [("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Protocol", offer)];
+    assert_eq!(Ask { headers: &lines, ..asking(options()) }.user().name, "u1");
+    let alone = "base64url.bearer.authorization.k8s.io.dDE";
+    let lines = [lines[0], lines[1], ("Sec-WebSocket-Protocol", alone)];
+    let refused = Ask { headers: &lines, ..asking(options()) };
+    assert_eq!(refused.error(), "missing additional subprotocol");
+}
+
+#[test]
+fn nothing_behind_the_gate_sees_credentials() {
+    let mut map = headers(&[
+        ("Authorization", "Bearer t1"),
+        ("X-Remote-User", "Bob"),
+        ("X-Remote-Extra-K", "v"),
+        ("X-Custom-User", "Bob"),
+        ("Accept", "*/*"),
+    ]);
+    map.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    map.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    let offer = HeaderValue::from_static("base64url.bearer.authorization.k8s.io.dDE, a");
+    map.insert(SEC_WEBSOCKET_PROTOCOL, offer);
+    let mut options = proxied(&[]);
+    if let Some(proxy) = &mut options.front_proxy {
+        let names = ["X-Custom-User".to_owned()];
+        proxy.headers = FrontProxyHeaders::new(&names, &[], &[], &[]).unwrap();
+    }
+    Authenticator::new(options).unwrap().strip_credentials(&mut map);
+    assert!(map.get(AUTHORIZATION).is_none());
+    assert_eq!(map[SEC_WEBSOCKET_PROTOCOL], "a");
+    assert_eq!(map.keys().filter(|name| name.as_str().starts_with("x-")).count(), 0);
+    assert_eq!(map["accept"], "*/*");
+}
+
+#[test]
+fn no_credential_is_shown_when_it_is_refused() {
+    let lines = [("Authorization", "Bearer swordfish")];
+    let refused = Ask { headers: &lines, ..asking(options()) }.answer().unwrap_err();
+    assert!(!format!("{refused:?} {refused}").contains("swordfish"));
+    let authenticator = Authenticator::new(options()).unwrap();
+    assert!(!format!("{authenticator:?}").contains("t3"));
+}
+
+#[test]
+fn authorities_are_checked_at_start() {
+    let broken = vec![authority(), CertificateDer::from(vec![1])];
+    let options = Options { client_authorities: broken.clone(), ..Options::default() };
+    let error = Authenticator::new(options).unwrap_err();
+    assert!(matches!(error, OptionsError::ClientAuthority(error) if error.position == 1));
+    for (authorities, is_absent) in [(broken, false), (vec![], true)] {
+        let front_proxy = FrontProxyOptions {
+            authorities,
+            allowed_names: vec![],
+            headers: FrontProxyHeaders::default(),
+        };
+        let options = Options { front_proxy: Some(front_proxy), ..Options::default() };
+        let error = Authenticator::new(options).unwrap_err();
+        assert_eq!(error == OptionsError::NoFrontProxyAuthority, is_absent);
+    }
+}
+
+/// The server answers requests on several threads.
+#[test]
+fn whoever_waits_can_move_between_threads() {
+    fn is_send<T: Send>(_: &T) -> bool {
+        true
+    }
+    let authenticator = Authenticator::new(options()).unwrap();
+    let (headers, objects) = (HeaderMap::new(), Objects::default());
+    let identity = CertificateIdentity::default();
+    let request = Request { headers: &headers, path: "/" };
+    assert!(is_send(&authenticator.authenticate(request, &identity, &objects, now())));
+    assert!(is_send(&authenticator.review_token(object::Tree::new(), &objects, now())));
+}

@@ -1,0 +1,234 @@
+use std::sync::Mutex;
+
+use authz::{Answer, Decision, Recorder, Target};
+use http::HeaderName;
+use object::GroupResource;
+
+use super::*;
+use crate::identity::NODE_NAME_KEY;
+use crate::ready::ready;
+
+/// Allows what begins with one of the texts, and notes what it was asked. A question reads
+/// `VERB GROUP/RESOURCE/SUBRESOURCE NAMESPACE/NAME`, or `VERB PATH`.
+struct Rules<'a> {
+    allowed: &'a [&'a str],
+    asked: Mutex<Vec<String>>,
+}
+
+impl Authorizer for Rules<'_> {
+    fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>, _: Recorder<'a>) -> Answer<'a> {
+        let question = shown(attributes);
+        let is_allowed = self.allowed.iter().any(|allowed| question.starts_with(allowed));
+        self.asked.lock().unwrap().push(question);
+        let failure = authz::Failure::message("something failed");
+        let decision = if is_allowed {
+            Decision::allow("").with_error(failure)
+        } else {
+            Decision::no_opinion("no rule")
+        };
+        Box::pin(async move { decision })
+    }
+}
+
+fn shown(attributes: &Attributes<'_>) -> String {
+    match attributes.target {
+        Target::Path(path) => format!("{} {path}", attributes.verb),
+        Target::Resource(r) => {
+            let (verb, group) = (attributes.verb, r.api_group);
+            format!("{verb} {group}/{}/{} {}/{}", r.resource, r.subresource, r.namespace, r.name)
+        }
+    }
+}
+
+fn forbid(attributes: &Attributes<'_>, reason: &Reason) -> Status {
+    let why = format!("{}: {reason}", shown(attributes));
+    Status::forbidden(&GroupResource::new("", "x"), "", &why)
+}
+
+const ADMIN: &str = "system:serviceaccount:ns:agent";
+
+/// The user or the message, and the questions.
+fn ask(
+    impersonator: &Impersonator,
+    lines: &[(&str, &str)],
+    allowed: &[&str],
+) -> (Result<Option<Impersonated>, String>, Vec<String>) {
+    let headers = lines
+        .iter()
+        .map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap()))
+        .collect();
+    let node = (NODE_NAME_KEY.to_owned(), vec!["n1".to_owned()]);
+    let requestor = User { name: ADMIN.to_owned(), extra: [node].into(), ..User::default() };
+    let attributes = Attributes { user: Some(&requestor), verb: "get", target: Target::Path("/p") };
+    let rules = Rules { allowed, asked: Mutex::default() };
+    let answer = ready(impersonator.impersonate(&headers, &attributes, &rules));
+    let answer = answer.map_err(|status| status.message);
+    (answer, rules.asked.into_inner().unwrap())
+}
+
+fn user(lines: &[(&str, &str)], allowed: &[&str]) -> User {
+    ask(&Impersonator::new(forbid), lines, allowed).0.unwrap().unwrap().user
+}
+
+fn refusal(lines: &[(&str, &str)], allowed: &[&str]) -> String {
+    ask(&Impersonator::new(forbid), lines, allowed).0.unwrap_err()
+}
+
+const USER: &str = "Impersonate-User";
+const GROUP: &str = "Impersonate-Group";
+
+/// Authorizers IM-1.
+#[test]
+fn without_headers_nothing_is_asked() {
+    assert_eq!(ask(&Impersonator::new(forbid), &[], &[]), (Ok(None), vec![]));
+}
+
+/// Authorizers IM-3, IM-4 and IM-20.
+#[test]
+fn every_part_needs_a_permission() {
+    let lines = [(USER, "system:admin"), (GROUP, "some-group")];
+    let users = "impersonate /users/";
+    let want = "x is forbidden: impersonate-on:user-info:get /p: no rule";
+    assert_eq!(refusal(&lines, &[users]), want);
+    let admin = user(&lines, &[users, "impersonate /groups/ /some-group"]);
+    assert_eq!(admin.name, "system:admin");
+    assert_eq!(admin.groups, ["some-group", "system:authenticated"]);
+}
+
+/// Authorizers IM-5 to IM-7 and IM-13.
+#[test]
+fn uids_and_extra_need_permissions() {
+    let users = "impersonate /users/";
+    let scopes =
+        [(USER, "u"), ("Impersonate-Extra-scopes", "a"), ("Impersonate-Extra-scopes", "b")];
+    let only_a = "impersonate authentication.k8s.io/userextras/scopes /a";
+    assert!(refusal(&scopes, &[users, only_a]).contains("impersonate-on:user-info"));
+    let all = "impersonate authentication.k8s.io/userextras/scopes ";
+    let scoped = user(&scopes, &[users, all]);
+    assert_eq!((scoped.extra["scopes"].join(","), scoped.groups.len()), ("a,b".to_owned(), 1));
+    let encoded = [(USER, "u"), ("Impersonate-Extra-example.com%2fx", "v")];
+    let key = "impersonate authentication.k8s.io/userextras/example.com/x /v";
+    assert!(user(&encoded, &[users, key]).extra.contains_key("example.com/x"));
+    let with_uid = [(USER, "u"), ("Impersonate-Uid", "1")];
+    assert!(refusal(&with_uid, &[users]).contains("impersonate-on:user-info"));
+    let uids = "impersonate authentication.k8s.io/uids/ /1";
+    assert_eq!(user(&with_uid, &[users, uids]).uid, "1");
+}
+
+/// Authorizers IM-8 and IM-9.
+#[test]
+fn service_accounts_are_a_resource_of_their_own() {
+    let accounts = "impersonate /serviceaccounts/ foo/default";
+    let account = user(&[(USER, "system:serviceaccount:foo:default")], &[accounts]);
+    let fixed = ["system:serviceaccounts", "system:serviceaccounts:foo", "system:authenticated"];
+    assert_eq!(account.groups, fixed);
+    assert!(refusal(&[(USER, "tester")], &["impersonate /serviceaccounts/"]).contains("user-info"));
+}
+
+/// Authorizers IM-10 to IM-12.
+#[test]
+fn groups_say_whether_one_is_authenticated() {
+    let all = ["impersonate "];
+    assert_eq!(user(&[(USER, "system:anonymous")], &all).groups, ["system:unauthenticated"]);
+    let unauthenticated = [(USER, "x"), (GROUP, "system:unauthenticated")];
+    assert_eq!(user(&unauthenticated, &all).groups, ["system:unauthenticated"]);
+    let twice = [(USER, "x"), (GROUP, "g"), (GROUP, "system:authenticated")];
+    assert_eq!(user(&twice, &all).groups, ["g", "system:authenticated"]);
+}
+
+/// Authorizers IM-14 and IM-15. The first question of a mode is about the request, so that is
+/// what the refusal of somebody without any permission names.
+#[test]
+fn the_first_refusal_is_the_answer() {
+    let lines = [(USER, "u")];
+    let want = "x is forbidden: impersonate-on:user-info:get /p: no rule";
+    assert_eq!(refusal(&lines, &[]), want);
+    assert_eq!(
+        refusal(&lines, &["impersonate:user-info ", "impersonate-on:user-info:create"]),
+        want
+    );
+    let want = "x is forbidden: impersonate:user-info authentication.k8s.io/users/ /u: no rule";
+    assert_eq!(refusal(&lines, &["impersonate-on:user-info:get"]), want);
+}
+
+/// Authorizers IM-16.
+#[test]
+fn nodes_have_fixed_groups() {
+    let node = [(USER, "system:node:n2")];
+    let arbitrary = [
+        "impersonate-on:arbitrary-node:get /p",
+        "impersonate:arbitrary-node authentication.k8s.io/nodes/ /n2",
+    ];
+    assert_eq!(user(&node, &arbitrary).groups, ["system:nodes", "system:authenticated"]);
+    let own = [(USER, "system:node:n1")];
+    let associated = [
+        "impersonate-on:associated-node:get /p",
+        "impersonate:associated-node authentication.k8s.io/nodes/ /*",
+    ];
+    let (answer, asked) = ask(&Impersonator::new(forbid), &own, &associated);
+    assert_eq!(answer.unwrap().unwrap().mode, ImpersonationMode::AssociatedNode);
+    assert_eq!(asked, associated);
+    assert!(refusal(&node, &associated).contains("arbitrary-node"));
+}
+
+/// Authorizers IM-17.
+#[test]
+fn the_masters_need_the_old_permission() {
+    let lines = [(USER, "u"), (GROUP, "system:masters")];
+    let constrained = ["impersonate-on:", "impersonate:"];
+    let want = "x is forbidden: impersonate:user-info authentication.k8s.io/groups/ \
+                /system:masters: impersonating the system:masters group is not allowed";
+    assert_eq!(refusal(&lines, &constrained), want);
+    let legacy = ["impersonate-on:", "impersonate:", "impersonate "];
+    assert_eq!(user(&lines, &legacy).groups, ["system:masters", "system:authenticated"]);
+    let empty = [(USER, "u"), (GROUP, "")];
+    assert!(refusal(&empty, &constrained).ends_with("empty string group is not allowed"));
+}
+
+/// Authorizers IM-18.
+#[test]
+fn many_groups_are_asked_about_at_once() {
+    let lines = [(USER, "u"), (GROUP, "a"), (GROUP, "b"), (GROUP, "c"), (GROUP, "d")];
+    let all = [
+        "impersonate-on:user-info:get /p",
+        "impersonate:user-info authentication.k8s.io/users/ /u",
+        "impersonate:user-info authentication.k8s.io/groups/ /*",
+    ];
+    let (answer, asked) = ask(&Impersonator::new(forbid), &lines, &all);
+    assert!(answer.is_ok());
+    assert_eq!(asked, all);
+    let (answer, asked) = ask(&Impersonator::new(forbid), &lines[..4], &all);
+    assert!(answer.is_err());
+    assert_eq!(asked[2], "impersonate:user-info authentication.k8s.io/groups/ /a");
+}
+
+#[test]
+fn the_mode_that_worked_is_tried_first() {
+    let impersonator = Impersonator::new(forbid);
+    let lines = [(USER, "u")];
+    let legacy = ["impersonate "];
+    let (_, asked) = ask(&impersonator, &lines, &legacy);
+    assert_eq!(asked, ["impersonate-on:user-info:get /p", "impersonate /users/ /u"]);
+    let (_, asked) = ask(&impersonator, &lines, &legacy);
+    assert_eq!(asked, ["impersonate /users/ /u"]);
+    // A permission that is gone is gone, and the other modes are tried again.
+    let (answer, asked) = ask(&impersonator, &lines, &[]);
+    assert_eq!(answer, Err("x is forbidden: impersonate /users/ /u: no rule".to_owned()));
+    assert_eq!(asked, ["impersonate /users/ /u", "impersonate-on:user-info:get /p"]);
+}
+
+#[test]
+fn somebody_must_ask() {
+    let headers = [(HeaderName::from_static("impersonate-user"), "u".parse().unwrap())];
+    let attributes = Attributes { user: None, verb: "get", target: Target::Path("/p") };
+    let rules = Rules { allowed: &[], asked: Mutex::default() };
+    let impersonator = Impersonator::new(forbid);
+    let headers = headers.into_iter().collect();
+    let future = impersonator.impersonate(&headers, &attributes, &rules);
+    assert!(is_send(&future));
+    assert_eq!(ready(future).unwrap_err().code, 500);
+}
+
+fn is_send<T: Send>(_: &T) -> bool {
+    true
+}

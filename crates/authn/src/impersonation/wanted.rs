@@ -1,0 +1,169 @@
+//! Whom the headers ask to be.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use authz::User;
+use http::{HeaderMap, HeaderName};
+use object::Status;
+
+use crate::front_proxy::{decode_extra_key, text};
+
+const USER: HeaderName = HeaderName::from_static("impersonate-user");
+const GROUP: HeaderName = HeaderName::from_static("impersonate-group");
+const UID: HeaderName = HeaderName::from_static("impersonate-uid");
+const EXTRA_PREFIX: &str = "impersonate-extra-";
+
+/// The user that the headers describe, exactly as they do; `None` if they describe none.
+pub(super) fn from_headers(headers: &HeaderMap) -> Result<Option<User>, Status> {
+    let wanted = read(headers)?;
+    if !wanted.name.is_empty() {
+        return Ok(Some(wanted));
+    }
+    if wanted == User::default() {
+        return Ok(None);
+    }
+    let message = format!("requested {} without impersonating a user name", go_syntax(&wanted));
+    Err(Status::bad_request(message))
+}
+
+/// Removes the headers that ask to be somebody, so that nobody behind the gate sees them.
+pub fn strip_impersonation(headers: &mut HeaderMap) {
+    for name in [USER, GROUP, UID] {
+        headers.remove(name);
+    }
+    let extra: Vec<HeaderName> =
+        headers.keys().filter(|name| name.as_str().starts_with(EXTRA_PREFIX)).cloned().collect();
+    for name in extra {
+        headers.remove(name);
+    }
+}
+
+fn read(headers: &HeaderMap) -> Result<User, Status> {
+    let text = |name: &HeaderName, value| {
+        let text = text(name, value).map_err(|error| Status::bad_request(error.to_string()))?;
+        Ok::<String, Status>(text.to_owned())
+    };
+    let first = |name: HeaderName| headers.get(&name).map_or(Ok(String::new()), |v| text(&name, v));
+    let mut wanted = User { name: first(USER)?, uid: first(UID)?, ..User::default() };
+    for value in headers.get_all(GROUP) {
+        wanted.groups.push(text(&GROUP, value)?);
+    }
+    for (name, value) in headers {
+        if let Some(key) = name.as_str().strip_prefix(EXTRA_PREFIX) {
+            wanted.extra.entry(decode_extra_key(key)).or_default().push(text(name, value)?);
+        }
+    }
+    Ok(wanted)
+}
+
+/// The user as Go writes the value of a struct, which is what Kubernetes answers.
+fn go_syntax(user: &User) -> String {
+    let strings = |values: &[String]| {
+        let quoted: Vec<String> = values.iter().map(|value| gotext::quote(value)).collect();
+        format!("[]string{{{}}}", quoted.join(", "))
+    };
+    let groups =
+        if user.groups.is_empty() { "[]string(nil)".to_owned() } else { strings(&user.groups) };
+    let extra = |extra: &BTreeMap<String, Vec<String>>| {
+        let members: Vec<String> = extra
+            .iter()
+            .map(|(key, values)| format!("{}:{}", gotext::quote(key), strings(values)))
+            .collect();
+        format!("map[string][]string{{{}}}", members.join(", "))
+    };
+    let extra = if user.extra.is_empty() {
+        "map[string][]string(nil)".to_owned()
+    } else {
+        extra(&user.extra)
+    };
+    let mut out = String::from("&user.DefaultInfo{");
+    // Writing to a string can not fail.
+    let _ = write!(
+        out,
+        "Name:{}, UID:{}, Groups:{groups}, Extra:{extra}}}",
+        gotext::quote(&user.name),
+        gotext::quote(&user.uid)
+    );
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn headers(lines: &[(&str, &str)]) -> HeaderMap {
+        lines
+            .iter()
+            .map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn headers_describe_a_user() {
+        let map = headers(&[
+            ("Impersonate-User", "u"),
+            ("Impersonate-User", "other"),
+            ("Impersonate-Group", "b"),
+            ("impersonate-group", "a"),
+            ("Impersonate-Uid", "1"),
+            ("Impersonate-Extra-Example.com%2fX", "v"),
+            ("Impersonate-Extra-bad%zz", "w"),
+        ]);
+        let wanted = from_headers(&map).unwrap().unwrap();
+        assert_eq!((wanted.name.as_str(), wanted.uid.as_str()), ("u", "1"));
+        assert_eq!(wanted.groups, ["b", "a"]);
+        let keys: Vec<_> = wanted.extra.keys().collect();
+        assert_eq!(keys, ["bad%zz", "example.com/x"]);
+    }
+
+    /// Authorizers IM-1 and IM-2.
+    #[test]
+    fn a_user_must_be_named() {
+        assert_eq!(from_headers(&HeaderMap::new()), Ok(None));
+        assert_eq!(from_headers(&headers(&[("Impersonate-User", "")])), Ok(None));
+        for (name, want) in [
+            (
+                "Impersonate-Group",
+                "requested &user.DefaultInfo{Name:\"\", UID:\"\", Groups:[]string{\"x\"}, \
+                 Extra:map[string][]string(nil)} without impersonating a user name",
+            ),
+            (
+                "Impersonate-Uid",
+                "requested &user.DefaultInfo{Name:\"\", UID:\"x\", Groups:[]string(nil), \
+                 Extra:map[string][]string(nil)} without impersonating a user name",
+            ),
+            (
+                "Impersonate-Extra-x",
+                "requested &user.DefaultInfo{Name:\"\", UID:\"\", Groups:[]string(nil), \
+                 Extra:map[string][]string{\"x\":[]string{\"x\"}}} without impersonating a user name",
+            ),
+        ] {
+            let status = from_headers(&headers(&[(name, "x")])).unwrap_err();
+            assert_eq!((status.code, status.message.as_str()), (400, want));
+        }
+    }
+
+    #[test]
+    fn what_is_not_text_is_refused() {
+        let mut map = headers(&[("Impersonate-User", "u")]);
+        map.append("impersonate-extra-k", HeaderValue::from_bytes(b"\xff").unwrap());
+        assert_eq!(from_headers(&map).unwrap_err().code, 400);
+    }
+
+    #[test]
+    fn stripping_removes_all_and_nothing_else() {
+        let mut map = headers(&[
+            ("Impersonate-User", "u"),
+            ("Impersonate-Group", "g"),
+            ("Impersonate-Group", "h"),
+            ("Impersonate-Uid", "1"),
+            ("Impersonate-Extra-a", "v"),
+            ("Impersonate-Else", "stays"),
+        ]);
+        strip_impersonation(&mut map);
+        assert_eq!(map, headers(&[("Impersonate-Else", "stays")]));
+    }
+}

@@ -1,0 +1,195 @@
+//! JSON Web Tokens in their compact form.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use object::Tree;
+use serde_json::{Value, json};
+
+use crate::key::{KeyError, SigningKey, VerifyingKey};
+
+/// The most bytes of a token that is read. Service-account tokens have one or two thousand; what
+/// is longer is not one.
+pub const TOKEN_BYTES_MAX: usize = 64 * 1024;
+
+/// A token that was taken apart. Until [`verify`](Self::verify) says so, nothing in it is true.
+pub(crate) struct Unverified<'t> {
+    message: &'t str,
+    signature: Vec<u8>,
+    header: Tree,
+    claims: Tree,
+}
+
+/// Why a signature does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SignatureError {
+    /// No key has the id that the token names.
+    #[error("invalid signature, no keys found")]
+    NoKey,
+    /// The token wants to be read in a way that nobody here knows.
+    #[error("the token has critical headers, which are not supported")]
+    Critical,
+    /// None of the keys made the signature, or not with the algorithm that the token names.
+    #[error("invalid signature")]
+    Invalid,
+}
+
+/// Takes a token apart; `None` if it is not one.
+pub(crate) fn parse(token: &str) -> Option<Unverified<'_>> {
+    if token.len() > TOKEN_BYTES_MAX {
+        return None;
+    }
+    let (message, signature) = token.rsplit_once('.')?;
+    let (header, claims) = message.split_once('.')?;
+    Some(Unverified {
+        message,
+        signature: URL_SAFE_NO_PAD.decode(signature).ok()?,
+        header: object_in(header)?,
+        claims: object_in(claims)?,
+    })
+}
+
+/// Makes a token of claims.
+pub(crate) fn sign(key: &SigningKey, claims: &Tree) -> Result<String, KeyError> {
+    let public = key.verifying_key();
+    let header = json!({"alg": public.algorithm().name(), "kid": public.id()});
+    let encode = |text: String| URL_SAFE_NO_PAD.encode(text);
+    let claims = Value::Object(claims.clone());
+    let message = format!("{}.{}", encode(header.to_string()), encode(claims.to_string()));
+    let signature = URL_SAFE_NO_PAD.encode(key.sign(message.as_bytes())?);
+    Ok(format!("{message}.{signature}"))
+}
+
+impl Unverified<'_> {
+    /// Who claims to have made the token. It only tells whom to ask for keys.
+    pub(crate) fn claimed_issuer(&self) -> &str {
+        object::text(&self.claims, "iss")
+    }
+
+    /// The claims, if one of the keys signed them. A token that names a key is checked with that
+    /// key only.
+    ///
+    /// INVARIANT: the algorithm is that of the key. What the token says of it must agree, and
+    /// chooses nothing.
+    pub(crate) fn verify(self, keys: &[VerifyingKey]) -> Result<Tree, SignatureError> {
+        if self.header.contains_key("crit") {
+            return Err(SignatureError::Critical);
+        }
+        let (key_id, algorithm) =
+            (object::text(&self.header, "kid"), object::text(&self.header, "alg"));
+        let mut candidates =
+            keys.iter().filter(|key| key_id.is_empty() || key.id() == key_id).peekable();
+        if candidates.peek().is_none() {
+            return Err(SignatureError::NoKey);
+        }
+        let is_signed = candidates
+            .filter(|key| key.algorithm().name() == algorithm)
+            .any(|key| key.verifies(self.message.as_bytes(), &self.signature));
+        if is_signed { Ok(self.claims) } else { Err(SignatureError::Invalid) }
+    }
+}
+
+fn object_in(encoded: &str) -> Option<Tree> {
+    let bytes = URL_SAFE_NO_PAD.decode(encoded).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn key() -> SigningKey {
+        SigningKey::from_pem(&SigningKey::generate_pem().unwrap()).unwrap()
+    }
+
+    fn claims() -> Tree {
+        json!({"iss": "me", "n": 1}).as_object().cloned().unwrap()
+    }
+
+    /// A token with this header, signed whatever it says.
+    fn with_header(key: &SigningKey, header: Value) -> String {
+        let encode = |text: String| URL_SAFE_NO_PAD.encode(text);
+        let payload = Value::Object(claims()).to_string();
+        let message = format!("{}.{}", encode(header.to_string()), encode(payload));
+        let signature = URL_SAFE_NO_PAD.encode(key.sign(message.as_bytes()).unwrap());
+        format!("{message}.{signature}")
+    }
+
+    fn check(token: &str, keys: &[&SigningKey]) -> Result<Tree, SignatureError> {
+        let keys: Vec<VerifyingKey> = keys.iter().map(|key| key.verifying_key().clone()).collect();
+        parse(token).unwrap().verify(&keys)
+    }
+
+    #[test]
+    fn what_is_signed_is_verified() {
+        let (own, other) = (key(), key());
+        let token = sign(&own, &claims()).unwrap();
+        assert_eq!(parse(&token).unwrap().claimed_issuer(), "me");
+        assert_eq!(check(&token, &[&other, &own]), Ok(claims()));
+        assert_eq!(check(&token, &[&other]), Err(SignatureError::NoKey));
+        assert_eq!(check(&token, &[]), Err(SignatureError::NoKey));
+    }
+
+    #[test]
+    fn a_token_without_key_id_is_checked_with_all() {
+        let (own, other) = (key(), key());
+        let token = with_header(&own, json!({"alg": "ES256"}));
+        assert_eq!(check(&token, &[&other, &own]), Ok(claims()));
+        assert_eq!(check(&token, &[&other]), Err(SignatureError::Invalid));
+    }
+
+    #[test]
+    fn the_header_can_not_choose_how_it_is_checked() {
+        let own = key();
+        for alg in ["none", "HS256", "RS256", "ES384", "ES512", "es256", ""] {
+            let token = with_header(&own, json!({"alg": alg}));
+            assert_eq!(check(&token, &[&own]), Err(SignatureError::Invalid), "{alg}");
+        }
+        let critical = with_header(&own, json!({"alg": "ES256", "crit": ["b64"], "b64": false}));
+        assert_eq!(check(&critical, &[&own]), Err(SignatureError::Critical));
+    }
+
+    #[test]
+    fn no_part_can_be_exchanged() {
+        let own = key();
+        let token = sign(&own, &claims()).unwrap();
+        let (message, signature) = token.rsplit_once('.').unwrap();
+        let (header, _) = message.split_once('.').unwrap();
+        let forged = URL_SAFE_NO_PAD.encode(json!({"iss": "me", "n": 2}).to_string());
+        let forged = format!("{header}.{forged}.{signature}");
+        assert_eq!(check(&forged, &[&own]), Err(SignatureError::Invalid));
+        assert_eq!(check(&format!("{message}."), &[&own]), Err(SignatureError::Invalid));
+    }
+
+    #[test]
+    fn what_is_not_a_token_is_not_taken_apart() {
+        let token = sign(&key(), &claims()).unwrap();
+        assert!(parse(&token).is_some());
+        for text in
+            ["", "a", "a.b", "..", "e30.e30", "{}", "e30.W10.", "e30.e30.=", "e30.e30.e30.e30"]
+        {
+            assert!(parse(text).is_none(), "{text}");
+        }
+        let padded = |n_bytes: usize| format!("e30.e30.{}", "A".repeat(n_bytes - 8));
+        assert!(parse(&padded(TOKEN_BYTES_MAX)).is_some());
+        assert!(parse(&padded(TOKEN_BYTES_MAX + 4)).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(
+            text in ".{0,60}|[A-Za-z0-9_-]{0,20}\\.[A-Za-z0-9_-]{0,40}\\.[A-Za-z0-9_-]{0,20}",
+            header in ".{0,20}",
+            claims in ".{0,20}",
+        ) {
+            let encode = |text: &str| URL_SAFE_NO_PAD.encode(text);
+            let made = format!("{}.{}.AAAA", encode(&header), encode(&claims));
+            for text in [&text, &made] {
+                if let Some(token) = parse(text) {
+                    prop_assert!(token.verify(&[]).is_err());
+                }
+            }
+        }
+    }
+}

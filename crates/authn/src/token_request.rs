@@ -1,0 +1,354 @@
+//! `TokenRequest`: a token for a service account.
+
+use std::sync::Arc;
+
+use field::{BadValue, FieldErrors, FieldPath};
+use jiff::{SignedDuration, Timestamp};
+use object::{GroupKind, GroupResource, GroupVersion, Status, Tree};
+use serde_json::{Value, json};
+
+use crate::random::random_token_id;
+use crate::service_account::{
+    Binding, Claims, Lookup, ObjectReference, ReferencedKind, TokenIssuer, credential_id,
+};
+
+const GROUP: &str = "authentication.k8s.io";
+const KIND: &str = "TokenRequest";
+
+/// How long a token lives if the request does not say.
+const LIFETIME_SECONDS_DEFAULT: i64 = 60 * 60;
+/// The shortest life that can be asked for.
+const LIFETIME_SECONDS_MIN: i64 = 10 * 60;
+/// The longest life that can be asked for, whatever the server then makes of it.
+const LIFETIME_SECONDS_MAX: i64 = 1 << 32;
+
+/// What a server adds to requests for tokens.
+#[derive(Debug, Clone, Copy)]
+pub struct TokenRequestSettings<'s> {
+    /// For whom a token is if the request does not say.
+    pub api_audiences: &'s [String],
+    /// The longest life of a token; a longer one that is asked for is cut.
+    pub lifetime_seconds_max: Option<i64>,
+}
+
+/// A request for a token that is complete and well-formed. Admission looks at it before a token is
+/// [issued](Self::issue).
+#[derive(Debug, Clone)]
+pub struct TokenRequest {
+    object: Tree,
+    namespace: String,
+    account: ObjectReference,
+    audiences: Vec<String>,
+    lifetime_seconds: i64,
+    bound: Option<BoundReference>,
+    now: Timestamp,
+}
+
+/// The answer to a request for a token.
+#[derive(Debug, Clone)]
+pub struct IssuedToken {
+    /// The request with its status. It holds the token.
+    pub object: Tree,
+    /// What the audit log calls the token.
+    pub credential_id: String,
+    /// What the client should be told in `Warning` headers.
+    pub warnings: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+struct BoundReference {
+    api_version: String,
+    kind: String,
+    name: String,
+    uid: String,
+}
+
+impl TokenRequest {
+    /// Reads what was posted for an account, fills in what it leaves open, and checks it.
+    ///
+    /// # Errors
+    /// 400 if it can not be understood, 404 if the account does not exist, 409 if it is another
+    /// one than the request means, 422 if the request is at fault.
+    pub async fn read<L: Lookup>(
+        mut posted: Tree,
+        namespace: &str,
+        name: &str,
+        settings: TokenRequestSettings<'_>,
+        lookup: &L,
+        now: Timestamp,
+    ) -> Result<Self, Status> {
+        check_name(&posted, namespace, name)?;
+        let mut spec = Spec::read(&posted)?;
+        let account = find(lookup, ReferencedKind::ServiceAccount, namespace, name).await?;
+        let uid = object::uid(&account).to_owned();
+        let posted_uid = object::uid(&posted);
+        if !posted_uid.is_empty() && posted_uid != uid {
+            let why = format!(
+                "the UID in the token request ({posted_uid}) does not match the UID of the service \
+                 account ({uid})"
+            );
+            return Err(Status::conflict(&GroupResource::new(GROUP, KIND), name, &why));
+        }
+        if spec.audiences.is_empty() {
+            spec.audiences = settings.api_audiences.to_vec();
+        }
+        spec.check()?;
+        let metadata = object::metadata_mut(&mut posted);
+        for (member, value) in [
+            ("name", name),
+            ("namespace", namespace),
+            ("uid", uid.as_str()),
+            ("creationTimestamp", &object::rfc3339(now)),
+        ] {
+            metadata.insert(member.to_owned(), value.into());
+        }
+        let tree = object::object_mut(&mut posted, "spec");
+        tree.insert("audiences".to_owned(), json!(spec.audiences));
+        tree.insert("expirationSeconds".to_owned(), spec.lifetime_seconds.into());
+        posted.remove("status");
+        Ok(Self {
+            object: posted,
+            namespace: namespace.to_owned(),
+            account: ObjectReference { name: name.to_owned(), uid },
+            audiences: spec.audiences,
+            lifetime_seconds: spec.lifetime_seconds,
+            bound: spec.bound,
+            now,
+        })
+    }
+
+    /// The request as admission sees it.
+    pub fn object(&self) -> &Tree {
+        &self.object
+    }
+
+    /// Issues the token.
+    ///
+    /// # Errors
+    /// 400 or 404 if the token can not be bound to what the request names, 409 if that is another
+    /// object by now, 500 if nobody can sign.
+    pub async fn issue<L: Lookup>(
+        mut self,
+        settings: TokenRequestSettings<'_>,
+        issuer: &TokenIssuer,
+        lookup: &L,
+    ) -> Result<IssuedToken, Status> {
+        let binding = match &self.bound {
+            None => None,
+            Some(bound) => Some(self.bind(bound, lookup).await?),
+        };
+        let mut warnings = Vec::new();
+        let asked = self.lifetime_seconds;
+        if let Some(max) = settings.lifetime_seconds_max.filter(|max| *max > 0 && asked > *max) {
+            warnings.push(format!(
+                "requested expiration of {asked} seconds shortened to {max} seconds"
+            ));
+            self.lifetime_seconds = max;
+            object::object_mut(&mut self.object, "spec")
+                .insert("expirationSeconds".to_owned(), max.into());
+        }
+        let failed = |why: &dyn std::fmt::Display| {
+            Status::internal(&format!("failed to generate token: {why}"))
+        };
+        let id = random_token_id().map_err(|error| failed(&error))?;
+        let expires_at = self
+            .now
+            .checked_add(SignedDuration::from_secs(self.lifetime_seconds))
+            .map_err(|error| failed(&error))?;
+        let claims = Claims {
+            namespace: self.namespace,
+            service_account: self.account,
+            audiences: self.audiences,
+            issued_at: self.now,
+            expires_at,
+            id,
+            binding,
+        };
+        let token = issuer.issue(&claims).map_err(|error| failed(&error))?;
+        let status = json!({
+            "token": token,
+            "expirationTimestamp": object::rfc3339(expires_at),
+        });
+        self.object.insert("status".to_owned(), status);
+        Ok(IssuedToken { object: self.object, credential_id: credential_id(&claims.id), warnings })
+    }
+
+    /// Finds what the token shall be bound to.
+    async fn bind<L: Lookup>(&self, bound: &BoundReference, lookup: &L) -> Result<Binding, Status> {
+        let version = GroupVersion::parse(&bound.api_version)
+            .unwrap_or_else(|| GroupVersion::new("", &bound.api_version));
+        let reference = |found: &Tree| ObjectReference {
+            name: bound.name.clone(),
+            uid: object::uid(found).to_owned(),
+        };
+        let namespace = self.namespace.as_str();
+        let binding = match (version.group.as_str(), bound.kind.as_str()) {
+            ("", "Pod") => {
+                let pod = find(lookup, ReferencedKind::Pod, namespace, &bound.name).await?;
+                let spec = pod.get("spec").and_then(Value::as_object);
+                let text = |member| spec.map_or("", |spec| object::text(spec, member));
+                if text("serviceAccountName") != self.account.name {
+                    return Err(Status::bad_request(format!(
+                        "cannot bind token for serviceaccount {} to pod running with different \
+                         serviceaccount name.",
+                        gotext::quote(&self.account.name)
+                    )));
+                }
+                Binding::Pod(reference(&pod), node_of(lookup, text("nodeName")).await?)
+            }
+            ("", "Node") => {
+                let node = find(lookup, ReferencedKind::Node, "", &bound.name).await?;
+                Binding::Node(reference(&node))
+            }
+            ("", "Secret") => {
+                let secret = find(lookup, ReferencedKind::Secret, namespace, &bound.name).await?;
+                Binding::Secret(reference(&secret))
+            }
+            (group, kind) => {
+                return Err(Status::bad_request(format!(
+                    "cannot bind token to object of type {group}/{}, Kind={kind}",
+                    version.version
+                )));
+            }
+        };
+        let (Binding::Pod(found, _) | Binding::Node(found) | Binding::Secret(found)) = &binding;
+        if !bound.uid.is_empty() && bound.uid != found.uid {
+            let why = format!(
+                "the UID in the bound object reference ({}) does not match the UID in record. The \
+                 object might have been deleted and then recreated",
+                bound.uid
+            );
+            let resource = GroupResource::new(&version.group, &bound.kind);
+            return Err(Status::conflict(&resource, &bound.name, &why));
+        }
+        Ok(binding)
+    }
+}
+
+/// The node that a pod runs on. If nobody knows the node, its name is told nevertheless.
+async fn node_of<L: Lookup>(lookup: &L, name: &str) -> Result<Option<ObjectReference>, Status> {
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let node = lookup
+        .find(ReferencedKind::Node, "", name)
+        .await
+        .map_err(|error| Status::internal(&error.to_string()))?;
+    let uid = node.as_deref().map(object::uid).unwrap_or_default().to_owned();
+    Ok(Some(ObjectReference { name: name.to_owned(), uid }))
+}
+
+async fn find<L: Lookup>(
+    lookup: &L,
+    kind: ReferencedKind,
+    namespace: &str,
+    name: &str,
+) -> Result<Arc<Tree>, Status> {
+    let found = lookup
+        .find(kind, namespace, name)
+        .await
+        .map_err(|error| Status::internal(&error.to_string()))?;
+    found.ok_or_else(|| Status::not_found(&GroupResource::new("", kind.resource()), name))
+}
+
+/// The name and the namespace in the body, if any, are those of the path.
+fn check_name(posted: &Tree, namespace: &str, name: &str) -> Result<(), Status> {
+    let at = FieldPath::root("metadata");
+    for (member, got, want, what) in [
+        ("name", object::name(posted), name, "name"),
+        ("namespace", object::namespace(posted), namespace, "namespace"),
+    ] {
+        if !got.is_empty() && got != want {
+            let detail = format!("must match the service account {what} if specified");
+            let errors = FieldErrors::from(at.child(member).invalid(got, &detail));
+            return Err(Status::invalid(&GroupKind::new(GROUP, KIND), name, &errors));
+        }
+    }
+    Ok(())
+}
+
+/// The spec of a request, read.
+struct Spec {
+    audiences: Vec<String>,
+    lifetime_seconds: i64,
+    bound: Option<BoundReference>,
+    attestations: Option<Value>,
+}
+
+impl Spec {
+    fn read(posted: &Tree) -> Result<Self, Status> {
+        let malformed = |what: &str| {
+            Status::bad_request(format!(
+                "{KIND} in version \"v1\" cannot be handled as a {KIND}: {what}"
+            ))
+        };
+        let none = Tree::new();
+        let spec = match posted.get("spec") {
+            None | Some(Value::Null) => &none,
+            Some(Value::Object(spec)) => spec,
+            Some(_) => return Err(malformed("spec must be an object")),
+        };
+        let present = |member: &str| spec.get(member).filter(|value| !value.is_null());
+        let audiences = match present("audiences") {
+            None => Some(Vec::new()),
+            Some(value) => value.as_array().and_then(|items| {
+                items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+            }),
+        };
+        let lifetime_seconds = match present("expirationSeconds") {
+            None => Some(LIFETIME_SECONDS_DEFAULT),
+            Some(value) => value.as_i64(),
+        };
+        let bound = match present("boundObjectRef") {
+            None => None,
+            Some(Value::Object(bound)) => {
+                let text = |member: &str| match bound.get(member) {
+                    None | Some(Value::Null) => Ok(String::new()),
+                    Some(Value::String(text)) => Ok(text.clone()),
+                    Some(_) => {
+                        Err(malformed(&format!("spec.boundObjectRef.{member} must be a string")))
+                    }
+                };
+                Some(BoundReference {
+                    api_version: text("apiVersion")?,
+                    kind: text("kind")?,
+                    name: text("name")?,
+                    uid: text("uid")?,
+                })
+            }
+            Some(_) => return Err(malformed("spec.boundObjectRef must be an object")),
+        };
+        Ok(Self {
+            audiences: audiences.ok_or_else(|| malformed("spec.audiences must be strings"))?,
+            lifetime_seconds: lifetime_seconds
+                .ok_or_else(|| malformed("spec.expirationSeconds must be an integer"))?,
+            bound,
+            attestations: present("attestations").cloned(),
+        })
+    }
+
+    fn check(&self) -> Result<(), Status> {
+        let at = FieldPath::root("spec");
+        let mut errors = FieldErrors::new();
+        let lifetime = at.child("expirationSeconds");
+        if self.lifetime_seconds < LIFETIME_SECONDS_MIN {
+            let detail = "may not specify a duration less than 10 minutes";
+            errors.push(lifetime.invalid(self.lifetime_seconds, detail));
+        }
+        if self.lifetime_seconds > LIFETIME_SECONDS_MAX {
+            let detail = "may not specify a duration larger than 2^32 seconds";
+            errors.push(lifetime.invalid(self.lifetime_seconds, detail));
+        }
+        let attestations = self.attestations.as_ref().filter(|value| **value != json!({}));
+        if let Some(attestations) = attestations {
+            let detail = "attestations may only be specified with a webhook bound object reference";
+            let value = BadValue::Json(attestations.to_string());
+            errors = at.child("attestations").invalid(value, detail).into();
+        }
+        let refused = |errors| Status::invalid(&GroupKind::new(GROUP, KIND), "", &errors);
+        errors.into_result(()).map_err(refused)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,216 @@
+use super::*;
+use crate::key::{SigningKey, VerifyingKey};
+use crate::ready::ready;
+use crate::service_account::{Objects, ServiceAccountOptions};
+use crate::{Authenticator, Options};
+
+fn now() -> Timestamp {
+    "2026-11-16T10:00:00.5Z".parse().unwrap()
+}
+
+fn tree(value: Value) -> Tree {
+    value.as_object().cloned().unwrap()
+}
+
+fn objects() -> Objects {
+    let mut objects = Objects::default();
+    let metadata =
+        |name: &str| json!({"namespace": "ns", "name": name, "uid": format!("{name}-uid")});
+    objects.put(ReferencedKind::ServiceAccount, json!({"metadata": metadata("sa")}));
+    objects.put(ReferencedKind::Secret, json!({"metadata": metadata("secret")}));
+    let spec = json!({"serviceAccountName": "sa", "nodeName": "node"});
+    objects.put(ReferencedKind::Pod, json!({"metadata": metadata("pod"), "spec": spec}));
+    let lost = json!({"serviceAccountName": "sa", "nodeName": "lost"});
+    objects.put(ReferencedKind::Pod, json!({"metadata": metadata("lost-pod"), "spec": lost}));
+    let other = json!({"metadata": metadata("other"), "spec": {"serviceAccountName": "x"}});
+    objects.put(ReferencedKind::Pod, other);
+    let node = json!({"metadata": {"name": "node", "uid": "node-uid"}});
+    objects.put(ReferencedKind::Node, node);
+    objects
+}
+
+fn settings(audiences: &[String]) -> TokenRequestSettings<'_> {
+    TokenRequestSettings { api_audiences: audiences, lifetime_seconds_max: Some(86_400) }
+}
+
+fn read(posted: Value) -> Result<TokenRequest, Status> {
+    let audiences = ["iss".to_owned()];
+    ready(TokenRequest::read(tree(posted), "ns", "sa", settings(&audiences), &objects(), now()))
+}
+
+fn issue(posted: Value, issuer: &TokenIssuer) -> Result<IssuedToken, Status> {
+    ready(read(posted)?.issue(settings(&[]), issuer, &objects()))
+}
+
+fn issuer() -> (TokenIssuer, Authenticator) {
+    let pem = SigningKey::generate_pem().unwrap();
+    let keys = VerifyingKey::all_from_pem(&pem).unwrap();
+    let service_accounts = Some(ServiceAccountOptions { issuers: vec!["iss".to_owned()], keys });
+    let options = Options { service_accounts, ..Options::default() };
+    let issuer = TokenIssuer::new("iss", SigningKey::from_pem(&pem).unwrap());
+    (issuer, Authenticator::new(options).unwrap())
+}
+
+/// api-server §7.4.
+#[test]
+fn what_is_left_open_is_filled_in() {
+    let (issuer, authenticator) = issuer();
+    let posted = json!({"kind": KIND, "spec": {}, "status": {"token": "mine"}});
+    let request = read(posted.clone()).unwrap();
+    let want = json!({
+        "kind": KIND,
+        "metadata": {
+            "name": "sa", "namespace": "ns", "uid": "sa-uid",
+            "creationTimestamp": "2026-11-16T10:00:00Z",
+        },
+        "spec": {"audiences": ["iss"], "expirationSeconds": 3600},
+    });
+    assert_eq!(Value::Object(request.object().clone()), want);
+    let issued = issue(posted, &issuer).unwrap();
+    assert_eq!(issued.object["status"]["expirationTimestamp"], "2026-11-16T11:00:00Z");
+    assert!(issued.warnings.is_empty());
+    let token = issued.object["status"]["token"].as_str().unwrap();
+    let known = ready(authenticator.authenticate_token(token, None, &objects(), now())).unwrap();
+    assert_eq!(known.user.name, "system:serviceaccount:ns:sa");
+    assert_eq!(known.user.extra[crate::CREDENTIAL_ID_KEY], [issued.credential_id]);
+}
+
+#[test]
+fn faults_of_the_request() {
+    let long = i64::MAX;
+    for (posted, code, want) in [
+        (
+            json!({"metadata": {"name": "x"}}),
+            422,
+            "TokenRequest.authentication.k8s.io \"sa\" is invalid: metadata.name: Invalid value: \
+             \"x\": must match the service account name if specified",
+        ),
+        (
+            json!({"metadata": {"namespace": "x"}}),
+            422,
+            "TokenRequest.authentication.k8s.io \"sa\" is invalid: metadata.namespace: Invalid \
+             value: \"x\": must match the service account namespace if specified",
+        ),
+        (
+            json!({"metadata": {"uid": "x"}}),
+            409,
+            "Operation cannot be fulfilled on TokenRequest.authentication.k8s.io \"sa\": the UID in \
+             the token request (x) does not match the UID of the service account (sa-uid)",
+        ),
+        (
+            json!({"spec": {"expirationSeconds": 599}}),
+            422,
+            "TokenRequest.authentication.k8s.io \"\" is invalid: spec.expirationSeconds: Invalid \
+             value: 599: may not specify a duration less than 10 minutes",
+        ),
+        (
+            json!({"spec": {"expirationSeconds": (1i64 << 32) + 1}}),
+            422,
+            "TokenRequest.authentication.k8s.io \"\" is invalid: spec.expirationSeconds: Invalid \
+             value: 4294967297: may not specify a duration larger than 2^32 seconds",
+        ),
+        (
+            json!({"spec": {"attestations": {"a": ["b"]}, "expirationSeconds": long}}),
+            422,
+            "TokenRequest.authentication.k8s.io \"\" is invalid: spec.attestations: Invalid value: \
+             {\"a\":[\"b\"]}: attestations may only be specified with a webhook bound object \
+             reference",
+        ),
+        (
+            json!({"spec": {"expirationSeconds": "600"}}),
+            400,
+            "TokenRequest in version \"v1\" cannot be handled as a TokenRequest: \
+             spec.expirationSeconds must be an integer",
+        ),
+    ] {
+        let status = read(posted).unwrap_err();
+        assert_eq!((status.code, status.message.as_str()), (code, want));
+    }
+    for spec in [json!([]), json!({"audiences": "a"}), json!({"boundObjectRef": 1})] {
+        assert_eq!(read(json!({ "spec": spec })).unwrap_err().code, 400);
+    }
+    assert!(read(json!({"spec": {"expirationSeconds": 600}})).is_ok());
+}
+
+#[test]
+fn the_account_must_exist() {
+    let objects = objects();
+    let reading = TokenRequest::read(Tree::new(), "ns", "nobody", settings(&[]), &objects, now());
+    assert!(is_send(&reading));
+    let status = ready(reading).unwrap_err();
+    assert_eq!(status.message, "serviceaccounts \"nobody\" not found");
+    assert_eq!(status.code, 404);
+}
+
+#[test]
+fn a_long_life_is_cut() {
+    let (issuer, _) = issuer();
+    let issued = issue(json!({"spec": {"expirationSeconds": 86_401}}), &issuer).unwrap();
+    let want = "requested expiration of 86401 seconds shortened to 86400 seconds";
+    assert_eq!(issued.warnings, [want]);
+    assert_eq!(issued.object["spec"]["expirationSeconds"], 86_400);
+    assert_eq!(issued.object["status"]["expirationTimestamp"], "2026-11-17T10:00:00Z");
+    let longest = ready(read(json!({"spec": {"expirationSeconds": 1i64 << 32}})).unwrap().issue(
+        TokenRequestSettings { api_audiences: &[], lifetime_seconds_max: None },
+        &issuer,
+        &objects(),
+    ));
+    assert!(longest.is_ok());
+}
+
+fn bound(kind: &str, name: &str, uid: &str) -> Value {
+    json!({"spec": {"boundObjectRef": {"kind": kind, "apiVersion": "v1", "name": name, "uid": uid}}})
+}
+
+#[test]
+fn tokens_can_be_bound() {
+    let (issuer, authenticator) = issuer();
+    let keys = |posted: Value| -> Vec<String> {
+        let issued = issue(posted, &issuer).unwrap();
+        let token = issued.object["status"]["token"].as_str().unwrap();
+        let known = ready(authenticator.authenticate_token(token, None, &objects(), now()));
+        let extra = known.unwrap().user.extra;
+        extra.keys().map(|key| key.rsplit('/').next().unwrap().to_owned()).collect()
+    };
+    let pod = ["credential-id", "node-name", "node-uid", "pod-name", "pod-uid"];
+    assert_eq!(keys(bound("Pod", "pod", "pod-uid")), pod);
+    assert_eq!(
+        keys(bound("Pod", "lost-pod", "")),
+        ["credential-id", "node-name", "pod-name", "pod-uid"]
+    );
+    assert_eq!(keys(bound("Node", "node", "")), ["credential-id", "node-name", "node-uid"]);
+    assert_eq!(keys(bound("Secret", "secret", "")), ["credential-id"]);
+}
+
+#[test]
+fn tokens_can_not_be_bound_to_everything() {
+    let (issuer, _) = issuer();
+    for (posted, code, want) in [
+        (bound("Pod", "nope", ""), 404, "pods \"nope\" not found"),
+        (
+            bound("Pod", "other", ""),
+            400,
+            "cannot bind token for serviceaccount \"sa\" to pod running with different \
+             serviceaccount name.",
+        ),
+        (
+            bound("Secret", "secret", "x"),
+            409,
+            "Operation cannot be fulfilled on Secret \"secret\": the UID in the bound object \
+             reference (x) does not match the UID in record. The object might have been deleted \
+             and then recreated",
+        ),
+        (
+            bound("ConfigMap", "c", ""),
+            400,
+            "cannot bind token to object of type /v1, Kind=ConfigMap",
+        ),
+    ] {
+        let status = issue(posted, &issuer).unwrap_err();
+        assert_eq!((status.code, status.message.as_str()), (code, want));
+    }
+}
+
+fn is_send<T: Send>(_: &T) -> bool {
+    true
+}

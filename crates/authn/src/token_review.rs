@@ -1,0 +1,93 @@
+//! `TokenReview`: another server asks whom a token stands for.
+
+use authz::User;
+use jiff::Timestamp;
+use object::{Status, Tree};
+use serde_json::{Value, json};
+
+use crate::authenticator::Authenticator;
+use crate::service_account::Lookup;
+
+impl Authenticator {
+    /// Answers a `TokenReview` by filling its status. That a token is wrong is an answer too.
+    ///
+    /// # Errors
+    /// 400 if the review asks nothing, or nothing that can be understood.
+    pub async fn review_token<L: Lookup>(
+        &self,
+        mut review: Tree,
+        lookup: &L,
+        now: Timestamp,
+    ) -> Result<Tree, Status> {
+        let (token, audiences) = read_spec(&review)?;
+        let audiences = (!audiences.is_empty()).then_some(audiences.as_slice());
+        let status = match self.authenticate_token(&token, audiences, lookup, now).await {
+            Ok(authenticated) => {
+                let mut status = json!({
+                    "authenticated": true,
+                    "user": user_info(&authenticated.user),
+                });
+                if !authenticated.audiences.is_empty() {
+                    status["audiences"] = authenticated.audiences.into();
+                }
+                status
+            }
+            Err(refused) => json!({"user": {}, "error": refused.to_string()}),
+        };
+        review.insert("status".to_owned(), status);
+        Ok(review)
+    }
+}
+
+/// A user as reviews show it; what is empty is left out.
+pub fn user_info(user: &User) -> Value {
+    let mut info = Tree::new();
+    let mut tell = |key: &str, value: Value| {
+        info.insert(key.to_owned(), value);
+    };
+    if !user.name.is_empty() {
+        tell("username", json!(user.name));
+    }
+    if !user.uid.is_empty() {
+        tell("uid", json!(user.uid));
+    }
+    if !user.groups.is_empty() {
+        tell("groups", json!(user.groups));
+    }
+    if !user.extra.is_empty() {
+        tell("extra", json!(user.extra));
+    }
+    Value::Object(info)
+}
+
+fn read_spec(review: &Tree) -> Result<(String, Vec<String>), Status> {
+    let malformed = |why: &str| {
+        let prefix = "TokenReview in version \"v1\" cannot be handled as a TokenReview";
+        Status::bad_request(format!("{prefix}: {why}"))
+    };
+    let spec = match review.get("spec") {
+        None | Some(Value::Null) => &Value::Null,
+        Some(spec @ Value::Object(_)) => spec,
+        Some(_) => return Err(malformed("spec must be an object")),
+    };
+    let token = match spec.get("token") {
+        None | Some(Value::Null) => "",
+        Some(Value::String(token)) => token,
+        Some(_) => return Err(malformed("spec.token must be a string")),
+    };
+    let audiences = match spec.get("audiences") {
+        None | Some(Value::Null) => Some(Vec::new()),
+        Some(Value::Array(items)) => {
+            items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+        }
+        Some(_) => None,
+    };
+    let audiences = audiences.ok_or_else(|| malformed("spec.audiences must be strings"))?;
+    if token.is_empty() {
+        return Err(Status::bad_request("token is required for TokenReview in authentication"));
+    }
+    Ok((token.to_owned(), audiences))
+}
+
+#[cfg(test)]
+mod tests;

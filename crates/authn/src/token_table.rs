@@ -1,0 +1,89 @@
+//! Tokens that are only secrets, and whom they stand for.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use authz::User;
+use ring::hmac;
+
+use crate::random::{self, RandomnessError};
+
+/// Users by token.
+///
+/// The tokens themselves are not kept, only tags of them under a key that this table alone has.
+/// So neither the time that a search takes nor a dump of the table tells anything about a token
+/// that somebody else holds.
+pub(crate) struct TokenTable {
+    key: hmac::Key,
+    /// By half of the tag. The half finds, the whole confirms, in constant time.
+    users: HashMap<[u8; HALF], (hmac::Tag, User)>,
+}
+
+const HALF: usize = 16;
+
+impl TokenTable {
+    /// An empty table with a key of its own.
+    pub(crate) fn new() -> Result<Self, RandomnessError> {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &random::bytes::<32>()?);
+        Ok(Self { key, users: HashMap::new() })
+    }
+
+    /// Adds a token, and returns the user that it stood for before.
+    pub(crate) fn insert(&mut self, token: &str, user: User) -> Option<User> {
+        let tag = hmac::sign(&self.key, token.as_bytes());
+        self.users.insert(half(&tag), (tag, user)).map(|(_, user)| user)
+    }
+
+    /// Whom the token stands for.
+    pub(crate) fn user(&self, token: &str) -> Option<&User> {
+        let tag = hmac::sign(&self.key, token.as_bytes());
+        let (known, user) = self.users.get(&half(&tag))?;
+        hmac::verify(&self.key, token.as_bytes(), known.as_ref()).ok()?;
+        Some(user)
+    }
+
+    /// How many tokens are known.
+    pub(crate) fn len(&self) -> usize {
+        self.users.len()
+    }
+}
+
+impl fmt::Debug for TokenTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenTable").field("n_tokens", &self.len()).finish_non_exhaustive()
+    }
+}
+
+fn half(tag: &hmac::Tag) -> [u8; HALF] {
+    let mut half = [0; HALF];
+    for (to, from) in half.iter_mut().zip(tag.as_ref()) {
+        *to = *from;
+    }
+    half
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_finds_its_user_and_nothing_near_it_does() {
+        let user = |name: &str| User { name: name.to_owned(), ..User::default() };
+        let mut table = TokenTable::new().unwrap();
+        assert_eq!(table.insert("secret", user("ana")), None);
+        assert_eq!(table.insert("other", user("bob")), None);
+        assert_eq!(table.user("secret"), Some(&user("ana")));
+        for near in ["", "secre", "secret ", "Secret", "secrets"] {
+            assert_eq!(table.user(near), None, "{near}");
+        }
+        assert_eq!(table.insert("secret", user("eve")), Some(user("ana")));
+        assert_eq!((table.user("secret"), table.len()), (Some(&user("eve")), 2));
+    }
+
+    #[test]
+    fn debug_output_holds_no_token() {
+        let mut table = TokenTable::new().unwrap();
+        table.insert("swordfish", User::default());
+        assert_eq!(format!("{table:?}"), "TokenTable { n_tokens: 1, .. }");
+    }
+}
