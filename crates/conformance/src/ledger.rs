@@ -8,6 +8,7 @@ mod abac;
 mod config_load;
 mod match_conditions;
 mod request_attributes;
+mod user_info;
 
 use serde_json::Value;
 
@@ -77,5 +78,12 @@ pub const LEDGER: &[Rule] = &[
         reason: "the first proposal writes /api/VERSION/ns/NAMESPACE/...; \
                  it is read as /api/VERSION/namespaces/NAMESPACE/...",
         amend: request_attributes::legacy_ns_path,
+    },
+    Rule {
+        name: "token-file-empty-group",
+        suite: Suite::UserInfo,
+        reason: "Kubernetes reads an empty column of groups as one group without a name, which a \
+                 policy could match by mistake; it is no group",
+        amend: user_info::empty_group,
     },
 ];

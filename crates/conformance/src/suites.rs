@@ -1,8 +1,13 @@
 //! The suites: each knows the form of its vectors and which public functions answer them.
 
 mod abac;
+mod access_review;
 mod config_load;
+mod decision;
 mod faults;
+mod forbidden_response;
+mod headers;
+mod impersonation;
 mod match_conditions;
 mod node;
 mod question;
@@ -11,6 +16,7 @@ mod rbac_escalation;
 mod request_attributes;
 mod review;
 mod texts;
+mod user_info;
 
 use serde_json::Value;
 
@@ -24,8 +30,14 @@ pub(crate) use request_attributes::answer_to as request_answer;
 pub enum Suite {
     /// Loading an ABAC policy file, and what it grants.
     Abac,
+    /// Creating a review of somebody's access.
+    AccessReview,
     /// Loading an AuthorizationConfiguration file.
     ConfigLoad,
+    /// What a client sees of a decision.
+    ForbiddenResponse,
+    /// Acting as somebody else.
+    Impersonation,
     /// Compiling and evaluating the match conditions of a webhook.
     MatchConditions,
     /// Requests of nodes, by the objects that relate to them.
@@ -38,6 +50,8 @@ pub enum Suite {
     RbacEscalation,
     /// From an HTTP request line to the attributes of a request.
     RequestAttributes,
+    /// Whom the headers of a proxy and the tokens of a file name.
+    UserInfo,
 }
 
 /// A recorded answer and ours, in the same form.
@@ -60,28 +74,36 @@ pub(crate) struct Warning {
 
 impl Suite {
     /// All of them, in the order of their names.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 12] = [
         Self::Abac,
+        Self::AccessReview,
         Self::ConfigLoad,
+        Self::ForbiddenResponse,
+        Self::Impersonation,
         Self::MatchConditions,
         Self::Node,
         Self::Rbac,
         Self::RbacBootstrap,
         Self::RbacEscalation,
         Self::RequestAttributes,
+        Self::UserInfo,
     ];
 
     /// The name, which is that of its file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Abac => "abac",
+            Self::AccessReview => "access-review",
             Self::ConfigLoad => "config-load",
+            Self::ForbiddenResponse => "forbidden-response",
+            Self::Impersonation => "impersonation",
             Self::MatchConditions => "match-conditions",
             Self::Node => "node",
             Self::Rbac => "rbac",
             Self::RbacBootstrap => "rbac-bootstrap",
             Self::RbacEscalation => "rbac-escalation",
             Self::RequestAttributes => "request-attributes",
+            Self::UserInfo => "user-info",
         }
     }
 
@@ -94,13 +116,17 @@ impl Suite {
     pub(crate) fn answer(self, vector: &Vector) -> Result<Answer, String> {
         match self {
             Self::Abac => abac::answer(vector),
+            Self::AccessReview => access_review::answer(vector),
             Self::ConfigLoad => config_load::answer(vector),
+            Self::ForbiddenResponse => forbidden_response::answer(vector),
+            Self::Impersonation => impersonation::answer(vector),
             Self::MatchConditions => match_conditions::answer(vector),
             Self::Node => node::answer(vector),
             Self::Rbac => rbac::answer(vector),
             Self::RbacBootstrap => rbac::answer_beside_defaults(vector),
             Self::RbacEscalation => rbac_escalation::answer(vector),
             Self::RequestAttributes => request_attributes::answer(vector),
+            Self::UserInfo => user_info::answer(vector),
         }
     }
 
@@ -108,12 +134,16 @@ impl Suite {
     pub(crate) fn exact_length(self, path: &str, text: &str) -> usize {
         match self {
             Self::Abac => abac::exact_length(text),
+            Self::AccessReview => access_review::exact_length(text),
             Self::ConfigLoad => config_load::exact_length(text),
+            Self::ForbiddenResponse => forbidden_response::exact_length(text),
+            Self::Impersonation => impersonation::exact_length(text),
             Self::MatchConditions => match_conditions::exact_length(text),
             Self::Node => node::exact_length(text),
             Self::Rbac | Self::RbacBootstrap => rbac::exact_length(text),
             Self::RbacEscalation => rbac_escalation::exact_length(text),
             Self::RequestAttributes => request_attributes::exact_length(path, text),
+            Self::UserInfo => user_info::exact_length(text),
         }
     }
 }

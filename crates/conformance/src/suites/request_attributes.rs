@@ -54,7 +54,7 @@ fn request_info(info: &RequestInfo) -> Value {
     })
 }
 
-fn attributes(attributes: &Attributes<'_>) -> Value {
+pub(super) fn attributes(attributes: &Attributes<'_>) -> Value {
     let resource = attributes.resource().copied().unwrap_or_default();
     let fields = resource.field_requirements().iter().map(field_requirement);
     let labels = resource.label_requirements().iter().map(label_requirement);

@@ -42,11 +42,16 @@ fn the_vectors_of_the_repository_agree() {
     assert_eq!(suites, Suite::ALL, "every suite has vectors");
     for report in &reports {
         let name = report.suite().name();
-        assert!(report.n_vectors() >= 90, "{name} lost its vectors");
+        assert!(report.n_vectors() >= 50, "{name} lost its vectors");
         assert_eq!(report.n_failed(), 0, "\n{printed}");
         let n_agreed: u64 = LEDGER.iter().map(|rule| report.n_agreed_by(rule)).sum();
         // A tenth of the recorded policy files is there to show what Kubernetes overlooks.
-        let one_in = if report.suite() == Suite::Abac { 10 } else { 50 };
+        // The suite about users is small, and two of its files have an empty column of groups.
+        let one_in = match report.suite() {
+            Suite::Abac => 10,
+            Suite::UserInfo => 30,
+            _ => 50,
+        };
         assert!(n_agreed * one_in < report.n_vectors(), "the ledger excuses too much\n{printed}");
         // Their wording is free, but a change that loses it should be seen.
         let texts = report.texts();
@@ -67,11 +72,19 @@ fn the_ledger_stays_small() {
 fn a_changed_expectation_is_reported_with_its_id() {
     for (suite, from, to) in [
         ("abac", "\"decision\":\"noOpinion\"", "\"decision\":\"deny\""),
+        (
+            "access-review",
+            ",\"readOnly\":false,\"namespace\":\"",
+            ",\"readOnly\":false,\"namespace\":\"x",
+        ),
         ("config-load", "\"result\":\"valid\"", "\"result\":\"nameError\""),
+        ("forbidden-response", "\"kind\":\"Status\"", "\"kind\":\"State\""),
+        ("impersonation", "\"result\":\"passthrough\"", "\"result\":\"rejected\""),
         ("match-conditions", "\"result\":\"match\"", "\"result\":\"noMatch\""),
         ("rbac", "\"decision\":\"noOpinion\"", "\"decision\":\"deny\""),
         ("rbac-bootstrap", "\"decision\":\"noOpinion\"", "\"decision\":\"deny\""),
         ("request-attributes", "\"verb\":\"create\"", "\"verb\":\"update\""),
+        ("user-info", "\"X-Remote-Group\"]}}", "\"X-Remote-Gruppe\"]}}"),
     ] {
         let (folder, id) = with_first_line(suite, |line| line.replace(from, to));
         let output = program(&["--vectors", folder.path().to_str().unwrap()]);
@@ -94,7 +107,7 @@ fn unusable_input_exits_with_two_and_says_why() {
     for (args, message) in [
         (
             vec!["--suite".to_owned(), "chess".to_owned()],
-            "unknown suite `chess`, known: abac, config-load",
+            "unknown suite `chess`, known: abac, access-review, ",
         ),
         (vec!["--vectors".to_owned(), text(&empty)], "no vectors (*.jsonl) in"),
         (vec!["--vectors".to_owned(), format!("{}/missing", text(&empty))], "cannot read"),

@@ -1,0 +1,36 @@
+//! What the authorizer of a vector answers, whatever it is asked.
+
+use authz::{Decision, Failure};
+use serde_json::Value;
+
+/// Reads an `authorizer`; the error says what in it is not understood.
+pub(super) fn decision(authorizer: &Value) -> Result<Decision, String> {
+    let text = |key: &str| authorizer[key].as_str().unwrap_or_default().to_owned();
+    let reason = text("reason");
+    let decision = match text("decision").as_str() {
+        "allow" => Decision::allow(reason),
+        "deny" => Decision::deny(reason),
+        "noOpinion" => Decision::no_opinion(reason),
+        other => return Err(format!("`{other}` is no decision")),
+    };
+    match text("error") {
+        error if error.is_empty() => Ok(decision),
+        error => Ok(decision.with_error(Failure::message(error))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use authz::Verdict;
+    use serde_json::json;
+
+    #[test]
+    fn all_parts_are_read() {
+        let found = decision(&json!({"decision": "deny", "reason": "r", "error": "e"})).unwrap();
+        assert_eq!((found.verdict, found.reason.to_string()), (Verdict::Deny, "r".to_owned()));
+        assert_eq!(found.error.unwrap().to_string(), "e");
+        assert!(decision(&json!({"decision": "noOpinion"})).unwrap().error.is_none());
+        assert!(decision(&json!({"decision": "maybe"})).is_err());
+    }
+}
