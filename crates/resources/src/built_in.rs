@@ -1,0 +1,188 @@
+//! The resources that are part of the program, as one table.
+//!
+//! A row says only what is special about a resource. What it leaves out is the usual: the singular
+//! is the kind in lower case, a list is called the kind and `List`, objects are stored under the
+//! plural, names are DNS subdomains, and all eight verbs are offered.
+
+mod table;
+
+use crate::kind::Rules;
+use crate::resource::{NameRule, Origin, Resource, Scope, Subresource};
+use crate::schema::Schema;
+use crate::verb::Verbs;
+
+pub(crate) use table::TABLE;
+
+/// A row of the table.
+#[derive(Debug)]
+pub struct BuiltIn {
+    group: &'static str,
+    version: &'static str,
+    kind: &'static str,
+    plural: &'static str,
+    scope: Scope,
+    short_names: &'static [&'static str],
+    categories: &'static [&'static str],
+    verbs: Verbs,
+    subresources: &'static [Subresource],
+    name_rule: NameRule,
+    has_generation: bool,
+    is_created_on_update: bool,
+    is_resource_version_required: bool,
+    is_returned_on_delete: bool,
+    storage: Storage,
+    pub(crate) rules: Rules,
+    /// What objects look like, where that is known.
+    pub(crate) schema: Option<&'static Schema>,
+}
+
+/// Where objects are kept.
+#[derive(Debug)]
+enum Storage {
+    /// Under the plural.
+    Plural,
+    /// Somewhere else, for the sake of those who look into the store.
+    Path(&'static str),
+    /// Nowhere: they are answered and forgotten.
+    Nowhere,
+}
+
+/// A resource of the first version of a group whose objects are kept.
+const fn stored(
+    group: &'static str,
+    kind: &'static str,
+    plural: &'static str,
+    scope: Scope,
+) -> BuiltIn {
+    BuiltIn {
+        group,
+        version: "v1",
+        kind,
+        plural,
+        scope,
+        short_names: &[],
+        categories: &[],
+        verbs: Verbs::ALL,
+        subresources: &[],
+        name_rule: NameRule::DnsSubdomain,
+        has_generation: false,
+        is_created_on_update: false,
+        is_resource_version_required: false,
+        is_returned_on_delete: false,
+        storage: Storage::Plural,
+        rules: Rules::None,
+        schema: None,
+    }
+}
+
+/// A resource of the core group.
+const fn core(kind: &'static str, plural: &'static str, scope: Scope) -> BuiltIn {
+    stored("", kind, plural, scope)
+}
+
+/// A resource of what intercepts requests.
+const fn admission(kind: &'static str, plural: &'static str) -> BuiltIn {
+    stored("admissionregistration.k8s.io", kind, plural, Scope::Cluster)
+        .categories(&["api-extensions"])
+        .generation()
+        .resource_version_required()
+}
+
+/// A question: it is answered and forgotten.
+const fn review(
+    group: &'static str,
+    version: &'static str,
+    kind: &'static str,
+    plural: &'static str,
+    scope: Scope,
+) -> BuiltIn {
+    BuiltIn {
+        verbs: Verbs::CREATE,
+        storage: Storage::Nowhere,
+        ..stored(group, kind, plural, scope).version(version)
+    }
+}
+
+impl BuiltIn {
+    const fn version(self, version: &'static str) -> Self {
+        Self { version, ..self }
+    }
+
+    const fn short(self, short_names: &'static [&'static str]) -> Self {
+        Self { short_names, ..self }
+    }
+
+    const fn categories(self, categories: &'static [&'static str]) -> Self {
+        Self { categories, ..self }
+    }
+
+    const fn parts(self, subresources: &'static [Subresource]) -> Self {
+        Self { subresources, ..self }
+    }
+
+    const fn verbs(self, verbs: Verbs) -> Self {
+        Self { verbs, ..self }
+    }
+
+    const fn named(self, name_rule: NameRule) -> Self {
+        Self { name_rule, ..self }
+    }
+
+    const fn at(self, path: &'static str) -> Self {
+        Self { storage: Storage::Path(path), ..self }
+    }
+
+    const fn generation(self) -> Self {
+        Self { has_generation: true, ..self }
+    }
+
+    const fn created_on_update(self) -> Self {
+        Self { is_created_on_update: true, ..self }
+    }
+
+    const fn resource_version_required(self) -> Self {
+        Self { is_resource_version_required: true, ..self }
+    }
+
+    const fn returned_on_delete(self) -> Self {
+        Self { is_returned_on_delete: true, ..self }
+    }
+
+    const fn schema(self, schema: &'static Schema) -> Self {
+        Self { schema: Some(schema), ..self }
+    }
+
+    const fn rules(self, rules: Rules) -> Self {
+        Self { rules, ..self }
+    }
+
+    /// The resource that the row describes.
+    pub(crate) fn resource(&'static self) -> Resource {
+        let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+        let storage_path = match self.storage {
+            Storage::Plural => Some(self.plural.to_owned()),
+            Storage::Path(path) => Some(path.to_owned()),
+            Storage::Nowhere => None,
+        };
+        Resource {
+            group: self.group.to_owned(),
+            version: self.version.to_owned(),
+            kind: self.kind.to_owned(),
+            list_kind: format!("{}List", self.kind),
+            plural: self.plural.to_owned(),
+            singular: self.kind.to_ascii_lowercase(),
+            short_names: owned(self.short_names),
+            categories: owned(self.categories),
+            scope: self.scope,
+            verbs: self.verbs,
+            subresources: self.subresources.to_vec(),
+            name_rule: self.name_rule,
+            has_generation: self.has_generation,
+            is_created_on_update: self.is_created_on_update,
+            is_resource_version_required: self.is_resource_version_required,
+            is_returned_on_delete: self.is_returned_on_delete,
+            storage_path,
+            origin: Origin::BuiltIn(self),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Who may use which names.
+//!
+//! Definitions of one group share two sets of names: those of resources (plurals, singulars, short
+//! names) and those of kinds (kinds and kinds of lists). Whoever has a name keeps it; who comes
+//! later waits until it is free. A definition has the names that its status accepts.
+
+use std::collections::BTreeSet;
+
+use field::aggregate;
+use jiff::Timestamp;
+use object::{Tree, object_mut};
+use serde_json::{Value, json};
+
+use super::definition::{Condition, ConditionStatus, Definition, Names};
+use super::lifecycle::set_condition;
+
+/// Decides which of the wanted names a definition gets, and says so in its status. Reports whether
+/// that is news; then the others of its group should be looked at again, since a name may be free.
+///
+/// `others` are the other definitions, of any group. A resource whose names are accepted is served;
+/// once it is, [`establish`] says so.
+pub fn settle_names(tree: &mut Tree, others: &[Definition], now: Timestamp) -> bool {
+    let Some(definition) = Definition::read(tree) else { return false };
+    let group = others.iter().filter(|it| it.group == definition.group);
+    let group: Vec<&Names> = group.map(|it| &it.accepted_names).collect();
+    let (accepted, conflict) = accept(&definition, &group);
+    let names_accepted = match conflict {
+        None => condition("NamesAccepted", true, "NoConflicts", "no conflicts found"),
+        Some((reason, message)) => condition("NamesAccepted", false, reason, &message),
+    };
+    let is_accepted = names_accepted.status == ConditionStatus::True;
+    let mut is_news = set_condition(tree, &names_accepted, now);
+    // A resource that has been served goes on being served by the names that it has.
+    if !definition.is_established() {
+        let established = match is_accepted {
+            true => {
+                let message = "the initial names have been accepted";
+                condition("Established", false, "Installing", message)
+            }
+            false => condition("Established", false, "NotAccepted", "not all names are accepted"),
+        };
+        is_news |= set_condition(tree, &established, now);
+    }
+    is_news |= definition.accepted_names != accepted;
+    if definition.accepted_names != accepted {
+        object_mut(tree, "status").insert("acceptedNames".to_owned(), names_json(&accepted));
+    }
+    is_news
+}
+
+/// Says that the resource of a definition is served. Reports whether that is news.
+///
+/// To be called when the snapshot that serves it answers requests: clients rely on that order.
+pub fn establish(tree: &mut Tree, now: Timestamp) -> bool {
+    let Some(definition) = Definition::read(tree) else { return false };
+    if definition.is_established() || !definition.is("NamesAccepted") || definition.is_deleted {
+        return false;
+    }
+    let message = "the initial names have been accepted";
+    let established = condition("Established", true, "InitialNamesAccepted", message);
+    set_condition(tree, &established, now)
+}
+
+/// The names that the definition has from now on, and the last conflict about the others.
+fn accept(definition: &Definition, group: &[&Names]) -> (Names, Option<(&'static str, String)>) {
+    let (wanted, current) = (&definition.names, &definition.accepted_names);
+    let mut resources: BTreeSet<&str> = BTreeSet::new();
+    let mut kinds: BTreeSet<&str> = BTreeSet::new();
+    for names in group {
+        resources.extend([names.plural.as_str(), names.singular.as_str()]);
+        resources.extend(names.short_names.iter().map(String::as_str));
+        kinds.extend([names.kind.as_str(), names.list_kind.as_str()]);
+    }
+    let mut accepted = current.clone();
+    let mut conflict = None;
+    let mut settle =
+        |wanted: &str, current: &mut String, taken: &BTreeSet<&str>, reason: &'static str| {
+            if wanted != current && taken.contains(wanted) {
+                conflict = Some((reason, in_use(wanted)));
+            } else {
+                wanted.clone_into(current);
+            }
+        };
+    settle(&wanted.plural, &mut accepted.plural, &resources, "PluralConflict");
+    settle(&wanted.singular, &mut accepted.singular, &resources, "SingularConflict");
+    settle(&wanted.kind, &mut accepted.kind, &kinds, "KindConflict");
+    settle(&wanted.list_kind, &mut accepted.list_kind, &kinds, "ListKindConflict");
+    let is_taken =
+        |it: &&String| !current.short_names.contains(it) && resources.contains(it.as_str());
+    let taken: Vec<String> =
+        wanted.short_names.iter().filter(is_taken).map(|it| in_use(it)).collect();
+    if taken.is_empty() {
+        accepted.short_names.clone_from(&wanted.short_names);
+    } else if !matches!(conflict, Some(("KindConflict" | "ListKindConflict", _))) {
+        // Of several conflicts the last is told, and kinds come after short names.
+        conflict = Some(("ShortNamesConflict", aggregate(&taken)));
+    }
+    accepted.categories.clone_from(&wanted.categories);
+    (accepted, conflict)
+}
+
+fn in_use(name: &str) -> String {
+    format!("{} is already in use", gotext::quote(name))
+}
+
+fn condition(r#type: &str, is: bool, reason: &str, message: &str) -> Condition {
+    Condition {
+        r#type: r#type.to_owned(),
+        status: if is { ConditionStatus::True } else { ConditionStatus::False },
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+    }
+}
+
+fn names_json(names: &Names) -> Value {
+    let mut value = json!({ "plural": names.plural, "kind": names.kind });
+    let Value::Object(members) = &mut value else { return value };
+    for (key, text) in [("singular", &names.singular), ("listKind", &names.list_kind)] {
+        if !text.is_empty() {
+            members.insert(key.to_owned(), text.as_str().into());
+        }
+    }
+    for (key, texts) in [("shortNames", &names.short_names), ("categories", &names.categories)] {
+        if !texts.is_empty() {
+            members.insert(key.to_owned(), texts.as_slice().into());
+        }
+    }
+    value
+}

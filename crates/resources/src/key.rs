@@ -1,0 +1,124 @@
+//! Where an object is kept in the store.
+//!
+//! The layout is that of Kubernetes, so that those who know it find their way:
+//! `<prefix>/<path of the resource>/[<namespace>/]<name>`.
+
+use crate::resource::Resource;
+
+/// The prefix of a store if nobody chose another.
+pub const DEFAULT_PREFIX: &str = "/registry";
+
+/// The key of one object; `None` if there can be no such object: the resource is not stored, the
+/// namespace does not fit the scope, or a name is no segment of a path.
+#[must_use]
+pub fn key(
+    prefix: &str,
+    resource: &Resource,
+    namespace: Option<&str>,
+    name: &str,
+) -> Option<String> {
+    if resource.is_namespaced() != namespace.is_some() || !is_segment(name) {
+        return None;
+    }
+    let mut key = self::prefix(prefix, resource, namespace)?;
+    key.push_str(name);
+    Some(key)
+}
+
+/// What the keys of a list begin with: of one namespace, or of everything. It ends in `/`, so that
+/// no neighbour whose name only begins alike is part of it. `None` as for [`key`].
+#[must_use]
+pub fn prefix(prefix: &str, resource: &Resource, namespace: Option<&str>) -> Option<String> {
+    let path = resource.storage_path.as_deref()?;
+    match namespace {
+        None => Some(format!("{prefix}/{path}/")),
+        Some(namespace) if resource.is_namespaced() && is_segment(namespace) => {
+            Some(format!("{prefix}/{path}/{namespace}/"))
+        }
+        Some(_) => None,
+    }
+}
+
+/// The names in a key below the prefix of its resource: `namespace/name` or `name`.
+///
+/// INVARIANT: undoes [`key`].
+#[must_use]
+pub fn names<'k>(
+    prefix: &str,
+    resource: &Resource,
+    key: &'k str,
+) -> Option<(Option<&'k str>, &'k str)> {
+    let rest = key.strip_prefix(prefix)?.strip_prefix('/')?;
+    let rest = rest.strip_prefix(resource.storage_path.as_deref()?)?.strip_prefix('/')?;
+    let (namespace, name) = match resource.is_namespaced() {
+        true => rest.split_once('/').map(|(namespace, name)| (Some(namespace), name))?,
+        false => (None, rest),
+    };
+    (is_segment(name) && namespace.is_none_or(is_segment)).then_some((namespace, name))
+}
+
+fn is_segment(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.contains('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::Registry;
+
+    fn resource(group: &str, plural: &str) -> Resource {
+        let registry = Registry::built_in();
+        registry.resource(group, "v1", plural).expect("served").as_ref().clone()
+    }
+
+    #[test]
+    fn keys_are_where_kubernetes_has_them() {
+        for (group, plural, namespace, want) in [
+            ("", "configmaps", Some("d"), "/registry/configmaps/d/x"),
+            ("", "namespaces", None, "/registry/namespaces/x"),
+            ("", "nodes", None, "/registry/minions/x"),
+            ("", "services", Some("d"), "/registry/services/specs/d/x"),
+            ("", "endpoints", Some("d"), "/registry/services/endpoints/d/x"),
+            ("", "replicationcontrollers", Some("d"), "/registry/controllers/d/x"),
+            ("networking.k8s.io", "ingresses", Some("d"), "/registry/ingress/d/x"),
+            ("rbac.authorization.k8s.io", "roles", Some("d"), "/registry/roles/d/x"),
+            ("rbac.authorization.k8s.io", "clusterroles", None, "/registry/clusterroles/x"),
+            ("coordination.k8s.io", "leases", Some("d"), "/registry/leases/d/x"),
+            ("apps", "deployments", Some("d"), "/registry/deployments/d/x"),
+            (
+                "apiextensions.k8s.io",
+                "customresourcedefinitions",
+                None,
+                "/registry/apiextensions.k8s.io/customresourcedefinitions/x",
+            ),
+        ] {
+            let resource = resource(group, plural);
+            let key = key(DEFAULT_PREFIX, &resource, namespace, "x").expect("a key");
+            assert_eq!(key, want);
+            assert_eq!(names(DEFAULT_PREFIX, &resource, &key), Some((namespace, "x")));
+        }
+    }
+
+    #[test]
+    fn lists_end_in_a_slash() {
+        let maps = resource("", "configmaps");
+        assert_eq!(prefix("/p", &maps, None).as_deref(), Some("/p/configmaps/"));
+        assert_eq!(prefix("/p", &maps, Some("d")).as_deref(), Some("/p/configmaps/d/"));
+        assert_eq!(prefix("/p", &resource("", "nodes"), Some("d")), None);
+    }
+
+    #[test]
+    fn what_is_no_segment_is_no_key() {
+        let maps = resource("", "configmaps");
+        for name in ["", ".", "..", "a/b"] {
+            assert_eq!(key("/p", &maps, Some("d"), name), None, "{name}");
+            assert_eq!(key("/p", &maps, Some(name), "x"), None, "{name}");
+        }
+        assert_eq!(key("/p", &maps, None, "x"), None);
+        assert_eq!(key("/p", &resource("", "nodes"), Some("d"), "x"), None);
+        let reviews = resource("authorization.k8s.io", "subjectaccessreviews");
+        assert_eq!(key("/p", &reviews, None, "x"), None);
+        assert_eq!(names("/p", &maps, "/p/configmaps/only"), None);
+        assert_eq!(names("/p", &maps, "/q/configmaps/d/x"), None);
+    }
+}

@@ -1,0 +1,204 @@
+//! What is special about the objects of single kinds.
+//!
+//! An object goes through two steps here, after the rules for all metadata:
+//! 1. `prepare`: it gets its defaults, and what its author may not decide is put right;
+//! 2. `validate`: all that is wrong with it is told at once.
+
+mod config_map;
+mod endpoint_slice;
+mod event;
+mod lease;
+mod namespace;
+mod pod;
+mod rbac;
+mod secret;
+mod service;
+mod service_account;
+mod value_key;
+
+use field::FieldErrors;
+use jiff::Timestamp;
+use object::{Status, Tree};
+use serde_json::Value;
+
+use crate::custom;
+use crate::resource::{Origin, Resource};
+use crate::schema::{check, prune};
+
+/// Which rules the objects of a built-in resource follow besides those for all objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rules {
+    /// None: what is received is stored.
+    None,
+    AdmissionPolicyBinding,
+    CertificateSigningRequest,
+    ConfigMap,
+    CustomResourceDefinition,
+    Deployment,
+    EndpointSlice,
+    Endpoints,
+    Event,
+    ExternalAdmissionHookConfiguration,
+    InitializerConfiguration,
+    Lease,
+    MutatingAdmissionPolicy,
+    Namespace,
+    Node,
+    PersistentVolumeClaim,
+    Pod,
+    Rbac(api::rbac::Kind),
+    ReplicaSet,
+    ResourceQuota,
+    Secret,
+    Service,
+    ServiceAccount,
+    ValidatingAdmissionPolicy,
+    WebhookConfiguration,
+}
+
+/// Members that every object has, whatever its kind.
+const COMMON_MEMBERS: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+/// Completes a new object. A status that its author gave must be gone by now.
+///
+/// # Errors
+/// 400 if a value is of a type that its field can not have.
+pub fn prepare_create(resource: &Resource, tree: &mut Tree) -> Result<(), Status> {
+    fit_schema(resource, tree)?;
+    match rules(resource) {
+        Rules::CustomResourceDefinition => custom::prepare_create(tree),
+        Rules::Namespace => namespace::prepare_create(tree),
+        Rules::Pod => pod::prepare_create(tree),
+        Rules::Rbac(_) => rbac::prepare(tree),
+        Rules::Secret => secret::prepare(tree),
+        Rules::Service => service::prepare(tree),
+        Rules::ServiceAccount => service_account::prepare(tree),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Completes the next state of an object. What the path of the request does not change, such as
+/// the status, must be that of the old state by now.
+///
+/// # Errors
+/// 400 if a value is of a type that its field can not have.
+pub fn prepare_update(
+    resource: &Resource,
+    new: &mut Tree,
+    old: &Tree,
+    subresource: Option<&str>,
+) -> Result<(), Status> {
+    fit_schema(resource, new)?;
+    match (rules(resource), subresource) {
+        (Rules::CustomResourceDefinition, None) => custom::prepare_update(new),
+        (Rules::Namespace, subresource) => namespace::prepare_update(new, old, subresource),
+        (Rules::Pod, None) => pod::prepare_update(new),
+        (Rules::Rbac(_), None) => rbac::prepare(new),
+        (Rules::Secret, None) => secret::prepare(new),
+        (Rules::Service, None) => service::prepare_update(new, old),
+        (Rules::ServiceAccount, None) => service_account::prepare(new),
+        (_, _) => {}
+    }
+    Ok(())
+}
+
+/// What is wrong with a new object, its metadata aside.
+#[must_use]
+pub fn validate_create(resource: &Resource, tree: &Tree) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    validate(resource, tree, None, &mut errors);
+    errors
+}
+
+/// What is wrong with the next state of an object, its metadata aside.
+#[must_use]
+pub fn validate_update(
+    resource: &Resource,
+    new: &Tree,
+    old: &Tree,
+    subresource: Option<&str>,
+) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    match (rules(resource), subresource) {
+        (_, None) => validate(resource, new, Some(old), &mut errors),
+        (Rules::Namespace, Some("status")) => namespace::validate_status(new, &mut errors),
+        (Rules::Namespace, Some("finalize")) => namespace::validate_finalizers(new, &mut errors),
+        (_, Some(_)) => {}
+    }
+    errors
+}
+
+fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors) {
+    match rules(resource) {
+        Rules::ConfigMap => config_map::validate(new, old, errors),
+        Rules::CustomResourceDefinition => custom::validate(new, old, errors),
+        Rules::EndpointSlice => endpoint_slice::validate(new, old, errors),
+        Rules::Event => event::validate(new, errors),
+        Rules::Lease => lease::validate(new, errors),
+        Rules::Namespace => namespace::validate_finalizers(new, errors),
+        Rules::Pod => pod::validate(new, errors),
+        Rules::Rbac(_) => rbac::validate(new, old, errors),
+        Rules::Secret => secret::validate(new, old, errors),
+        Rules::Service => service::validate(new, old, errors),
+        _ => {}
+    }
+}
+
+/// Marks an object whose deletion has been asked for, and adds what must be done first.
+pub fn prepare_delete(
+    resource: &Resource,
+    tree: &mut Tree,
+    finalizers: &mut Vec<String>,
+    now: Timestamp,
+) {
+    match rules(resource) {
+        Rules::Namespace => namespace::prepare_delete(tree),
+        Rules::CustomResourceDefinition => custom::prepare_delete(tree, finalizers, now),
+        _ => {}
+    }
+}
+
+/// Whether something besides the finalizers of its metadata keeps an object from being removed.
+#[must_use]
+pub fn is_held(resource: &Resource, tree: &Tree) -> bool {
+    rules(resource) == Rules::Namespace && namespace::is_held(tree)
+}
+
+/// Whether what is wanted differs, as opposed to metadata and, where it is apart, the status. If so,
+/// the generation of the object grows.
+#[must_use]
+pub fn is_content_changed(resource: &Resource, new: &Tree, old: &Tree) -> bool {
+    let is_apart =
+        |key: &str| COMMON_MEMBERS.contains(&key) || (key == "status" && resource.has_status());
+    // A null and nothing are the same.
+    let value = |tree: &Tree, key: &str| tree.get(key).cloned().unwrap_or(Value::Null);
+    let mut keys = new.keys().chain(old.keys());
+    keys.any(|key| !is_apart(key) && value(new, key) != value(old, key))
+}
+
+fn rules(resource: &Resource) -> Rules {
+    match &resource.origin {
+        Origin::BuiltIn(row) => row.rules,
+        Origin::Custom(_) => Rules::None,
+    }
+}
+
+/// Removes fields that the kind does not have, and refuses values of the wrong type.
+fn fit_schema(resource: &Resource, tree: &mut Tree) -> Result<(), Status> {
+    let Origin::BuiltIn(row) = &resource.origin else { return Ok(()) };
+    let Some(schema) = row.schema else { return Ok(()) };
+    check(schema, tree, "").map_err(|wrong| {
+        let (kind, version) = (&resource.kind, &resource.version);
+        Status::bad_request(format!(
+            "{kind} in version \"{version}\" cannot be handled as a {kind}: {wrong}"
+        ))
+    })?;
+    let common: Vec<(String, Value)> =
+        COMMON_MEMBERS.iter().filter_map(|&key| tree.shift_remove_entry(key)).collect();
+    let mut rest = std::mem::take(tree);
+    prune(schema, &mut rest);
+    tree.extend(common);
+    tree.extend(rest);
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! Pods. They are stored and not run, so only what other parts read is completed and checked.
+
+use field::{FieldErrors, FieldPath};
+use object::{Tree, object_mut};
+use serde_json::json;
+
+use crate::tree::{at, default, items, objects_mut, text};
+
+pub(super) fn prepare_create(tree: &mut Tree) {
+    tree.insert("status".to_owned(), json!({ "phase": "Pending" }));
+    prepare_update(tree);
+}
+
+pub(super) fn prepare_update(tree: &mut Tree) {
+    let spec = object_mut(tree, "spec");
+    default(spec, "restartPolicy", "Always");
+    default(spec, "terminationGracePeriodSeconds", 30);
+    default(spec, "dnsPolicy", "ClusterFirst");
+    default(spec, "schedulerName", "default-scheduler");
+    let account = match text(spec, "serviceAccountName") {
+        "" => "default".to_owned(),
+        name => name.to_owned(),
+    };
+    spec.insert("serviceAccountName".to_owned(), account.as_str().into());
+    spec.insert("serviceAccount".to_owned(), account.into());
+    for list in ["containers", "initContainers"] {
+        for container in objects_mut(spec, list) {
+            let policy = pull_policy(text(container, "image"));
+            default(container, "imagePullPolicy", policy);
+            default(container, "terminationMessagePath", "/dev/termination-log");
+            default(container, "terminationMessagePolicy", "File");
+        }
+    }
+}
+
+/// An image that may change under its name is pulled each time.
+fn pull_policy(image: &str) -> &'static str {
+    let last = image.rsplit('/').next().unwrap_or_default();
+    match last.split_once(':') {
+        _ if image.contains('@') => "IfNotPresent",
+        None | Some((_, "latest")) => "Always",
+        Some(_) => "IfNotPresent",
+    }
+}
+
+pub(super) fn validate(tree: &Tree, errors: &mut FieldErrors) {
+    let spec = FieldPath::root("spec");
+    let path = spec.child("containers");
+    let containers = items(at(tree, &["spec"]), "containers");
+    if containers.is_empty() {
+        errors.push(path.required(""));
+    }
+    for (idx, container) in containers.iter().enumerate() {
+        let path = path.index(idx);
+        let name = text(container, "name");
+        for key in ["name", "image"] {
+            if text(container, key).is_empty() {
+                errors.push(path.child(key).required(""));
+            }
+        }
+        let earlier = containers.get(..idx).unwrap_or_default();
+        if !name.is_empty() && earlier.iter().any(|it| text(it, "name") == name) {
+            errors.push(path.child("name").duplicate(name));
+        }
+    }
+}

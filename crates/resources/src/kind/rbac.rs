@@ -1,0 +1,40 @@
+//! Roles and bindings. Their rules are those by which the authorizer reads them.
+
+use api::rbac::{Manifest, Object};
+use field::{FieldErrors, FieldPath};
+use object::{Tree, object_mut};
+use serde_json::Value;
+
+use crate::tree::{default, is_set, objects_mut, text};
+
+/// Names the group of roles and subjects where it is left out.
+pub(super) fn prepare(tree: &mut Tree) {
+    if is_set(tree, "roleRef") {
+        default(object_mut(tree, "roleRef"), "apiGroup", authz_rbac::GROUP);
+    }
+    for subject in objects_mut(tree, "subjects") {
+        if matches!(text(subject, "kind"), "User" | "Group") {
+            default(subject, "apiGroup", authz_rbac::GROUP);
+        }
+    }
+}
+
+pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors) {
+    let manifest = match decode(new) {
+        Ok(manifest) => manifest,
+        Err(why) => return errors.push(FieldPath::NOWHERE.internal(&why)),
+    };
+    let old = old.and_then(|old| decode(old).ok()?.into_unchecked().ok());
+    let result: Result<Object, FieldErrors> = match &old {
+        None => manifest.into_valid(),
+        Some(old) => api::rbac::validate_update(manifest, old),
+    };
+    // The rules for metadata have been applied to it already, as to that of every object.
+    let faults = result.err().unwrap_or_default();
+    let own = faults.iter().filter(|fault| !fault.path.starts_with("metadata"));
+    own.for_each(|fault| errors.push(fault.clone()));
+}
+
+fn decode(tree: &Tree) -> Result<Manifest, String> {
+    api::rbac::decode(&Value::Object(tree.clone())).map_err(|error| error.to_string())
+}

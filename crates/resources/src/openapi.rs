@@ -1,0 +1,146 @@
+//! The documents that tell clients what objects look like.
+//!
+//! A kind is described in full or not at all: clients trust what they read, and a description with
+//! gaps makes them refuse fields that are fine. Kinds without a description still have their paths,
+//! where clients find which patches and which query parameters they may use.
+
+mod schemas;
+
+use foldhash::HashMap;
+use serde_json::{Map, Value, json};
+
+use crate::document::Document;
+use crate::registry::{Group, GroupVersionResources, Registry};
+use crate::resource::{Origin, Resource};
+use crate::verb::Verb;
+
+use schemas::Schemas;
+
+/// The documents of one snapshot.
+#[derive(Debug)]
+pub struct OpenApi {
+    index: Document,
+    by_path: HashMap<String, Document>,
+}
+
+const JSON_PATCH: &str = "application/json-patch+json";
+const MERGE_PATCH: &str = "application/merge-patch+json";
+const STRATEGIC_MERGE_PATCH: &str = "application/strategic-merge-patch+json";
+
+/// What clients look for before they send it.
+const WRITE_PARAMETERS: [&str; 3] = ["dryRun", "fieldManager", "fieldValidation"];
+
+impl OpenApi {
+    pub(crate) fn new(registry: &Registry) -> Self {
+        let mut by_path = HashMap::default();
+        let mut paths = Map::new();
+        for group in registry.groups() {
+            for version in &group.versions {
+                let path = match group.name.as_str() {
+                    "" => format!("api/{}", version.version),
+                    name => format!("apis/{name}/{}", version.version),
+                };
+                let document = Document::new(&document(group, version, &path));
+                let url = format!("/openapi/v3/{path}?hash={}", document.hash);
+                paths.insert(path.clone(), json!({ "serverRelativeURL": url }));
+                by_path.insert(path, document);
+            }
+        }
+        Self { index: Document::new(&json!({ "paths": paths })), by_path }
+    }
+
+    /// `/openapi/v3`.
+    #[must_use]
+    pub fn index(&self) -> &Document {
+        &self.index
+    }
+
+    /// The document of a version: `api/v1`, `apis/apps/v1`.
+    #[must_use]
+    pub fn document(&self, path: &str) -> Option<&Document> {
+        self.by_path.get(path)
+    }
+}
+
+fn document(group: &Group, version: &GroupVersionResources, base: &str) -> Value {
+    let (mut paths, mut schemas) = (Map::new(), Schemas::default());
+    for resource in version.resources() {
+        schemas.add_resource(resource);
+        add_paths(resource, base, &mut paths);
+    }
+    json!({
+        "openapi": "3.0.0",
+        "info": { "title": "Portcullis", "version": api_version(group, version) },
+        "paths": paths,
+        "components": { "schemas": schemas.into_json() },
+    })
+}
+
+fn api_version(group: &Group, version: &GroupVersionResources) -> String {
+    match group.name.as_str() {
+        "" => version.version.clone(),
+        name => format!("{name}/{}", version.version),
+    }
+}
+
+/// Adds the paths of the collection and of one object.
+fn add_paths(resource: &Resource, base: &str, paths: &mut Map<String, Value>) {
+    let plural = &resource.plural;
+    let collection = match resource.is_namespaced() {
+        true => format!("/{base}/namespaces/{{namespace}}/{plural}"),
+        false => format!("/{base}/{plural}"),
+    };
+    let mut of_collection = Map::new();
+    for (method, verb) in [("get", Verb::List), ("post", Verb::Create)] {
+        if resource.offers(verb) {
+            of_collection.insert(method.to_owned(), operation(resource, verb));
+        }
+    }
+    let mut of_object = Map::new();
+    // Clients ask the patch operation what they may send, even of a kind that takes no patches.
+    of_object.insert("patch".to_owned(), operation(resource, Verb::Patch));
+    for (method, verb) in [("get", Verb::Get), ("put", Verb::Update), ("delete", Verb::Delete)] {
+        if resource.offers(verb) {
+            of_object.insert(method.to_owned(), operation(resource, verb));
+        }
+    }
+    paths.insert(format!("{collection}/{{name}}"), Value::Object(of_object));
+    paths.insert(collection, Value::Object(of_collection));
+    if resource.is_namespaced() && resource.offers(Verb::List) {
+        let everywhere = json!({ "get": operation(resource, Verb::List) });
+        paths.insert(format!("/{base}/{plural}"), everywhere);
+    }
+}
+
+fn operation(resource: &Resource, verb: Verb) -> Value {
+    let action = match verb {
+        Verb::Create => "post",
+        Verb::Update => "put",
+        other => other.name(),
+    };
+    let mut operation = json!({
+        "x-kubernetes-action": action,
+        "x-kubernetes-group-version-kind": group_version_kind(resource),
+        "responses": {},
+    });
+    let Value::Object(members) = &mut operation else { return operation };
+    if matches!(verb, Verb::Create | Verb::Update | Verb::Patch) {
+        let parameter =
+            |name| json!({ "name": name, "in": "query", "schema": { "type": "string" } });
+        members.insert("parameters".to_owned(), WRITE_PARAMETERS.map(parameter).to_vec().into());
+    }
+    if verb == Verb::Patch {
+        let types: &[&str] = match resource.origin {
+            Origin::BuiltIn(_) => &[JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH],
+            Origin::Custom(_) => &[JSON_PATCH, MERGE_PATCH],
+        };
+        let content: Map<String, Value> =
+            types.iter().map(|&it| (it.to_owned(), json!({}))).collect();
+        members.insert("requestBody".to_owned(), json!({ "content": content }));
+    }
+    operation
+}
+
+fn group_version_kind(resource: &Resource) -> Value {
+    json!({ "group": resource.group, "version": resource.version, "kind": resource.kind })
+}

@@ -1,0 +1,113 @@
+//! What can be done with a resource.
+
+/// One thing that can be done with a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verb {
+    /// Make a new object.
+    Create,
+    /// Remove one object.
+    Delete,
+    /// Remove those that a list shows.
+    DeleteCollection,
+    /// Read one object.
+    Get,
+    /// Read many objects.
+    List,
+    /// Change parts of one object.
+    Patch,
+    /// Replace one object.
+    Update,
+    /// Follow the changes of many objects.
+    Watch,
+}
+
+/// A set of verbs. Iterates in the order in which discovery shows them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verbs {
+    bits: u8,
+}
+
+impl Verb {
+    /// All of them, in the order of their names.
+    const ALL: [Self; 8] = [
+        Self::Create,
+        Self::Delete,
+        Self::DeleteCollection,
+        Self::Get,
+        Self::List,
+        Self::Patch,
+        Self::Update,
+        Self::Watch,
+    ];
+
+    /// The name in discovery and in policies.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Delete => "delete",
+            Self::DeleteCollection => "deletecollection",
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Patch => "patch",
+            Self::Update => "update",
+            Self::Watch => "watch",
+        }
+    }
+
+    const fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
+impl Verbs {
+    /// The eight verbs of a stored resource.
+    pub const ALL: Self = Self { bits: u8::MAX };
+    /// The verb of a resource that is answered and forgotten.
+    pub const CREATE: Self = Self { bits: Verb::Create.bit() };
+    /// The verbs of a part of an object, such as its status.
+    pub const PART: Self = Self { bits: Verb::Get.bit() | Verb::Patch.bit() | Verb::Update.bit() };
+    /// The verb of a part of an object that can only be replaced.
+    pub const UPDATE: Self = Self { bits: Verb::Update.bit() };
+
+    /// These verbs but for one.
+    #[must_use]
+    pub const fn without(self, verb: Verb) -> Self {
+        Self { bits: self.bits & !verb.bit() }
+    }
+
+    /// Reports whether the verb is one of these.
+    #[must_use]
+    pub const fn contains(self, verb: Verb) -> bool {
+        self.bits & verb.bit() != 0
+    }
+
+    /// The verbs, in the order of their names.
+    pub fn iter(self) -> impl Iterator<Item = Verb> {
+        Verb::ALL.into_iter().filter(move |verb| self.contains(*verb))
+    }
+
+    /// The names, in order.
+    #[must_use]
+    pub fn names(self) -> Vec<&'static str> {
+        self.iter().map(Verb::name).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_show_their_verbs_in_order() {
+        assert_eq!(
+            Verbs::ALL.names(),
+            ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
+        );
+        assert_eq!(Verbs::PART.names(), ["get", "patch", "update"]);
+        assert_eq!(Verbs::CREATE.names(), ["create"]);
+        let some = Verbs::ALL.without(Verb::DeleteCollection);
+        assert!(!some.contains(Verb::DeleteCollection));
+        assert_eq!(some.iter().count(), 7);
+    }
+}

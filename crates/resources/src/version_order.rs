@@ -1,0 +1,68 @@
+//! Which version of a group comes first.
+
+use std::cmp::Ordering;
+
+/// How mature a version says it is. The later variant comes first in a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Alpha,
+    Beta,
+    Stable,
+}
+
+/// Orders versions as a group shows them: stable before beta before alpha, higher numbers first,
+/// and names that are no versions of this form last, in the order of the alphabet.
+pub(crate) fn compare(left: &str, right: &str) -> Ordering {
+    match (parse(left), parse(right)) {
+        (Some(left), Some(right)) => right.cmp(&left),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => left.cmp(right),
+    }
+}
+
+/// `v2beta3` is `(Beta, 2, 3)`.
+fn parse(version: &str) -> Option<(Stage, u64, u64)> {
+    let rest = version.strip_prefix('v')?;
+    for (word, stage) in [("alpha", Stage::Alpha), ("beta", Stage::Beta)] {
+        if let Some((major, minor)) = rest.split_once(word) {
+            return Some((stage, number(major)?, number(minor)?));
+        }
+    }
+    Some((Stage::Stable, number(rest)?, 0))
+}
+
+/// Digits only: Rust would also read a sign.
+fn number(text: &str) -> Option<u64> {
+    let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_digits { text.parse().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_sorted_by_maturity_then_number() {
+        let want = [
+            "v10",
+            "v2",
+            "v1",
+            "v11beta2",
+            "v10beta3",
+            "v3beta1",
+            "v12alpha1",
+            "v11alpha2",
+            "+v1",
+            "foo1",
+            "foo10",
+            "v",
+            "v+1",
+            "v1beta",
+        ];
+        let mut sorted = want;
+        sorted.reverse();
+        sorted.sort_by(|left, right| compare(left, right));
+        assert_eq!(sorted, want);
+    }
+}

@@ -1,0 +1,11 @@
+//! What the crate promises to those who build a server on it. Rows are those of the specification.
+#![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod built_in;
+mod columns;
+mod definitions;
+mod discovery;
+mod fields;
+mod objects;
+mod openapi;
+mod world;
