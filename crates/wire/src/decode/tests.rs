@@ -1,0 +1,180 @@
+//! Cases of api-server §3.12 and §6.5.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+const CONFIG_MAP: Expected<'_> =
+    Expected { group: "", version: "v1", kind: "ConfigMap", is_custom: false };
+const ROLE: Expected<'_> =
+    Expected { group: "rbac.authorization.k8s.io", version: "v1", kind: "Role", is_custom: false };
+const WIDGET: Expected<'_> =
+    Expected { group: "example.com", version: "v1", kind: "Widget", is_custom: true };
+
+fn decode(body: &str, expected: &Expected<'_>) -> Result<Value, (u16, String)> {
+    decode_object(body.as_bytes(), BodyFormat::Json, expected)
+        .map(|decoded| Value::Object(decoded.tree))
+        .map_err(|status| (status.code, status.message))
+}
+
+fn findings(body: &str, expected: &Expected<'_>) -> Vec<String> {
+    let decoded = decode_object(body.as_bytes(), BodyFormat::Json, expected).unwrap();
+    decoded.findings.iter().map(Finding::to_string).collect()
+}
+
+#[test]
+fn built_in_kinds_may_leave_out_what_they_are() {
+    // H-026
+    let want = json!({"metadata": {"name": "nk"}, "apiVersion": "v1", "kind": "ConfigMap"});
+    assert_eq!(decode(r#"{"metadata":{"name":"nk"}}"#, &CONFIG_MAP), Ok(want.clone()));
+    let nulls = r#"{"kind":null,"apiVersion":"","metadata":{"name":"nk"}}"#;
+    assert_eq!(decode(nulls, &CONFIG_MAP), Ok(want));
+}
+
+#[test]
+fn what_is_not_json_is_unrecognized() {
+    // H-035
+    for (body, end) in [
+        ("{not json", "({not json)"),
+        ("", "(<empty>)"),
+        ("[]", "(5b5d)"),
+        (r#"{"a":"0123456789012345678901234567"}"#, r#"({"a":"012345678901234567890123 ...)"#),
+        (
+            "\"0123456789012345678901234567890\"",
+            "(223031323334353637383930313233343536373839303132333435363738 ...)",
+        ),
+    ] {
+        let expected = if body.starts_with("{\"a") { &WIDGET } else { &CONFIG_MAP };
+        let (code, message) = decode(body, expected).unwrap_err();
+        let start =
+            format!("the object provided is unrecognized (must be of type {}): ", expected.kind);
+        assert_eq!(code, 400);
+        assert!(message.starts_with(&start), "{message}");
+        assert!(message.ends_with(end), "{message}");
+    }
+    let (_, message) = decode("{not json", &CONFIG_MAP).unwrap_err();
+    assert!(message.contains("couldn't get version/kind; json parse error: "));
+    let (_, message) = decode(r#"{"kind":1}"#, &CONFIG_MAP).unwrap_err();
+    assert!(message.contains("couldn't get version/kind; json parse error: "));
+}
+
+#[test]
+fn kind_and_version_must_be_those_of_the_endpoint() {
+    // H-027
+    let (code, message) =
+        decode(r#"{"kind":"Secret","apiVersion":"v1"}"#, &CONFIG_MAP).unwrap_err();
+    assert_eq!(code, 400);
+    let start = "Secret in version \"v1\" cannot be handled as a ConfigMap: ";
+    assert!(message.starts_with(start), "{message}");
+    // H-106
+    let body = r#"{"kind":"Widget","apiVersion":"example.com/v2"}"#;
+    let want = "the API version in the data (example.com/v2) does not match the expected API \
+                version (example.com/v1)";
+    assert_eq!(decode(body, &WIDGET), Err((400, want.to_owned())));
+    // H-107
+    let body = r#"{"kind":"Gadget","apiVersion":"example.com/v1","metadata":{"name":"a"}}"#;
+    let want =
+        "Widget.example.com \"a\" is invalid: kind: Invalid value: \"Gadget\": must be Widget";
+    assert_eq!(decode(body, &WIDGET), Err((422, want.to_owned())));
+    let body = r#"{"apiVersion":"x"}"#;
+    let want = "the object provided is unrecognized (must be of type Widget): Object 'Kind' is \
+                missing in '{\"apiVersion\":\"x\"}' ({\"apiVersion\":\"x\"})";
+    assert_eq!(decode(body, &WIDGET), Err((400, want.to_owned())));
+}
+
+#[test]
+fn strictness_finds_duplicates_of_every_kind_and_unknown_fields_of_known_ones() {
+    // H-036, H-037, H-038
+    let body = r#"{"metadata":{"name":"a"},"data":{"a":"1","a":"2"}}"#;
+    assert_eq!(findings(body, &CONFIG_MAP), ["duplicate field \"data.a\""]);
+    assert_eq!(decode(body, &CONFIG_MAP).unwrap()["data"], json!({"a": "2"}));
+    // H-039
+    let body = r#"{"foo":1,"rules":[{"foo":1,"foo":2}],"metadata":{"name":"a","name":"a"}}"#;
+    assert_eq!(
+        findings(body, &ROLE),
+        [
+            "unknown field \"foo\"",
+            "unknown field \"rules[0].foo\"",
+            "duplicate field \"rules[0].foo\"",
+            "duplicate field \"metadata.name\"",
+        ]
+    );
+    let body = r#"{"kind":"Widget","apiVersion":"example.com/v1","spec":{"x":1,"x":2}}"#;
+    assert_eq!(findings(body, &WIDGET), ["duplicate field \"spec.x\""]);
+}
+
+#[test]
+fn wrong_types_are_refused() {
+    let (code, message) = decode(r#"{"data":{"a":1}}"#, &CONFIG_MAP).unwrap_err();
+    assert_eq!(code, 400);
+    let start =
+        "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: json: cannot unmarshal";
+    assert!(message.starts_with(start), "{message}");
+}
+
+#[test]
+fn yaml_is_read_like_json() {
+    // H-044
+    let body = b"kind: ConfigMap\napiVersion: v1\nmetadata: {name: m}\ndata:\n  a: v\n  a: w\n";
+    let decoded = decode_object(body, BodyFormat::Yaml, &CONFIG_MAP).unwrap();
+    assert_eq!(decoded.findings, [Finding::DuplicateField("data.a".to_owned())]);
+    assert_eq!(decoded.tree["data"], json!({"a": "w"}));
+    for body in [&b"a: b: c"[..], b"", b"- a"] {
+        let status = decode_object(body, BodyFormat::Yaml, &CONFIG_MAP).unwrap_err();
+        assert!(status.message.starts_with("the object provided is unrecognized"), "{status:?}");
+    }
+}
+
+#[test]
+fn protobuf_is_read_for_kinds_with_a_table() {
+    let body = b"k8s\0\x0a\x08\x0a\x02v1\x12\x02Xx\x12\x00";
+    let status = decode_object(body, BodyFormat::Protobuf, &CONFIG_MAP).unwrap_err();
+    assert!(status.message.starts_with("Xx in version \"v1\" cannot be handled as a ConfigMap"));
+    let pod = Expected { kind: "Pod", ..CONFIG_MAP };
+    let status = decode_object(body, BodyFormat::Protobuf, &pod).unwrap_err();
+    assert!(status.message.ends_with("include: application/json, application/yaml"));
+    // H-050
+    let status = decode_object(b"k8s\0garbage", BodyFormat::Protobuf, &CONFIG_MAP).unwrap_err();
+    let start = "the object provided is unrecognized (must be of type ConfigMap): proto: ";
+    assert!(status.message.starts_with(start), "{}", status.message);
+    assert!(status.message.ends_with("(6b38730067617262616765)"), "{}", status.message);
+}
+
+#[test]
+fn options_have_any_version() {
+    // H-049
+    let body = b"k8s\0\x0a\x2f\x0a\x1crbac.authorization.k8s.io/v1\x12\x0dDeleteOptions\
+                 \x12\x07\x08\x00\x12\x03\x0a\x01u";
+    let mut body = body.to_vec();
+    body[5] = 2 + 28 + 2 + 13;
+    let want = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "DeleteOptions",
+        "gracePeriodSeconds": 0, "preconditions": {"uid": "u"},
+    });
+    let options = decode_options(&body, BodyFormat::Protobuf);
+    assert_eq!(options.map(Value::Object), Ok(want));
+    let json = br#"{"kind":"DeleteOptions","apiVersion":"apps/v1","odd":1,"dryRun":["All"]}"#;
+    let options = decode_options(json, BodyFormat::Json).unwrap();
+    assert_eq!(options.get("dryRun"), Some(&json!(["All"])));
+    assert_eq!(options.get("odd"), None);
+    assert_eq!(decode_options(b"{}", BodyFormat::Json).unwrap().len(), 0);
+    assert_eq!(decode_options(br#"{"kind":"Pod"}"#, BodyFormat::Json).unwrap_err().code, 400);
+    let wrong = br#"{"gracePeriodSeconds":"x"}"#;
+    assert_eq!(decode_options(wrong, BodyFormat::Json).unwrap_err().code, 400);
+}
+
+proptest! {
+    #[test]
+    fn no_body_makes_it_panic(
+        bytes in proptest::collection::vec(any::<u8>(), 0..64),
+        text in r#"[\[\]{}:,"a-c0-2. \n&*!-]{0,32}"#,
+    ) {
+        for format in [BodyFormat::Json, BodyFormat::Yaml, BodyFormat::Protobuf] {
+            for expected in [&CONFIG_MAP, &ROLE, &WIDGET] {
+                let _ = decode_object(&bytes, format, expected);
+                let _ = decode_object(text.as_bytes(), format, expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The wire format of protobuf: numbered fields, one after the other.
+
+use super::ProtobufError;
+
+/// What a field holds on the wire.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Content<'b> {
+    Varint(u64),
+    Bytes(&'b [u8]),
+    /// Four or eight bytes, which no field of ours is made of.
+    Fixed,
+}
+
+impl<'b> Content<'b> {
+    pub(super) fn bytes(self, name: &'static str) -> Result<&'b [u8], ProtobufError> {
+        match self {
+            Self::Bytes(bytes) => Ok(bytes),
+            Self::Varint(_) | Self::Fixed => Err(ProtobufError::WrongWireType(name)),
+        }
+    }
+
+    /// A signed integer; negative ones take all ten bytes.
+    pub(super) fn int64(self, name: &'static str) -> Result<i64, ProtobufError> {
+        match self {
+            Self::Varint(value) => Ok(value.cast_signed()),
+            // The zero of a map entry that has no value.
+            Self::Bytes([]) => Ok(0),
+            Self::Bytes(_) | Self::Fixed => Err(ProtobufError::WrongWireType(name)),
+        }
+    }
+
+    /// The lower half of a signed integer, as protobuf defines it for fields of 32 bits.
+    pub(super) fn int32(self, name: &'static str) -> Result<i32, ProtobufError> {
+        let [a, b, c, d, ..] = self.int64(name)?.to_le_bytes();
+        Ok(i32::from_le_bytes([a, b, c, d]))
+    }
+}
+
+/// Goes over the fields of a message. After an error there is nothing more.
+pub(super) struct Reader<'b> {
+    rest: &'b [u8],
+}
+
+impl<'b> Reader<'b> {
+    pub(super) fn new(bytes: &'b [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    fn field(&mut self) -> Result<(u32, Content<'b>), ProtobufError> {
+        let tag = self.varint()?;
+        let number = u32::try_from(tag >> 3).ok().filter(|&number| number > 0);
+        let number = number.ok_or(ProtobufError::IllegalTag(tag))?;
+        let content = match tag & 7 {
+            0 => Content::Varint(self.varint()?),
+            1 => self.take(8).map(|_| Content::Fixed)?,
+            2 => {
+                let len = usize::try_from(self.varint()?).map_err(|_| ProtobufError::Overflow)?;
+                Content::Bytes(self.take(len)?)
+            }
+            5 => self.take(4).map(|_| Content::Fixed)?,
+            // Groups are long deprecated and written by no client.
+            _ => return Err(ProtobufError::IllegalTag(tag)),
+        };
+        Ok((number, content))
+    }
+
+    fn varint(&mut self) -> Result<u64, ProtobufError> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let (&byte, rest) = self.rest.split_first().ok_or(ProtobufError::Truncated)?;
+            self.rest = rest;
+            let bits = u64::from(byte & 0x7f);
+            // The tenth byte has room for one bit.
+            if shift == 63 && bits > 1 {
+                return Err(ProtobufError::Overflow);
+            }
+            value |= bits << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(ProtobufError::Overflow)
+    }
+
+    fn take(&mut self, len: usize) -> Result<&'b [u8], ProtobufError> {
+        let (taken, rest) = self.rest.split_at_checked(len).ok_or(ProtobufError::Truncated)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+}
+
+impl<'b> Iterator for Reader<'b> {
+    type Item = Result<(u32, Content<'b>), ProtobufError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let field = self.field();
+        if field.is_err() {
+            self.rest = &[];
+        }
+        Some(field)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(bytes: &[u8]) -> Result<Vec<(u32, Content<'_>)>, ProtobufError> {
+        Reader::new(bytes).collect()
+    }
+
+    #[test]
+    fn fields_are_read_by_wire_type() {
+        let bytes =
+            [0x08, 0x96, 0x01, 0x12, 0x01, 0x61, 0x1d, 0, 0, 0, 0, 0x21, 0, 0, 0, 0, 0, 0, 0, 0];
+        let want = [
+            (1, Content::Varint(150)),
+            (2, Content::Bytes(b"a")),
+            (3, Content::Fixed),
+            (4, Content::Fixed),
+        ];
+        assert_eq!(fields(&bytes), Ok(want.to_vec()));
+    }
+
+    #[test]
+    fn negative_integers_take_ten_bytes() {
+        let mut bytes = vec![0x08];
+        bytes.extend([0xff; 9]);
+        bytes.push(0x01);
+        let found = fields(&bytes).unwrap();
+        assert_eq!(found[0].1.int64("x"), Ok(-1));
+        assert_eq!(found[0].1.int32("x"), Ok(-1));
+    }
+
+    #[test]
+    fn what_is_malformed_is_refused() {
+        for (bytes, want) in [
+            (&[0x08][..], ProtobufError::Truncated),
+            (&[0x08, 0x80], ProtobufError::Truncated),
+            (&[0x12, 0x05, 0x61], ProtobufError::Truncated),
+            (&[0x1d, 0, 0], ProtobufError::Truncated),
+            (&[0x00], ProtobufError::IllegalTag(0)),
+            (&[0x0b], ProtobufError::IllegalTag(0x0b)),
+            (
+                &[0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02],
+                ProtobufError::Overflow,
+            ),
+            (
+                &[0x08, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00],
+                ProtobufError::Overflow,
+            ),
+        ] {
+            assert_eq!(fields(bytes), Err(want), "{bytes:?}");
+        }
+        assert_eq!(Content::Fixed.bytes("x"), Err(ProtobufError::WrongWireType("x")));
+        assert_eq!(Content::Bytes(b"a").int64("x"), Err(ProtobufError::WrongWireType("x")));
+    }
+}

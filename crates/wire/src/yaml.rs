@@ -1,0 +1,272 @@
+//! Trees as YAML, in the style of Kubernetes' own writer: keys sorted, lists not indented, strings
+//! quoted only where they would be read as something else, texts of several lines as blocks.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value};
+
+/// Longer keys are written with `? `, since readers look for `:` only so far ahead.
+const SIMPLE_KEY_BYTES_MAX: usize = 128;
+
+/// Writes a document.
+pub(crate) fn write(value: &Value) -> String {
+    let mut out = String::new();
+    match value {
+        Value::Object(members) if !members.is_empty() => {
+            write_members(&mut out, members, 0, Lead::Own);
+        }
+        Value::Array(items) if !items.is_empty() => write_items(&mut out, items, 0, Lead::Own),
+        _ => write_leaf(&mut out, value, 0),
+    }
+    out
+}
+
+/// Whether the first line of a collection is its own or goes on behind a dash.
+#[derive(Clone, Copy, PartialEq)]
+enum Lead {
+    Own,
+    Inline,
+}
+
+fn write_members(out: &mut String, members: &Map<String, Value>, indent: usize, lead: Lead) {
+    let mut sorted: Vec<_> = members.iter().collect();
+    sorted.sort_by_key(|(name, _)| *name);
+    for (idx, (name, value)) in sorted.into_iter().enumerate() {
+        begin_line(out, indent, idx, lead);
+        let key = if is_plain(name) { name.clone() } else { quoted(name) };
+        if key.len() > SIMPLE_KEY_BYTES_MAX {
+            out.push_str("? ");
+            out.push_str(&key);
+            out.push('\n');
+            push_indent(out, indent);
+        } else {
+            out.push_str(&key);
+        }
+        out.push(':');
+        match value {
+            Value::Object(inner) if !inner.is_empty() => {
+                out.push('\n');
+                write_members(out, inner, indent + 2, Lead::Own);
+            }
+            Value::Array(items) if !items.is_empty() => {
+                out.push('\n');
+                write_items(out, items, indent, Lead::Own);
+            }
+            _ => {
+                out.push(' ');
+                write_leaf(out, value, indent + 2);
+            }
+        }
+    }
+}
+
+fn write_items(out: &mut String, items: &[Value], indent: usize, lead: Lead) {
+    for (idx, item) in items.iter().enumerate() {
+        begin_line(out, indent, idx, lead);
+        out.push_str("- ");
+        match item {
+            Value::Object(inner) if !inner.is_empty() => {
+                write_members(out, inner, indent + 2, Lead::Inline);
+            }
+            Value::Array(inner) if !inner.is_empty() => {
+                write_items(out, inner, indent + 2, Lead::Inline);
+            }
+            _ => write_leaf(out, item, indent + 2),
+        }
+    }
+}
+
+fn begin_line(out: &mut String, indent: usize, idx: usize, lead: Lead) {
+    if idx > 0 || lead == Lead::Own {
+        push_indent(out, indent);
+    }
+}
+
+fn push_indent(out: &mut String, indent: usize) {
+    out.extend(std::iter::repeat_n(' ', indent));
+}
+
+/// Writes a scalar or an empty collection; `indent` is that of the lines of a block.
+fn write_leaf(out: &mut String, value: &Value, indent: usize) {
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(true) => out.push_str("true"),
+        Value::Bool(false) => out.push_str("false"),
+        Value::Number(number) => out.push_str(&number.to_string()),
+        Value::String(text) if is_plain(text) => out.push_str(text),
+        Value::String(text) if is_block(text) => return write_block(out, text, indent),
+        Value::String(text) => out.push_str(&quoted(text)),
+        Value::Array(_) => out.push_str("[]"),
+        Value::Object(_) => out.push_str("{}"),
+    }
+    out.push('\n');
+}
+
+/// Whether a text can stand without quotes and is still read as that text.
+///
+/// This errs on the side of quotes: `10.0.0.1` has them though it needs none.
+fn is_plain(text: &str) -> bool {
+    let Some(first) = text.chars().next() else { return false };
+    let is_start = first.is_ascii_alphanumeric() || matches!(first, '_' | '/' | '.' | '-' | '+');
+    let is_body = |c: char| (' '..='~').contains(&c) && !matches!(c, '"' | '\'' | '`');
+    is_start
+        && text.chars().all(is_body)
+        && !text.ends_with([' ', ':'])
+        && !text.contains(": ")
+        && !text.contains(" #")
+        && !is_number_like(text)
+        && !is_word_of_yaml(text)
+        && !matches!(text.as_bytes(), [b'-'] | [b'-', b' ', ..] | [b'-', b'-', b'-', ..])
+        && !text.starts_with("...")
+}
+
+/// Whether a text starts like a number or a date and has only characters that they have.
+fn is_number_like(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'))
+        && text.chars().all(|c| c.is_ascii_hexdigit() || "xXoO_+-.:TtZz ".contains(c))
+        || [".inf", ".nan"].iter().any(|name| text.to_ascii_lowercase().ends_with(name))
+}
+
+/// Whether a text is read as null or a boolean by readers of YAML 1.1.
+fn is_word_of_yaml(text: &str) -> bool {
+    ["y", "n", "yes", "no", "on", "off", "true", "false", "null"]
+        .iter()
+        .any(|word| text.eq_ignore_ascii_case(word))
+}
+
+/// Whether a text can stand as a block: several lines without characters that need escapes, the
+/// first of which has something other than a space to show the indentation.
+fn is_block(text: &str) -> bool {
+    text.contains('\n')
+        && !text.starts_with([' ', '\n', '\t'])
+        && text.chars().all(|c| c == '\n' || c == '\t' || is_printable(c))
+}
+
+fn write_block(out: &mut String, text: &str, indent: usize) {
+    let (lines, chomping) = match text.strip_suffix('\n') {
+        None => (text, "-"),
+        Some(lines) if lines.ends_with('\n') => (lines, "+"),
+        Some(lines) => (lines, ""),
+    };
+    out.push('|');
+    out.push_str(chomping);
+    out.push('\n');
+    for line in lines.split('\n') {
+        if !line.is_empty() {
+            push_indent(out, indent.max(2));
+            out.push_str(line);
+        }
+        out.push('\n');
+    }
+}
+
+/// What YAML allows in a file and no editor hides.
+fn is_printable(c: char) -> bool {
+    matches!(c, ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
+        && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if is_printable(c) => out.push(c),
+            // Writing to a string can not fail.
+            c => drop(write!(out, "\\U{:08X}", u32::from(c))),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::arbitrary::tree;
+
+    #[test]
+    fn looks_like_kubernetes() {
+        let value = json!({
+            "kind": "Role",
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "metadata": {"name": "a", "annotations": {}, "creationTimestamp": "2026-11-15T18:02:38Z"},
+            "rules": [
+                {"verbs": ["get", "*"], "apiGroups": [""]},
+                {"c": 1, "b": true, "t": "true", "x": "1Gi", "z": null, "l": [], "s": "it's"},
+                [["a"], "b"],
+            ],
+            "data": {"f": "a\n  b\n", "g": "a\nb", "h": "a\n\n", "i": "\na", "j": "a: b"},
+        });
+        let want = r#"apiVersion: rbac.authorization.k8s.io/v1
+data:
+  f: |
+    a
+      b
+  g: |-
+    a
+    b
+  h: |+
+    a
+
+  i: "\na"
+  j: "a: b"
+kind: Role
+metadata:
+  annotations: {}
+  creationTimestamp: "2026-11-15T18:02:38Z"
+  name: a
+rules:
+- apiGroups:
+  - ""
+  verbs:
+  - get
+  - "*"
+- b: true
+  c: 1
+  l: []
+  s: "it's"
+  t: "true"
+  x: 1Gi
+  z: null
+- - - a
+  - b
+"#;
+        assert_eq!(write(&value), want);
+        assert_eq!(api::yaml_tree(want.as_bytes()).unwrap().value, value);
+    }
+
+    #[test]
+    fn long_keys_are_read_back() {
+        let value =
+            json!({"k".repeat(2000): {"a": ["b"]}, "é".repeat(100): "v", "l".repeat(200): [1]});
+        assert_eq!(api::yaml_tree(write(&value).as_bytes()).unwrap().value, value);
+    }
+
+    #[test]
+    fn a_document_can_be_a_scalar() {
+        for (value, want) in [(json!(null), "null\n"), (json!({}), "{}\n"), (json!(["a"]), "- a\n")]
+        {
+            assert_eq!(write(&value), want);
+        }
+        let block = json!("a\nb");
+        assert_eq!(api::yaml_tree(write(&block).as_bytes()).unwrap().value, block);
+    }
+
+    proptest! {
+        #[test]
+        fn is_read_back_by_a_reader_of_yaml(tree in tree()) {
+            let text = write(&tree);
+            let back = api::yaml_tree(text.as_bytes());
+            prop_assert_eq!(back.map(|read| read.value), Ok(tree), "{}", text);
+        }
+    }
+}
