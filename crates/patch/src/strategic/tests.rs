@@ -1,0 +1,243 @@
+//! Cases of api-server §5.5.
+
+use proptest::prelude::{Just, ProptestConfig, Strategy, prop_assert, prop_oneof, proptest};
+use serde_json::json;
+
+use super::*;
+use crate::NESTING_MAX;
+
+fn apply(kind: &str, document: Value, patch: Value) -> Result<Value, PatchError> {
+    let group = match kind {
+        "Role" => "rbac.authorization.k8s.io",
+        "Deployment" => "apps",
+        "PodDisruptionBudget" => "policy",
+        "ValidatingWebhookConfiguration" => "admissionregistration.k8s.io",
+        _ => "",
+    };
+    let schema = SmpSchema::of(group, kind);
+    strategic_merge_patch(document.as_object().unwrap().clone(), patch, &schema).map(Value::Object)
+}
+
+#[test]
+fn plain_merges() {
+    for (document, patch, want) in [
+        (
+            json!({"data": {"a": "1", "b": "2"}}),
+            json!({"data": {"a": null, "c": "3"}}),
+            json!({"data": {"b": "2", "c": "3"}}),
+        ),
+        (json!({}), json!({"data": {"a": null, "b": {"c": null}}}), json!({"data": {"b": {}}})),
+        (json!({"x": [1, 2]}), json!({"x": [3]}), json!({"x": [3]})),
+        (json!({"x": {"a": 1}}), json!({"x": [3]}), json!({"x": [3]})),
+        (
+            json!({"x": 1}),
+            json!({"x": {"a": {"$patch": "delete"}, "b": 1}}),
+            json!({"x": {"b": 1}}),
+        ),
+        (json!({"x": 1}), json!({"x": null, "y": null}), json!({})),
+        (
+            json!({"x": {"a": 1}}),
+            json!({"x": {"$patch": "replace", "b": {"c": null}}}),
+            json!({"x": {"b": {}}}),
+        ),
+        (json!({"x": {"a": 1}}), json!({"x": {"$patch": "delete", "b": 2}}), json!({"x": {}})),
+        (
+            json!({"x": {"a": 1, "b": 2}}),
+            json!({"x": {"$retainKeys": ["b", "c"], "c": 3, "a": null}}),
+            json!({"x": {"b": 2, "c": 3}}),
+        ),
+    ] {
+        assert_eq!(apply("ConfigMap", document, patch.clone()), Ok(want), "{patch}");
+    }
+}
+
+#[test]
+fn finalizers_are_a_set() {
+    // H-074
+    let document = json!({"metadata": {"name": "a", "finalizers": ["x/y"]}});
+    let added =
+        apply("ConfigMap", document, json!({"metadata": {"finalizers": ["a.b/c"]}})).unwrap();
+    assert_eq!(added["metadata"]["finalizers"], json!(["a.b/c", "x/y"]));
+    let removal = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["a.b/c", "none"]}});
+    let removed = apply("ConfigMap", added, removal).unwrap();
+    assert_eq!(removed["metadata"], json!({"name": "a", "finalizers": ["x/y"]}));
+    let ordered = json!({"metadata": {
+        "finalizers": ["n/n"],
+        "$setElementOrder/finalizers": ["n/n", "x/y"],
+    }});
+    let ordered = apply("ConfigMap", removed.clone(), ordered).unwrap();
+    assert_eq!(ordered["metadata"], json!({"name": "a", "finalizers": ["n/n", "x/y"]}));
+    let gone = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": null}});
+    assert_eq!(apply("ConfigMap", removed, gone).unwrap()["metadata"], json!({"name": "a"}));
+}
+
+#[test]
+fn webhooks_are_merged_by_name() {
+    let document = json!({"webhooks": [
+        {"name": "a", "timeoutSeconds": 1, "rules": [{"verbs": ["x"]}]},
+        {"name": "b", "timeoutSeconds": 1, "failurePolicy": "Fail"},
+    ]});
+    let kind = "ValidatingWebhookConfiguration";
+    // H-075
+    let patch = json!({"webhooks": [{"name": "b", "timeoutSeconds": 5}]});
+    let want = json!({"webhooks": [
+        {"name": "a", "timeoutSeconds": 1, "rules": [{"verbs": ["x"]}]},
+        {"name": "b", "timeoutSeconds": 5, "failurePolicy": "Fail"},
+    ]});
+    assert_eq!(apply(kind, document.clone(), patch), Ok(want));
+    // H-076
+    let patch = json!({"webhooks": [{"name": "a", "$patch": "delete"}]});
+    let want = json!({"webhooks": [{"name": "b", "timeoutSeconds": 1, "failurePolicy": "Fail"}]});
+    assert_eq!(apply(kind, document.clone(), patch), Ok(want));
+    let patch = json!({"webhooks": [{"name": "c"}, {"$patch": "replace"}]});
+    assert_eq!(apply(kind, document.clone(), patch), Ok(json!({"webhooks": [{"name": "c"}]})));
+    let patch = json!({"webhooks": [{"name": "a", "rules": [{"verbs": ["y"]}]}]});
+    let merged = apply(kind, document, patch).unwrap();
+    assert_eq!(merged["webhooks"][0]["rules"], json!([{"verbs": ["y"]}]));
+}
+
+#[test]
+fn rows_of_a_role_are_replaced() {
+    // H-077
+    let document = json!({"rules": [{"verbs": ["get"]}, {"verbs": ["list"]}]});
+    let patch = json!({"rules": [{"verbs": ["watch"], "$patch": "delete", "x": null}]});
+    assert_eq!(apply("Role", document, patch), Ok(json!({"rules": [{"verbs": ["watch"]}]})));
+}
+
+#[test]
+fn some_objects_are_taken_whole() {
+    let document = json!({"spec": {"selector": {"matchLabels": {"a": "1"}}}});
+    let patch = json!({"spec": {"selector": {"matchLabels": {"b": "2"}}}});
+    assert_eq!(apply("PodDisruptionBudget", document.clone(), patch.clone()), Ok(patch.clone()));
+    let merged = json!({"spec": {"selector": {"matchLabels": {"a": "1", "b": "2"}}}});
+    assert_eq!(apply("Deployment", document, patch), Ok(merged));
+}
+
+#[test]
+fn order_is_that_of_the_patch_around_that_of_the_server() {
+    let list = |names: &[&str]| -> Value {
+        json!(names.iter().map(|name| json!({"name": name})).collect::<Vec<_>>())
+    };
+    for (server, patch, order, want) in [
+        (&["a", "b", "c"][..], &["c", "a"][..], None, &["b", "c", "a"][..]),
+        (&["a", "b", "c"], &["n"], None, &["n", "a", "b", "c"]),
+        (&["a", "b", "c"], &["b", "n"], None, &["a", "b", "n", "c"]),
+        (&["a", "b", "c"], &[], Some(&["c", "b", "a"][..]), &["c", "b", "a"]),
+        (&["a", "b", "c"], &["n"], Some(&["n", "b"]), &["n", "a", "b", "c"]),
+        (&["s", "a", "b"], &["b"], Some(&["b", "a"]), &["s", "b", "a"]),
+    ] {
+        let document = json!({"spec": {"containers": list(server)}});
+        let mut spec = json!({"containers": list(patch)});
+        if let Some(order) = order {
+            spec["$setElementOrder/containers"] = list(order);
+        }
+        let merged = apply("Pod", document, json!({"spec": spec})).unwrap();
+        assert_eq!(merged["spec"], json!({"containers": list(want)}), "{patch:?} {order:?}");
+    }
+}
+
+#[test]
+fn faults_of_the_patch() {
+    use PatchError::{Directive, ListOfLists, MixedList, Order};
+    let document = json!({
+        "metadata": {"finalizers": ["a"]},
+        "spec": {"containers": [{"name": "a"}], "x": {}},
+    });
+    let deep = |patch: Value| apply("Pod", document.clone(), json!({"spec": patch})).unwrap_err();
+    let no_key = deep(json!({"containers": [{"image": "i"}]}));
+    assert_eq!(
+        no_key.to_status().message,
+        "map: {\"image\":\"i\"} does not contain declared merge key: name"
+    );
+    for (patch, want) in [
+        (json!({"$retainKeys": 1}), Directive("retainKeys")),
+        (json!({"$retainKeys": ["a"], "b": 1}), Directive("retainKeys")),
+        (json!({"$setElementOrder/containers": 1}), Directive("setElementOrder list")),
+        (json!({"$setElementOrder": []}), Directive("setElementOrder list")),
+        (json!({"$deleteFromPrimitiveList": []}), Directive("primitive list")),
+        (
+            json!({"$deleteFromPrimitiveList/containers": [{"name": "a"}]}),
+            Directive("primitive list"),
+        ),
+        (json!({"containers": [["a"]]}), MixedList),
+        (json!({"containers": ["a"]}), MixedList),
+        (
+            json!({"containers": [{"name": "b"}], "$setElementOrder/containers": [{"name": "a"}]}),
+            Order,
+        ),
+    ] {
+        assert_eq!(deep(patch.clone()), want, "{patch}");
+    }
+    let unknown = deep(json!({"x": {"$patch": "merge"}}));
+    assert_eq!(unknown, PatchError::UnknownDirective("merge".to_owned()));
+    let unknown = deep(json!({"containers": [{"$patch": "merge", "name": "a"}]}));
+    assert_eq!(unknown.to_status().message, "unknown patch type: merge");
+    assert_eq!(unknown.to_status().code, 422);
+    let lists = json!({"metadata": {"finalizers": [[1]]}});
+    let empty = json!({"metadata": {"finalizers": []}});
+    assert_eq!(apply("Pod", empty, lists), Err(ListOfLists));
+    assert_eq!(apply("Pod", json!({}), json!([])).unwrap_err().to_status().code, 400);
+}
+
+#[test]
+fn deep_trees_fit_a_small_stack() {
+    let nested = |leaf: &str| {
+        let innermost = Tree::from_iter([(leaf.to_owned(), Value::Null)]);
+        let wrap = |inner: Tree, _| Tree::from_iter([("a".to_owned(), Value::Object(inner))]);
+        (1..NESTING_MAX).fold(innermost, wrap)
+    };
+    let check = move || {
+        let schema = SmpSchema::of("", "Pod");
+        let (tree, patch) = (nested("b"), Value::Object(nested("c")));
+        let merged = strategic_merge_patch(tree.clone(), patch.clone(), &schema).unwrap();
+        assert_eq!(merged, tree);
+        assert_eq!(crate::merge_patch(tree.clone(), patch).unwrap(), tree);
+    };
+    // A quarter of what threads usually have; without optimization frames are many times as large.
+    let stack_bytes = if cfg!(debug_assertions) { 8 << 20 } else { 1 << 19 };
+    let thread = std::thread::Builder::new().stack_size(stack_bytes).spawn(check);
+    thread.unwrap().join().unwrap();
+}
+
+/// Trees whose names are those that the schema of a pod and the directives know.
+fn odd_tree() -> impl Strategy<Value = Value> {
+    let name = "(name|metadata|spec|containers|env|finalizers|\\$patch|\\$retainKeys|\
+                \\$setElementOrder/containers|\\$setElementOrder|\
+                \\$deleteFromPrimitiveList/finalizers|\\$setElementOrder/finalizers)";
+    let leaf = prop_oneof![
+        Just(json!(null)),
+        Just(json!(1)),
+        "(a|b|replace|delete|merge|name)".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(5, 48, 4, move |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::hash_map(name, inner, 0..5)
+                .prop_map(|members| members.into_iter().collect()),
+        ]
+    })
+}
+
+fn has_directive(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => {
+            members.iter().any(|(name, value)| name.starts_with('$') || has_directive(value))
+        }
+        Value::Array(items) => items.iter().any(has_directive),
+        _ => false,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1024))]
+
+    #[test]
+    fn directives_never_stay(document in odd_tree(), patch in odd_tree()) {
+        let document = json!({"metadata": document.clone(), "spec": document});
+        let patch = json!({"metadata": patch.clone(), "spec": patch});
+        let clean = stripped(document.as_object().unwrap().clone());
+        if let Ok(merged) = apply("Pod", Value::Object(clean), patch) {
+            prop_assert!(!has_directive(&merged), "{}", merged);
+        }
+    }
+}
