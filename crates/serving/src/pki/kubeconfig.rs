@@ -1,0 +1,66 @@
+//! The file with which the administrator's client finds and convinces the server.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::{Pki, PkiError, files};
+use crate::watched_files::read;
+
+/// Writes `admin.kubeconfig` for a server at `address`, unless it already says the same. An address
+/// that means "any" is replaced by loopback. Returns the file, or `None` if there is no
+/// certificate for an administrator.
+///
+/// # Errors
+/// [`PkiError`] if a file that goes into it can not be read, or it can not be written.
+pub fn write_kubeconfig(pki: &Pki, address: SocketAddr) -> Result<Option<PathBuf>, PkiError> {
+    let Some(admin) = &pki.admin else {
+        return Ok(None);
+    };
+    let path = pki.directory.join("admin.kubeconfig");
+    let contents = format!(
+        "apiVersion: v1\n\
+         kind: Config\n\
+         clusters:\n\
+         - name: portcullis\n\
+         \x20 cluster:\n\
+         \x20   server: \"https://{}\"\n\
+         \x20   certificate-authority-data: {}\n\
+         users:\n\
+         - name: admin\n\
+         \x20 user:\n\
+         \x20   client-certificate-data: {}\n\
+         \x20   client-key-data: {}\n\
+         contexts:\n\
+         - name: portcullis\n\
+         \x20 context:\n\
+         \x20   cluster: portcullis\n\
+         \x20   user: admin\n\
+         \x20   namespace: default\n\
+         current-context: portcullis\n",
+        reachable(address),
+        encoded(&pki.trust)?,
+        encoded(&admin.certificate)?,
+        encoded(&admin.key)?,
+    );
+    let is_current = path.exists() && read(&path)? == contents.as_bytes();
+    if !is_current {
+        files::replace(&path, contents.as_bytes())?;
+    }
+    Ok(Some(path))
+}
+
+fn encoded(path: &Path) -> Result<String, PkiError> {
+    Ok(STANDARD.encode(read(path)?))
+}
+
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}

@@ -1,0 +1,303 @@
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::IpAddr;
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+
+const ALL: [&str; 8] = [
+    "admin.crt",
+    "admin.key",
+    "apiserver.crt",
+    "apiserver.key",
+    "ca.crt",
+    "ca.key",
+    "sa.key",
+    "sa.pub",
+];
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn now() -> SystemTime {
+    SystemTime::UNIX_EPOCH + 20_000 * DAY
+}
+
+fn options(directory: &Path) -> PkiOptions {
+    PkiOptions {
+        directory: directory.to_owned(),
+        names: ServerNames::new(Some("Gate"), ["192.0.2.7".parse().unwrap()]),
+        supplied: Supplied::default(),
+        now: now(),
+    }
+}
+
+fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| {
+            let entry = entry.unwrap();
+            (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap())
+        })
+        .collect()
+}
+
+fn changed(before: &BTreeMap<String, Vec<u8>>, directory: &Path) -> Vec<String> {
+    let after = contents(directory);
+    after.into_iter().filter(|(name, bytes)| before.get(name) != Some(bytes)).map(|x| x.0).collect()
+}
+
+#[test]
+fn a_first_start_makes_every_file_for_the_owner_alone() {
+    let parent = tempfile::tempdir().unwrap();
+    let directory = parent.path().join("data");
+    let pki = prepare(&options(&directory)).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&directory), 0o700);
+    assert_eq!(contents(&directory).into_keys().collect::<Vec<_>>(), ALL);
+    assert_eq!(pki.written.len(), ALL.len());
+    for name in ALL {
+        assert_eq!(mode(&directory.join(name)), 0o600, "{name}");
+    }
+    let kubeconfig = write_kubeconfig(&pki, "0.0.0.0:6443".parse().unwrap()).unwrap().unwrap();
+    assert_eq!(mode(&kubeconfig), 0o600);
+}
+
+#[test]
+fn certificates_say_who_they_are_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let pki = prepare(&options(directory.path())).unwrap();
+    let serving = Certificate::read(&pki.serving.certificate).unwrap();
+    assert_eq!(
+        serving.dns,
+        [
+            "kubernetes",
+            "kubernetes.default",
+            "kubernetes.default.svc",
+            "kubernetes.default.svc.cluster.local",
+            "localhost",
+            "gate"
+        ]
+    );
+    let addresses: Vec<String> = serving.addresses.iter().map(IpAddr::to_string).collect();
+    assert_eq!(addresses, ["127.0.0.1", "::1", "192.0.2.7"]);
+    assert_eq!(serving.not_after, now() + 365 * DAY);
+    let ca = Certificate::read(&pki.client_ca).unwrap();
+    assert_eq!(ca.not_after, now() + 3652 * DAY);
+
+    let subject = |path: &Path| {
+        let certificate = Certificate::read(path).unwrap();
+        let (_, parsed) = x509_parser::parse_x509_certificate(&certificate.der).unwrap();
+        let usage = parsed
+            .extended_key_usage()
+            .unwrap()
+            .map(|usage| (usage.value.server_auth, usage.value.client_auth));
+        (parsed.subject().to_string(), usage)
+    };
+    assert_eq!(subject(&pki.client_ca), ("CN=portcullis-ca".to_owned(), None));
+    assert_eq!(subject(&pki.serving.certificate).1, Some((true, false)));
+    assert_eq!(
+        subject(&pki.admin.unwrap().certificate),
+        ("O=system:masters, CN=kubernetes-admin".to_owned(), Some((false, true)))
+    );
+}
+
+#[test]
+fn a_second_start_changes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    prepare(&options(directory.path())).unwrap();
+    let before = contents(directory.path());
+    let again = prepare(&options(directory.path())).unwrap();
+    assert_eq!(again.written, Vec::<PathBuf>::new());
+    assert_eq!(contents(directory.path()), before);
+}
+
+#[test]
+fn certificates_are_renewed_within_thirty_days_of_their_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = options(directory.path());
+    prepare(&options).unwrap();
+    let before = contents(directory.path());
+    options.now = now() + 335 * DAY;
+    prepare(&options).unwrap();
+    assert_eq!(changed(&before, directory.path()), Vec::<String>::new());
+    options.now = now() + 335 * DAY + Duration::from_secs(1);
+    prepare(&options).unwrap();
+    assert_eq!(changed(&before, directory.path()), ["admin.crt", "apiserver.crt"]);
+    let renewed = Certificate::read(&directory.path().join("apiserver.crt")).unwrap();
+    assert_eq!(renewed.not_after, options.now + 365 * DAY);
+}
+
+#[test]
+fn nothing_outlives_the_authority() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = options(directory.path());
+    prepare(&options).unwrap();
+    options.now = now() + 3600 * DAY;
+    prepare(&options).unwrap();
+    let serving = Certificate::read(&directory.path().join("apiserver.crt")).unwrap();
+    assert_eq!(serving.not_after, now() + 3652 * DAY);
+    options.now = now() + 3653 * DAY;
+    let error = prepare(&options).unwrap_err().to_string();
+    assert!(error.ends_with("ca.crt` can not be used: it has expired"), "{error}");
+}
+
+#[test]
+fn a_new_address_renews_the_serving_certificate_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = options(directory.path());
+    prepare(&options).unwrap();
+    let before = contents(directory.path());
+    options.names = ServerNames::new(None, ["198.51.100.1".parse().unwrap()]);
+    prepare(&options).unwrap();
+    assert_eq!(changed(&before, directory.path()), ["apiserver.crt"]);
+    // Fewer names are no reason for a new certificate.
+    let before = contents(directory.path());
+    options.names = ServerNames::new(None, []);
+    prepare(&options).unwrap();
+    assert_eq!(changed(&before, directory.path()), Vec::<String>::new());
+}
+
+#[test]
+fn damage_is_named_and_never_repaired_silently() {
+    let cases = [
+        ("ca.crt", "no certificate in PEM form"),
+        ("apiserver.crt", "no certificate in PEM form"),
+        ("apiserver.key", "no private key in PKCS #8 PEM form"),
+        ("admin.crt", "no certificate in PEM form"),
+        ("admin.key", "no private key in PKCS #8 PEM form"),
+        ("sa.key", "no private key in PKCS #8 PEM form"),
+        ("sa.pub", "it is not the public half of"),
+    ];
+    for (name, reason) in cases {
+        for damage in [&b""[..], b"rubbish", b"\xff\xfe", b"-----BEGIN CERTIFICATE-----\nAAAA\n"] {
+            let directory = tempfile::tempdir().unwrap();
+            prepare(&options(directory.path())).unwrap();
+            fs::write(directory.path().join(name), damage).unwrap();
+            let before = contents(directory.path());
+            let error = prepare(&options(directory.path())).unwrap_err().to_string();
+            assert!(error.contains(&format!("/{name}` can not be used: ")), "{name}: {error}");
+            assert!(error.contains(reason) || error.contains("not text"), "{name}: {error}");
+            assert_eq!(contents(directory.path()), before, "{name}");
+        }
+    }
+}
+
+#[test]
+fn files_that_do_not_belong_together_are_named() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let cases = [
+        ("ca.crt", "apiserver.crt` can not be used: it is not signed by"),
+        ("apiserver.crt", "apiserver.crt` can not be used: it is not signed by"),
+        ("apiserver.key", "apiserver.key` can not be used: it is not the key of"),
+        ("sa.key", "sa.pub` can not be used: it is not the public half of"),
+    ];
+    prepare(&options(two.path())).unwrap();
+    for (name, want) in cases {
+        prepare(&options(one.path())).unwrap();
+        let own = fs::read(one.path().join(name)).unwrap();
+        fs::copy(two.path().join(name), one.path().join(name)).unwrap();
+        let error = prepare(&options(one.path())).unwrap_err().to_string();
+        assert!(error.contains(want), "{name}: {error}");
+        fs::write(one.path().join(name), own).unwrap();
+    }
+}
+
+/// A crash leaves a prefix of the files in the order in which they are written.
+#[test]
+fn a_start_completes_what_a_crash_left_out() {
+    let whole = tempfile::tempdir().unwrap();
+    let order = prepare(&options(whole.path())).unwrap().written;
+    for n_written in 0..=order.len() {
+        let directory = tempfile::tempdir().unwrap();
+        for path in &order[..n_written] {
+            fs::copy(path, directory.path().join(path.file_name().unwrap())).unwrap();
+        }
+        let before = contents(directory.path());
+        let pki = prepare(&options(directory.path())).unwrap();
+        assert_eq!(pki.written.len(), order.len() - n_written);
+        assert_eq!(changed(&before, directory.path()).len(), order.len() - n_written);
+    }
+}
+
+#[test]
+fn a_missing_key_is_named() {
+    for (name, want) in [
+        ("apiserver.key", "apiserver.key` is missing: its certificate exists"),
+        ("sa.key", "sa.key` is missing: its public half exists"),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        prepare(&options(directory.path())).unwrap();
+        fs::remove_file(directory.path().join(name)).unwrap();
+        let error = prepare(&options(directory.path())).unwrap_err().to_string();
+        assert!(error.contains(want), "{error}");
+    }
+}
+
+#[test]
+fn the_key_of_the_authority_may_be_elsewhere_until_it_is_needed() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = options(directory.path());
+    prepare(&options).unwrap();
+    fs::remove_file(directory.path().join("ca.key")).unwrap();
+    prepare(&options).unwrap();
+    options.now = now() + 350 * DAY;
+    let error = prepare(&options).unwrap_err().to_string();
+    assert!(error.contains("ca.key` is missing: a certificate has to be issued"), "{error}");
+}
+
+#[test]
+fn files_of_the_operator_win() {
+    let theirs = tempfile::tempdir().unwrap();
+    let brought = prepare(&options(theirs.path())).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = options(directory.path());
+    options.supplied = Supplied {
+        serving: Some(brought.serving.clone()),
+        client_ca: Some(brought.client_ca.clone()),
+        service_account_key: Some(brought.service_account_key.clone()),
+    };
+    let pki = prepare(&options).unwrap();
+    assert_eq!(contents(directory.path()).len(), 0);
+    assert_eq!(pki.serving, brought.serving);
+    assert_eq!(pki.client_ca, brought.client_ca);
+    assert_eq!(pki.service_account_key, brought.service_account_key);
+    assert_eq!(write_kubeconfig(&pki, "127.0.0.1:1".parse().unwrap()).unwrap(), None);
+}
+
+#[test]
+fn many_first_starts_agree() {
+    let directory = tempfile::tempdir().unwrap();
+    let written: usize = std::thread::scope(|scope| {
+        let starts: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| prepare(&options(directory.path())).unwrap().written.len()))
+            .collect();
+        starts.into_iter().map(|start| start.join().unwrap()).sum()
+    });
+    assert_eq!(written, ALL.len());
+    assert_eq!(contents(directory.path()).into_keys().collect::<Vec<_>>(), ALL);
+    assert_eq!(prepare(&options(directory.path())).unwrap().written, Vec::<PathBuf>::new());
+}
+
+#[test]
+fn the_kubeconfig_follows_the_address() {
+    let directory = tempfile::tempdir().unwrap();
+    let pki = prepare(&options(directory.path())).unwrap();
+    let server = |address: &str| {
+        let path = write_kubeconfig(&pki, address.parse().unwrap()).unwrap().unwrap();
+        let text = fs::read_to_string(path).unwrap();
+        text.lines().find_map(|line| line.trim().strip_prefix("server: ")).unwrap().to_owned()
+    };
+    assert_eq!(server("127.0.0.1:6443"), "\"https://127.0.0.1:6443\"");
+    assert_eq!(server("0.0.0.0:7000"), "\"https://127.0.0.1:7000\"");
+    assert_eq!(server("[::]:7000"), "\"https://[::1]:7000\"");
+    assert_eq!(server("192.0.2.7:7000"), "\"https://192.0.2.7:7000\"");
+}
+
+#[test]
+fn a_directory_that_can_not_be_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = prepare(&options(&file.join("data"))).unwrap_err().to_string();
+    assert!(error.starts_with("can not create directory `"), "{error}");
+}

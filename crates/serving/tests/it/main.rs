@@ -1,0 +1,9 @@
+//! The listener, from the outside: real sockets, real handshakes, peers that misbehave.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod host;
+mod limits;
+mod protocols;
+mod reload;
+mod shutdown;
+mod slow_peers;
