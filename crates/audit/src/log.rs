@@ -1,0 +1,119 @@
+//! Where lines go.
+
+mod rotating_file;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use self::rotating_file::RotatingFile;
+
+/// A log of whole lines. Writers wait for each other, so that lines never mix; nothing is kept in
+/// memory, so that a line that was written survives the process.
+#[derive(Debug)]
+pub struct Log {
+    target: Mutex<Target>,
+    lines_written: AtomicU64,
+    lines_failed: AtomicU64,
+}
+
+#[derive(Debug)]
+enum Target {
+    Stdout,
+    File(RotatingFile),
+}
+
+/// When a file is set aside for a new one, and which old files are removed then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rotation {
+    /// The longest a file becomes, in bytes. A single longer line has a file of its own.
+    pub bytes_max: Option<u64>,
+    /// How long old files are kept.
+    pub age_max: Option<Duration>,
+    /// How many old files are kept.
+    pub backups_max: Option<usize>,
+}
+
+/// Why a line is not in the log.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The file can not be opened.
+    #[error("can not open audit log `{}`", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The line can not be written, or only a part of it.
+    #[error("can not write to the audit log")]
+    Write(#[source] io::Error),
+}
+
+impl Default for Rotation {
+    /// Files of 100 megabytes, all of which are kept.
+    fn default() -> Self {
+        Self { bytes_max: Some(100 << 20), age_max: None, backups_max: None }
+    }
+}
+
+impl Log {
+    /// The standard output.
+    pub fn stdout() -> Self {
+        Self::new(Target::Stdout)
+    }
+
+    /// A file, which is appended to. Directories on the way to it are made.
+    ///
+    /// # Errors
+    /// [`LogError::Open`] if there can be no such file.
+    pub fn file(path: &Path, rotation: Rotation) -> Result<Self, LogError> {
+        RotatingFile::open(path, rotation)
+            .map(|file| Self::new(Target::File(file)))
+            .map_err(|source| LogError::Open { path: path.to_owned(), source })
+    }
+
+    fn new(target: Target) -> Self {
+        Self {
+            target: Mutex::new(target),
+            lines_written: AtomicU64::new(0),
+            lines_failed: AtomicU64::new(0),
+        }
+    }
+
+    /// Writes a line that has its end.
+    ///
+    /// # Errors
+    /// [`LogError::Write`] if the whole line could not be written. What there is of it is closed by
+    /// an end of line before the next one.
+    pub fn write(&self, line: &[u8], now: Timestamp) -> Result<(), LogError> {
+        let mut target = self.target.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = match &mut *target {
+            Target::Stdout => {
+                let mut stdout = io::stdout().lock();
+                stdout.write_all(line).and_then(|()| stdout.flush())
+            }
+            Target::File(file) => file.write(line, now),
+        };
+        let counter = if result.is_ok() { &self.lines_written } else { &self.lines_failed };
+        counter.fetch_add(1, Ordering::Relaxed);
+        result.map_err(LogError::Write)
+    }
+
+    /// How many lines were written.
+    pub fn lines_written(&self) -> u64 {
+        self.lines_written.load(Ordering::Relaxed)
+    }
+
+    /// How many lines could not be written.
+    pub fn lines_failed(&self) -> u64 {
+        self.lines_failed.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! A file that is set aside when it is long, and the old ones removed in time.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use super::Rotation;
+
+/// Who did what is for the owner alone.
+const FILE_MODE: u32 = 0o600;
+
+/// How many names are tried for a file that is set aside. Each is a millisecond later.
+const NAMES_MAX: i64 = 1000;
+
+/// When a file was set aside, as its name says it.
+const NAME_FORMAT: &str = "%Y-%m-%dT%H-%M-%S%.3f";
+
+#[derive(Debug)]
+pub(super) struct RotatingFile {
+    path: PathBuf,
+    rotation: Rotation,
+    file: File,
+    bytes: u64,
+    /// The file ends in the middle of a line.
+    is_torn: bool,
+}
+
+impl RotatingFile {
+    pub(super) fn open(path: &Path, rotation: Rotation) -> io::Result<Self> {
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        let file = append_to(path)?;
+        let bytes = file.metadata()?.len();
+        let is_torn = bytes > 0 && last_byte(path)? != Some(b'\n');
+        Ok(Self { path: path.to_owned(), rotation, file, bytes, is_torn })
+    }
+
+    /// Writes a line, into a new file if it would make this one too long. If there can be no new
+    /// file the line goes into the old one: a long log is better than a hole in it.
+    pub(super) fn write(&mut self, line: &[u8], now: Timestamp) -> io::Result<()> {
+        let is_full = self
+            .rotation
+            .bytes_max
+            .is_some_and(|max| self.bytes > 0 && self.bytes + line.len() as u64 > max);
+        if is_full {
+            let _ = self.rotate(now);
+        }
+        if self.is_torn {
+            self.append(b"\n")?;
+        }
+        self.append(line)
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match self.file.write(rest) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(count) => {
+                    self.bytes += count as u64;
+                    rest = rest.get(count..).unwrap_or_default();
+                    self.is_torn = !rest.is_empty();
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn rotate(&mut self, now: Timestamp) -> io::Result<()> {
+        let backup = self.free_name(now)?;
+        fs::rename(&self.path, &backup)?;
+        match append_to(&self.path) {
+            Ok(file) => self.file = file,
+            Err(error) => {
+                // Without a new file the old one gets its name back.
+                let _ = fs::rename(&backup, &self.path);
+                return Err(error);
+            }
+        }
+        self.bytes = 0;
+        self.is_torn = false;
+        self.prune(now)
+    }
+
+    /// A name that says when, and that no file has.
+    fn free_name(&self, now: Timestamp) -> io::Result<PathBuf> {
+        let (stem, extension) = name_parts(&self.path);
+        (0..NAMES_MAX)
+            .filter_map(|millis| now.checked_add(SignedDuration::from_millis(millis)).ok())
+            .map(|moment| {
+                let moment = moment.strftime(NAME_FORMAT);
+                self.path.with_file_name(format!("{stem}-{moment}{extension}"))
+            })
+            .find(|path| !path.exists())
+            .ok_or_else(|| ErrorKind::AlreadyExists.into())
+    }
+
+    /// Removes what is too old or too many. A file that can not be removed is tried again with the
+    /// next rotation.
+    fn prune(&self, now: Timestamp) -> io::Result<()> {
+        let (stem, extension) = name_parts(&self.path);
+        let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let mut backups = Vec::new();
+        for entry in fs::read_dir(parent.unwrap_or(Path::new(".")))? {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let moment = name
+                .strip_prefix(&format!("{stem}-"))
+                .and_then(|rest| rest.strip_suffix(&extension))
+                .and_then(|moment| DateTime::strptime(NAME_FORMAT, moment).ok())
+                .and_then(|moment| TimeZone::UTC.to_timestamp(moment).ok());
+            if let Some(moment) = moment {
+                backups.push((moment, path));
+            }
+        }
+        backups.sort();
+        for (idx, (moment, path)) in backups.iter().rev().enumerate() {
+            let age = now.duration_since(*moment).unsigned_abs();
+            let is_old = self.rotation.age_max.is_some_and(|max| *moment < now && age > max);
+            let is_surplus = self.rotation.backups_max.is_some_and(|max| idx >= max);
+            if is_old || is_surplus {
+                let _ = fs::remove_file(path);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn append_to(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(FILE_MODE).open(path)
+}
+
+fn last_byte(path: &Path) -> io::Result<Option<u8>> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::End(-1))?;
+    let mut byte = [0];
+    Ok((file.read(&mut byte)? == 1).then_some(byte[0]))
+}
+
+/// The name of a file up to its extension, and the extension with its dot.
+fn name_parts(path: &Path) -> (String, String) {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy()));
+    (stem, extension.unwrap_or_default())
+}

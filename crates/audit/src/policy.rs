@@ -1,0 +1,151 @@
+//! Which requests are recorded, and how much of them.
+
+mod read;
+
+use authz::{Attributes, Resource, Target, User};
+
+use crate::stage::{Level, Stages};
+
+pub use self::read::PolicyError;
+
+/// The rules of an audit policy file. A policy that exists has passed every check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// INVARIANT: not empty.
+    rules: Vec<Rule>,
+    /// What no rule matches is not recorded, but asking answers with these all the same.
+    omit_stages: Stages,
+    omit_managed_fields: bool,
+}
+
+/// How a request is to be recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict {
+    /// How much is recorded.
+    pub level: Level,
+    /// The stages of which there is no event.
+    pub omit_stages: Stages,
+    /// Bodies are recorded without `metadata.managedFields`.
+    pub omit_managed_fields: bool,
+}
+
+/// Empty lists match everything, unless the other kind of request is listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Rule {
+    verdict: Verdict,
+    users: Vec<String>,
+    user_groups: Vec<String>,
+    verbs: Vec<String>,
+    resources: Vec<GroupResources>,
+    namespaces: Vec<String>,
+    non_resource_urls: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct GroupResources {
+    group: String,
+    resources: Vec<String>,
+    resource_names: Vec<String>,
+}
+
+impl Policy {
+    /// What the first rule that matches says; nothing is recorded if none does.
+    pub fn verdict(&self, attributes: &Attributes<'_>) -> Verdict {
+        let of_rule = self.rules.iter().find(|rule| rule.matches(attributes));
+        of_rule.map_or(
+            Verdict {
+                level: Level::None,
+                omit_stages: self.omit_stages,
+                omit_managed_fields: self.omit_managed_fields,
+            },
+            |rule| rule.verdict,
+        )
+    }
+}
+
+impl Rule {
+    fn matches(&self, attributes: &Attributes<'_>) -> bool {
+        self.matches_user(attributes.user)
+            && (self.verbs.is_empty() || contains(&self.verbs, attributes.verb))
+            && self.matches_target(&attributes.target)
+    }
+
+    fn matches_user(&self, user: Option<&User>) -> bool {
+        let is_named =
+            self.users.is_empty() || user.is_some_and(|user| contains(&self.users, &user.name));
+        let is_member = self.user_groups.is_empty()
+            || user.is_some_and(|user| {
+                user.groups.iter().any(|group| contains(&self.user_groups, group))
+            });
+        is_named && is_member
+    }
+
+    fn matches_target(&self, target: &Target<'_>) -> bool {
+        let is_for_resources = !self.namespaces.is_empty() || !self.resources.is_empty();
+        let is_for_paths = !self.non_resource_urls.is_empty();
+        match target {
+            Target::Resource(resource) if is_for_resources => self.matches_resource(resource),
+            Target::Resource(_) => !is_for_paths,
+            Target::Path(path) if is_for_paths => {
+                self.non_resource_urls.iter().any(|pattern| matches_path(pattern, path))
+            }
+            Target::Path(_) => !is_for_resources,
+        }
+    }
+
+    fn matches_resource(&self, resource: &Resource<'_>) -> bool {
+        let is_in_namespace =
+            self.namespaces.is_empty() || contains(&self.namespaces, resource.namespace);
+        let is_listed =
+            self.resources.is_empty() || self.resources.iter().any(|entry| entry.matches(resource));
+        is_in_namespace && is_listed
+    }
+}
+
+impl GroupResources {
+    fn matches(&self, resource: &Resource<'_>) -> bool {
+        if self.group != "*" && self.group != resource.api_group {
+            return false;
+        }
+        // Names without resources are refused when the file is read.
+        if self.resources.is_empty() {
+            return true;
+        }
+        (self.resource_names.is_empty() || contains(&self.resource_names, resource.name))
+            && self.resources.iter().any(|pattern| matches_pattern(pattern, resource))
+    }
+}
+
+/// A pattern is `*`, `pods`, `pods/log`, `pods/*` (which is `pods` as well) or `*/scale`.
+fn matches_pattern(pattern: &str, resource: &Resource<'_>) -> bool {
+    if pattern == "*" {
+        return true;
+    }
+    match pattern.split_once('/') {
+        None => resource.subresource.is_empty() && pattern == resource.resource,
+        Some((name, "*")) if name == resource.resource => true,
+        Some(("*", subresource)) if !resource.subresource.is_empty() => {
+            subresource == resource.subresource
+        }
+        Some((name, subresource)) => {
+            name == resource.resource
+                && subresource == resource.subresource
+                && !resource.subresource.is_empty()
+        }
+    }
+}
+
+/// A pattern is `*`, a path, or the beginning of one followed by `*`.
+fn matches_path(pattern: &str, path: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(prefix) => path.starts_with(prefix),
+        None => path == pattern,
+    }
+}
+
+fn contains(list: &[String], value: &str) -> bool {
+    list.iter().any(|entry| entry == value)
+}
+
+#[cfg(test)]
+mod tests;

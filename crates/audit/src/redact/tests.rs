@@ -1,0 +1,167 @@
+use serde_json::json;
+
+use super::*;
+
+fn copy(body: &Value, subject: Subject) -> Value {
+    Copier { omit_managed_fields: false }.copy(body, subject)
+}
+
+#[test]
+fn what_a_secret_holds_is_masked() {
+    let body = json!({
+        "apiVersion": "v1", "kind": "Secret", "type": "Opaque", "immutable": true,
+        "metadata": {
+            "name": "db",
+            "annotations": {
+                "team": "a",
+                "kubectl.kubernetes.io/last-applied-configuration": "{\"data\":{\"p\":\"aHVudGVy\"}}",
+            },
+        },
+        "data": {"password": "aHVudGVy"},
+        "stringData": {"user": "root", "gone": null},
+        "stringdata": {"misspelt": "hunter"},
+        "extra": "hunter",
+    });
+    let want = json!({
+        "apiVersion": "v1", "kind": "Secret", "type": "Opaque", "immutable": true,
+        "metadata": {
+            "name": "db",
+            "annotations": {
+                "team": "a",
+                "kubectl.kubernetes.io/last-applied-configuration": "[redacted]",
+            },
+        },
+        "data": {"password": "[redacted]"},
+        "stringData": {"user": "[redacted]", "gone": null},
+        "stringdata": {"misspelt": "[redacted]"},
+        "extra": "[redacted]",
+    });
+    // What it says, or where it was sent, is enough.
+    assert_eq!(copy(&body, Subject::Plain), want);
+    assert_eq!(copy(&body, Subject::Data), want);
+}
+
+#[test]
+fn secrets_are_found_inside_other_things() {
+    let secret = json!({"kind": "Secret", "data": {"a": "x"}});
+    let masked = json!({"kind": "Secret", "data": {"a": "[redacted]"}});
+    let nested = json!({"kind": "List", "items": [secret, {"kind": "Pod", "data": {"a": "x"}}]});
+    let want = json!({"kind": "List", "items": [masked, {"kind": "Pod", "data": {"a": "x"}}]});
+    assert_eq!(copy(&nested, Subject::Plain), want);
+
+    // Items of a list do not say what they are.
+    let list = json!({"kind": "SecretList", "metadata": {"resourceVersion": "7"},
+                      "items": [{"metadata": {"name": "a"}, "data": {"a": "x"}}]});
+    let want = json!({"kind": "SecretList", "metadata": {"resourceVersion": "7"},
+                      "items": [{"metadata": {"name": "a"}, "data": {"a": "[redacted]"}}]});
+    assert_eq!(copy(&list, Subject::Plain), want);
+
+    let table = json!({"kind": "Table", "columnDefinitions": [{"name": "Name"}],
+                       "rows": [{"cells": ["a", 1], "object": {"data": {"a": "x"}}}]});
+    let want = json!({"kind": "Table", "columnDefinitions": [{"name": "Name"}],
+                      "rows": [{"cells": ["a", 1], "object": {"data": {"a": "[redacted]"}}}]});
+    assert_eq!(copy(&table, Subject::Data), want);
+}
+
+#[test]
+fn patches_of_secrets() {
+    let cases = [
+        (
+            json!({"data": {"a": "x", "b": null}, "metadata": {"labels": {"l": "v"}}}),
+            json!({"data": {"a": "[redacted]", "b": null}, "metadata": {"labels": {"l": "v"}}}),
+        ),
+        (
+            json!([{"op": "add", "path": "/data/a", "value": "x"},
+                   {"op": "move", "from": "/data/a", "path": "/data/b"},
+                   {"op": "replace", "path": "", "value": {"data": {"a": "x"}}}]),
+            json!([{"op": "add", "path": "/data/a", "value": "[redacted]"},
+                   {"op": "move", "from": "/data/a", "path": "/data/b"},
+                   {"op": "replace", "path": "", "value": {"data": "[redacted]"}}]),
+        ),
+        (json!("x"), json!("[redacted]")),
+        (json!(["x"]), json!(["[redacted]"])),
+        (json!({"data": ["x"]}), json!({"data": "[redacted]"})),
+        (json!({"metadata": "x"}), json!({"metadata": "[redacted]"})),
+    ];
+    for (patch, want) in cases {
+        assert_eq!(copy(&patch, Subject::Data), want, "{patch}");
+        assert_eq!(copy(&patch, Subject::Plain), patch, "{patch}");
+    }
+}
+
+#[test]
+fn tokens() {
+    let review = json!({"kind": "TokenReview", "spec": {"token": "x", "audiences": ["a"]},
+                        "status": {"authenticated": true, "user": {"username": "ana"}}});
+    let want = json!({"kind": "TokenReview", "spec": {"token": "[redacted]", "audiences": ["a"]},
+                      "status": {"authenticated": true, "user": {"username": "ana"}}});
+    assert_eq!(copy(&review, Subject::Plain), want);
+
+    let request = json!({"spec": {"audiences": ["a"], "expirationSeconds": 600},
+                         "status": {"token": "x", "expirationTimestamp": "t"}});
+    let want = json!({"spec": {"audiences": ["a"], "expirationSeconds": 600},
+                      "status": {"token": "[redacted]", "expirationTimestamp": "t"}});
+    let subject = Subject::of_resource("", "serviceaccounts", "token");
+    assert_eq!(copy(&request, subject), want);
+    assert_eq!(Subject::of_resource("", "serviceaccounts", ""), Subject::Plain);
+    assert_eq!(
+        Subject::of_resource("authentication.k8s.io", "tokenreviews", ""),
+        Subject::TokenReview
+    );
+}
+
+#[test]
+fn a_failure_stays_readable() {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+                        "message": "m", "reason": "Forbidden", "details": {"name": "a"},
+                        "code": 403});
+    for subject in [Subject::Plain, Subject::Data, Subject::TokenRequest, Subject::TokenReview] {
+        assert_eq!(copy(&status, subject), status, "{subject:?}");
+    }
+    let options = json!({"kind": "DeleteOptions", "propagationPolicy": "Background",
+                         "preconditions": {"uid": "u"}});
+    assert_eq!(copy(&options, Subject::Data), options);
+}
+
+#[test]
+fn managed_fields_are_left_out_if_asked() {
+    let body = json!({"metadata": {"name": "a", "managedFields": [{"manager": "m"}]},
+                      "items": [{"metadata": {"managedFields": []}}]});
+    let copied = Copier { omit_managed_fields: true }.copy(&body, Subject::Plain);
+    assert_eq!(copied, json!({"metadata": {"name": "a"}, "items": [{"metadata": {}}]}));
+}
+
+#[test]
+fn depth_is_bounded() {
+    let deep = (0..NESTING_MAX + 10).fold(json!("x"), |inner, _| json!([inner]));
+    let mut copied = &copy(&deep, Subject::Plain);
+    let mut depth = 0;
+    while let Some(inner) = copied.get(0) {
+        copied = inner;
+        depth += 1;
+    }
+    assert_eq!((depth, copied), (NESTING_MAX, &json!("[redacted]")));
+}
+
+#[test]
+fn uris() {
+    let cases = [
+        ("/api/v1/pods", "/api/v1/pods"),
+        ("/api?limit=5&continue=abc", "/api?limit=5&continue=abc"),
+        ("/api?token=x", "/api?token=redacted"),
+        ("/api?a=1&access_token=x&b=2", "/api?a=1&access_token=redacted&b=2"),
+        ("/api?Token=x;PASSWORD=y", "/api?Token=redacted;PASSWORD=redacted"),
+        ("/api?acc%65ss%5Ftok%65n=x", "/api?acc%65ss%5Ftok%65n=redacted"),
+        ("/api?token", "/api?token"),
+        ("/api?", "/api?"),
+        ("/api?q=a?token=b", "/api?q=a?token=b"),
+        ("/api?q=%zz&token=%", "/api?q=%zz&token=redacted"),
+        ("https://user:pass@host/api?x=1", "/api?x=1"),
+        ("https://user:pass@host", "/"),
+        ("/proxy/http://a/b", "/proxy/http://a/b"),
+        ("*", "*"),
+    ];
+    for (uri, want) in cases {
+        assert_eq!(redact_uri(uri), want);
+    }
+}
