@@ -1,1 +1,40 @@
-//! The API server: the life of a request.
+//! The API server: the life of a request, and what the server does by itself.
+//!
+//! [`Server`] is built from options, listens, and serves until it is told to stop. A request is
+//! followed from its first byte to its last in `request.rs`; `rest` holds one file per verb.
+//!
+//! Owns: the order of the steps of a request, the picture that decisions are made from and how it
+//! follows the store, the verbs, the loops, health, numbers and logs.
+//! Must not know: command lines, how stores keep their data, how authorizers decide.
+
+mod admit;
+mod authorize;
+mod bootstrap;
+mod discovery;
+mod follow;
+mod gate;
+mod health;
+mod host;
+mod inside;
+mod log;
+mod loops;
+mod metrics;
+mod panic_guard;
+mod record;
+mod request;
+mod respond;
+mod rest;
+mod review;
+mod route;
+mod serve;
+mod view;
+mod watch_body;
+
+pub use admit::Operation;
+pub use bootstrap::BootstrapError;
+pub use gate::{Admitted, Authorized};
+pub use host::HostOptions;
+pub use inside::SERVER_USER;
+pub use log::{Fact, Level, Log, LogFormat};
+pub use serve::{Server, ServerOptions, StartError};
+pub use view::{NamespacePhase, Seat, View};

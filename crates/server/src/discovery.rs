@@ -1,0 +1,176 @@
+//! What clients ask before they ask for anything: which groups, versions and resources there are,
+//! what kinds look like, and what the server is.
+
+use bytes::Bytes;
+use object::Status;
+use resources::Registry;
+use serde_json::json;
+use store::Store;
+use wire::{Asked, DiscoveryAnswer, Endpoint};
+
+use crate::host::Host;
+use crate::respond::{Document, Reply};
+use crate::rest::Query;
+
+const PRIVATE: &str = "no-cache, private";
+
+/// The answer to a path of discovery; `None` if the path is none.
+pub(crate) fn document<S: Store>(
+    host: &Host<S>,
+    registry: &Registry,
+    path: &str,
+    asked: &Asked<'_>,
+    etag: Option<&str>,
+    query: &Query,
+) -> Result<Option<Reply<S>>, Status> {
+    let trimmed = path.trim_end_matches('/');
+    let mut segments = trimmed.strip_prefix('/').unwrap_or(trimmed).split('/');
+    let parts = [segments.next(), segments.next(), segments.next(), segments.next()];
+    let found = match parts {
+        [Some(""), None, ..] => Some(root(registry)),
+        [Some("version"), None, ..] => Some(version(host)),
+        [Some("api"), None, ..] => {
+            let aggregated = &registry.discovery().aggregated_core;
+            if let Some(reply) = aggregated_reply(aggregated, asked, etag)? {
+                return Ok(Some(reply));
+            }
+            Some(resources::Discovery::core_versions(&host.options.advertised).body)
+        }
+        [Some("apis"), None, ..] => {
+            let aggregated = &registry.discovery().aggregated_groups;
+            if let Some(reply) = aggregated_reply(aggregated, asked, etag)? {
+                return Ok(Some(reply));
+            }
+            Some(registry.discovery().groups.body.clone())
+        }
+        [Some("api"), Some(version), None, _] => {
+            registry.discovery().version("", version).map(|own| own.body.clone())
+        }
+        [Some("apis"), Some(group), None, _] => {
+            registry.discovery().group(group).map(|own| own.body.clone())
+        }
+        [Some("apis"), Some(group), Some(version), None] => {
+            registry.discovery().version(group, version).map(|own| own.body.clone())
+        }
+        [Some("openapi"), Some("v3"), ..] => {
+            let reply = openapi(registry, trimmed, query);
+            if reply.is_some() {
+                wire::negotiate(asked, Endpoint::Plain)?;
+            }
+            return Ok(reply);
+        }
+        _ => None,
+    };
+    let Some(body) = found else { return Ok(None) };
+    wire::negotiate(asked, Endpoint::Plain)?;
+    let mut json = body.to_vec();
+    json.push(b'\n');
+    Ok(Some(Reply::Json { code: 200, json }))
+}
+
+/// Whether a path that leads nowhere begins with a group that does exist.
+pub(crate) fn is_known_group(registry: &Registry, path: &str) -> bool {
+    let mut segments = path.trim_matches('/').split('/');
+    match (segments.next(), segments.next()) {
+        (Some("api"), Some(_)) => true,
+        (Some("apis"), Some(group)) => registry.group(group).is_some_and(|own| own.is_built_in),
+        _ => false,
+    }
+}
+
+fn aggregated_reply<S: Store>(
+    document: &resources::Document,
+    asked: &Asked<'_>,
+    etag: Option<&str>,
+) -> Result<Option<Reply<S>>, Status> {
+    let DiscoveryAnswer::Aggregated { version, .. } = wire::negotiate_discovery(asked)? else {
+        return Ok(None);
+    };
+    if version != wire::DiscoveryVersion::V2 {
+        return Ok(None);
+    }
+    let own = document.etag();
+    let is_not_modified = etag.is_some_and(|given| given.split(',').any(|one| one.trim() == own));
+    Ok(Some(Reply::Document(Document {
+        bytes: document.body.clone(),
+        content_type: version.media_type(),
+        etag: Some(own),
+        cache: "public",
+        location: None,
+        is_not_modified,
+    })))
+}
+
+fn openapi<S: Store>(registry: &Registry, path: &str, query: &Query) -> Option<Reply<S>> {
+    let openapi = registry.openapi();
+    let rest = path.strip_prefix("/openapi/v3")?;
+    let reply = |bytes: Bytes, cache: &'static str, location: Option<String>| {
+        Some(Reply::Document(Document {
+            bytes,
+            content_type: "application/json",
+            etag: None,
+            cache,
+            location,
+            is_not_modified: false,
+        }))
+    };
+    let Some(name) = rest.strip_prefix('/') else {
+        return match rest {
+            "" => reply(openapi.index().body.clone(), PRIVATE, None),
+            _ => None,
+        };
+    };
+    let document = openapi.document(name)?;
+    match query.get("hash") {
+        None => reply(document.body.clone(), PRIVATE, None),
+        Some(hash) if hash == document.hash => {
+            reply(document.body.clone(), "public, immutable, max-age=31536000", None)
+        }
+        Some(_) => {
+            let location = format!("{path}?hash={}", document.hash);
+            reply(Bytes::new(), PRIVATE, Some(location))
+        }
+    }
+}
+
+fn root(registry: &Registry) -> Bytes {
+    let mut paths = vec!["/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned()];
+    for group in registry.groups().filter(|group| !group.name.is_empty()) {
+        paths.push(format!("/apis/{}", group.name));
+        paths.extend(
+            group.versions.iter().map(|own| format!("/apis/{}/{}", group.name, own.version)),
+        );
+    }
+    let others = ["/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz", "/version"];
+    paths.extend(others.map(str::to_owned));
+    Bytes::from(json!({"paths": paths}).to_string())
+}
+
+fn version<S: Store>(host: &Host<S>) -> Bytes {
+    let reported = &host.options.report_version;
+    let (major, minor) = reported.split_once('.').unwrap_or((reported, "0"));
+    let own = env!("CARGO_PKG_VERSION");
+    Bytes::from(
+        json!({
+            "major": major,
+            "minor": minor,
+            "gitVersion": format!("v{major}.{minor}.0+portcullis.{own}"),
+            "gitCommit": "",
+            "gitTreeState": "clean",
+            "buildDate": "1970-01-01T00:00:00Z",
+            "goVersion": "none (Rust)",
+            "compiler": "rustc",
+            "platform": format!("{}/{}", std::env::consts::OS, platform()),
+        })
+        .to_string(),
+    )
+}
+
+/// The architecture as Go calls it, since clients compare.
+fn platform() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}

@@ -1,0 +1,172 @@
+//! Keeping the picture that decisions are made from as new as the store.
+//!
+//! One watch over the whole prefix feeds it, so it always shows one state of the store. Whoever has
+//! written waits until the picture has the write before the client is told, so a grant that was
+//! acknowledged holds for the next request.
+
+use std::num::NonZeroUsize;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use store::{At, Item, ListRequest, Prefix, ReadError, Revision, Store, Watch, WatchError};
+use tokio::sync::{mpsc, watch};
+
+use crate::log::Log;
+use crate::view::{Noticed, TRACKED_PATHS, View};
+
+/// How many objects are read at once at start.
+const PAGE_ITEMS: usize = 10_000;
+/// How long to wait before a store that can not be followed is tried again.
+const RETRY: Duration = Duration::from_millis(500);
+/// How many notices may wait to be acted upon. More are dropped: the next change of a role notices
+/// whatever is still stale.
+const NOTICES_MAX: usize = 64;
+
+/// The newest picture, and how to wait for a newer one.
+pub(crate) struct Follower<S> {
+    store: Arc<S>,
+    /// Without a slash at the end.
+    prefix: String,
+    view: ArcSwap<View>,
+    reached: watch::Sender<u64>,
+    is_synced: AtomicBool,
+    notices: mpsc::Sender<Noticed>,
+    log: Log,
+}
+
+impl<S: Store> Follower<S> {
+    /// Reads everything once. What is noticed from then on is sent to the receiver.
+    ///
+    /// # Errors
+    /// The store can not be read.
+    pub(crate) async fn start(
+        store: Arc<S>,
+        prefix: &str,
+        empty: View,
+        log: Log,
+    ) -> Result<(Arc<Self>, mpsc::Receiver<Noticed>), ReadError> {
+        let (notices, receiver) = mpsc::channel(NOTICES_MAX);
+        let follower = Self {
+            store,
+            prefix: prefix.to_owned(),
+            view: ArcSwap::from_pointee(empty.clone()),
+            reached: watch::Sender::new(0),
+            is_synced: AtomicBool::new(false),
+            notices,
+            log,
+        };
+        follower.load(&empty).await?;
+        Ok((Arc::new(follower), receiver))
+    }
+
+    /// The newest picture.
+    pub(crate) fn view(&self) -> Arc<View> {
+        self.view.load_full()
+    }
+
+    /// Whether the picture follows the store right now.
+    pub(crate) fn is_synced(&self) -> bool {
+        self.is_synced.load(Ordering::Acquire)
+    }
+
+    /// Waits until the picture has everything up to a revision.
+    pub(crate) async fn wait_for(&self, revision: Revision) {
+        if self.view.load().revision >= revision {
+            return;
+        }
+        let mut reached = self.reached.subscribe();
+        // The sender lives as long as this value, so waiting does not fail.
+        let _ = reached.wait_for(|reached| *reached >= revision.number()).await;
+    }
+
+    /// Waits until the picture is newer than a revision, and returns its own.
+    pub(crate) async fn changed(&self, than: u64) -> u64 {
+        let mut reached = self.reached.subscribe();
+        // As above.
+        let _ = reached.wait_for(|reached| *reached > than).await;
+        self.view.load().revision.number()
+    }
+
+    /// Follows the store until the task is dropped.
+    pub(crate) async fn run(self: Arc<Self>, empty: View) {
+        loop {
+            let why = match self.follow().await {
+                WatchError::Compacted { .. } => match self.load(&empty).await {
+                    Ok(()) => continue,
+                    Err(error) => error.to_string(),
+                },
+                WatchError::Unavailable(error) => error.to_string(),
+            };
+            self.is_synced.store(false, Ordering::Release);
+            self.log.warn("the store can not be followed", &[("why", &why)]);
+            tokio::time::sleep(RETRY).await;
+        }
+    }
+
+    async fn follow(&self) -> WatchError {
+        let Ok(prefix) = Prefix::new(&format!("{}/", self.prefix)) else {
+            return unavailable("the prefix of the store is malformed");
+        };
+        let after = self.view.load().revision;
+        let mut watch = match self.store.watch(prefix, after).await {
+            Ok(watch) => watch,
+            Err(error) => return error,
+        };
+        self.is_synced.store(true, Ordering::Release);
+        loop {
+            let batch = match watch.next().await {
+                Ok(batch) => batch,
+                Err(error) => return error,
+            };
+            let old = self.view.load();
+            let (next, noticed) = old.with_events(&self.prefix, &batch.events, batch.through);
+            self.publish(next, noticed);
+        }
+    }
+
+    /// Makes the picture from all objects of one state of the store.
+    async fn load(&self, empty: &View) -> Result<(), ReadError> {
+        let mut items: Vec<Item> = Vec::new();
+        let mut at = At::Newest;
+        let mut revision = Revision::ZERO;
+        for path in TRACKED_PATHS {
+            let Ok(prefix) = Prefix::new(&format!("{}/{path}/", self.prefix)) else { continue };
+            let mut from = Bound::Unbounded;
+            loop {
+                let request = ListRequest { from, limit: NonZeroUsize::new(PAGE_ITEMS), at };
+                let page = self.store.list(&prefix, request).await?;
+                revision = page.revision;
+                at = At::Exactly(revision);
+                let last = page.items.last().map(|item| item.key.clone());
+                items.extend(page.items);
+                match last {
+                    Some(key) if page.remaining > 0 => from = Bound::Excluded(key),
+                    _ => break,
+                }
+            }
+        }
+        let (view, noticed) = empty.with_items(&self.prefix, &items, revision);
+        self.publish(view, noticed);
+        Ok(())
+    }
+
+    fn publish(&self, view: View, noticed: Noticed) {
+        let revision = view.revision;
+        self.view.store(Arc::new(view));
+        self.reached.send_replace(revision.number());
+        for (key, why) in &noticed.unreadable {
+            self.log.error("a stored object can not be read", &[("key", key), ("why", why)]);
+        }
+        if !noticed.stale_roles.is_empty() {
+            // A full queue means that the same roles are being written already.
+            let _ = self.notices.try_send(noticed);
+        }
+    }
+}
+
+fn unavailable(reason: &str) -> WatchError {
+    WatchError::Unavailable(store::Unavailable { reason: reason.into() })
+}

@@ -1,0 +1,70 @@
+//! What all requests share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use audit::Auditor;
+use authn::{Authenticator, Impersonator, TokenIssuer};
+use authz::User;
+use ring::rand::{SecureRandom, SystemRandom};
+
+use serving::{InFlight, Shutdown};
+
+use crate::follow::Follower;
+use crate::health::Readiness;
+use crate::log::Log;
+use crate::metrics::Metrics;
+
+/// How the server behaves.
+#[derive(Debug, Clone)]
+pub struct HostOptions {
+    /// How long an Event lives.
+    pub event_ttl: Duration,
+    /// Whether dependents of what is deleted are taken care of.
+    pub has_garbage_collector: bool,
+    /// How long a request may take.
+    pub request_timeout: Duration,
+    /// How long a watch lasts at least when the client does not say; at most twice that.
+    pub min_watch: Duration,
+    /// How often a watch that has nothing to tell says how far it is. Clients count on once a
+    /// minute.
+    pub bookmark_every: Duration,
+    /// What `/version` says: `1.34`.
+    pub report_version: String,
+    /// Where clients find the server: `127.0.0.1:6443`.
+    pub advertised: String,
+}
+
+/// What all requests share.
+pub(crate) struct Host<S> {
+    pub(crate) store: Arc<S>,
+    /// Of the keys in the store, without a slash at the end.
+    pub(crate) prefix: String,
+    pub(crate) follower: Arc<Follower<S>>,
+    pub(crate) options: HostOptions,
+    pub(crate) metrics: Metrics,
+    pub(crate) log: Log,
+    pub(crate) rng: SystemRandom,
+    pub(crate) readiness: Readiness,
+    /// Who the server is to itself.
+    pub(crate) own_user: Arc<User>,
+    pub(crate) authenticator: Authenticator,
+    pub(crate) impersonator: Impersonator,
+    pub(crate) issuer: TokenIssuer,
+    /// `None` records nothing.
+    pub(crate) auditor: Option<Auditor>,
+    pub(crate) in_flight: InFlight,
+    pub(crate) shutdown: Shutdown,
+}
+
+impl<S> Host<S> {
+    /// Bytes that nobody can guess. Where the system has none the server can not go on safely, and
+    /// names and ids of zeros collide rather than leak.
+    pub(crate) fn random<const N: usize>(&self) -> [u8; N] {
+        let mut bytes = [0; N];
+        if self.rng.fill(&mut bytes).is_err() {
+            self.log.error("the system gives no random numbers", &[]);
+        }
+        bytes
+    }
+}

@@ -1,0 +1,11 @@
+//! What the server does by itself, without being asked.
+
+mod aggregation;
+mod collector;
+mod definitions;
+mod namespaces;
+
+pub(crate) use aggregation::store_aggregated;
+pub(crate) use collector::collect_garbage;
+pub(crate) use definitions::establish_definitions;
+pub(crate) use namespaces::end_namespaces;

@@ -1,0 +1,50 @@
+//! Storing what aggregation makes of cluster roles. Decisions know it already.
+
+use std::sync::Arc;
+
+use store::Store;
+use tokio::sync::mpsc;
+
+use crate::host::Host;
+use crate::view::Noticed;
+
+/// Writes roles until nobody notices any more. Several servers may write the same: the first one
+/// wins, and the others find nothing to do.
+pub(crate) async fn store_aggregated<S: Store>(
+    host: Arc<Host<S>>,
+    mut notices: mpsc::Receiver<Noticed>,
+) {
+    while let Some(noticed) = notices.recv().await {
+        for role in noticed.stale_roles {
+            let name = role.name();
+            let path = format!("/apis/{}/v1/clusterroles/{name}", authz_rbac::GROUP);
+            if let Err(why) = store_rules(&host, &path, name).await {
+                host.log.warn(
+                    "an aggregated role can not be stored",
+                    &[("name", &name), ("why", &why)],
+                );
+            }
+        }
+    }
+}
+
+/// Brings the stored rules in line with those that decisions are made from now.
+async fn store_rules<S: Store>(host: &Host<S>, path: &str, name: &str) -> Result<(), String> {
+    let current = match host.own_get(path).await {
+        Ok(current) => current.into_tree(),
+        Err(status) if status.code == 404 => return Ok(()),
+        Err(status) => return Err(status.message),
+    };
+    let view = host.follower.view();
+    let Some(role) = view.rbac.role("", name) else { return Ok(()) };
+    let rules = role.rules.iter().map(api::rbac::encode_rule).collect::<Result<Vec<_>, _>>();
+    let rules = rules.map_err(|error| error.to_string())?;
+    let mut tree = current;
+    tree.insert("rules".to_owned(), rules.into());
+    match host.own_update(path, tree).await {
+        // Somebody was faster; that change is noticed too.
+        Err(status) if status.code == 409 => Ok(()),
+        Err(status) => Err(status.message),
+        Ok(_) => Ok(()),
+    }
+}

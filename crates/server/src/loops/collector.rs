@@ -1,0 +1,310 @@
+//! What becomes of dependents when their owner goes.
+//!
+//! One watch over everything keeps a list of who depends on whom; only objects that have owners are
+//! in it. Three things make work: an owner that is gone, an owner that waits for its dependents to go
+//! or to be let go, and a new object whose owner does not exist.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use object::{DeleteOptions, FOREGROUND_FINALIZER, ORPHAN_FINALIZER, Propagation, Status, Tree};
+use serde_json::Value;
+use store::{Change, Entry, Event, Key, ListRequest, Prefix, Revision, Store, Watch};
+
+use crate::host::Host;
+use crate::loops::namespaces::escape;
+
+/// How long to wait before work that failed is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Who depends on whom, by uid.
+#[derive(Debug, Default)]
+struct Dependents {
+    by_owner: HashMap<String, BTreeSet<Key>>,
+    owners_of: HashMap<Key, Vec<String>>,
+    /// Owners that are being deleted and wait for their dependents.
+    waiting: HashMap<String, Key>,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Work {
+    /// Look whether the owners of this object exist.
+    Check(Key),
+    /// Do what this owner waits for.
+    Serve(Key),
+}
+
+/// Follows the store and does the work until the task is dropped.
+pub(crate) async fn collect_garbage<S: Store>(host: Arc<Host<S>>) {
+    loop {
+        if let Err(why) = collect(&host).await {
+            host.log.warn("dependents can not be followed", &[("why", &why)]);
+        }
+        tokio::time::sleep(RETRY).await;
+    }
+}
+
+async fn collect<S: Store>(host: &Host<S>) -> Result<(), String> {
+    let prefix = Prefix::new(&format!("{}/", host.prefix)).map_err(|error| error.to_string())?;
+    let mut dependents = Dependents::default();
+    let mut work: HashSet<Work> = HashSet::new();
+    let revision = dependents.load(host, &prefix, &mut work).await?;
+    let mut watch = host.store.watch(prefix, revision).await.map_err(|error| error.to_string())?;
+    loop {
+        let todo: Vec<Work> = work.drain().collect();
+        for item in todo {
+            if let Err(status) = do_work(host, &dependents, &item).await {
+                host.log.warn("garbage can not be collected", &[("why", &status.message)]);
+                work.insert(item);
+            }
+        }
+        let next = watch.next();
+        let batch = match work.is_empty() {
+            true => next.await,
+            // What failed is tried again even if nothing happens meanwhile.
+            false => match tokio::time::timeout(RETRY, next).await {
+                Ok(batch) => batch,
+                Err(_) => continue,
+            },
+        };
+        let batch = batch.map_err(|error| error.to_string())?;
+        for event in &batch.events {
+            dependents.learn(event, &mut work);
+        }
+    }
+}
+
+impl Dependents {
+    async fn load<S: Store>(
+        &mut self,
+        host: &Host<S>,
+        prefix: &Prefix,
+        work: &mut HashSet<Work>,
+    ) -> Result<Revision, String> {
+        let page = host.store.list(prefix, ListRequest::default()).await;
+        let page = page.map_err(|error| error.to_string())?;
+        for item in &page.items {
+            self.put(&item.key, &item.entry, work);
+        }
+        Ok(page.revision)
+    }
+
+    fn learn(&mut self, event: &Event, work: &mut HashSet<Work>) {
+        match &event.change {
+            Change::Create(entry) | Change::Update { entry, .. } => {
+                self.put(&event.key, entry, work);
+            }
+            Change::Delete { prev } => {
+                for owner in self.remove(&event.key) {
+                    // Whoever waits for this one may go on.
+                    if let Some(key) = self.waiting.get(&owner) {
+                        work.insert(Work::Serve(key.clone()));
+                    }
+                }
+                if let Some(uid) = uid_of(prev) {
+                    self.waiting.remove(&uid);
+                    let keys = self.by_owner.get(&uid).into_iter().flatten();
+                    work.extend(keys.cloned().map(Work::Check));
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, key: &Key, entry: &Entry, work: &mut HashSet<Work>) {
+        let value = &entry.value;
+        let has = |needle: &str| memchr::memmem::find(value, needle.as_bytes()).is_some();
+        let is_waiting = has(FOREGROUND_FINALIZER) || has("\"orphan\"");
+        let before = self.remove(key);
+        if !is_waiting && !has("\"ownerReferences\"") {
+            return;
+        }
+        let Ok(tree) = serde_json::from_slice::<Tree>(value) else { return };
+        let owners = owners(&tree);
+        for owner in &owners {
+            self.by_owner.entry(owner.clone()).or_default().insert(key.clone());
+        }
+        if !owners.is_empty() {
+            if owners != before {
+                work.insert(Work::Check(key.clone()));
+            }
+            self.owners_of.insert(key.clone(), owners);
+        }
+        if is_waiting && object::is_terminating(&tree) {
+            self.waiting.insert(object::uid(&tree).to_owned(), key.clone());
+            work.insert(Work::Serve(key.clone()));
+        }
+    }
+
+    /// Forgets an object as a dependent and returns whose it was.
+    fn remove(&mut self, key: &Key) -> Vec<String> {
+        let owners = self.owners_of.remove(key).unwrap_or_default();
+        for owner in &owners {
+            if let Some(keys) = self.by_owner.get_mut(owner) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    self.by_owner.remove(owner);
+                }
+            }
+        }
+        owners
+    }
+}
+
+fn uid_of(entry: &Entry) -> Option<String> {
+    let tree: Tree = serde_json::from_slice(&entry.value).ok()?;
+    Some(object::uid(&tree).to_owned()).filter(|uid| !uid.is_empty())
+}
+
+fn references(tree: &Tree) -> &[Value] {
+    object::metadata(tree).get("ownerReferences").and_then(Value::as_array).map_or(&[], |own| own)
+}
+
+fn owners(tree: &Tree) -> Vec<String> {
+    let uids = references(tree).iter().filter_map(|owner| owner["uid"].as_str());
+    uids.map(str::to_owned).collect()
+}
+
+async fn do_work<S: Store>(
+    host: &Host<S>,
+    dependents: &Dependents,
+    work: &Work,
+) -> Result<(), Status> {
+    let (Work::Check(key) | Work::Serve(key)) = work;
+    let Some((path, tree)) = read(host, key).await? else { return Ok(()) };
+    match work {
+        Work::Check(_) => check(host, &path, tree).await,
+        Work::Serve(_) => serve(host, dependents, &path, tree).await,
+    }
+}
+
+/// Deletes an object whose owners are all gone, or lets it forget those that are.
+async fn check<S: Store>(host: &Host<S>, path: &str, mut tree: Tree) -> Result<(), Status> {
+    let namespace = object::namespace(&tree).to_owned();
+    let mut kept = Vec::new();
+    let mut n_gone = 0;
+    for owner in references(&tree) {
+        match owner_exists(host, owner, &namespace).await? {
+            true => kept.push(owner.clone()),
+            false => n_gone += 1,
+        }
+    }
+    if n_gone == 0 {
+        return Ok(());
+    }
+    if kept.is_empty() {
+        return delete(host, path, &tree).await;
+    }
+    object::metadata_mut(&mut tree).insert("ownerReferences".to_owned(), kept.into());
+    settled(host.own_update(path, tree).await.map(drop))
+}
+
+/// Does what an owner that is being deleted waits for.
+async fn serve<S: Store>(
+    host: &Host<S>,
+    dependents: &Dependents,
+    path: &str,
+    mut tree: Tree,
+) -> Result<(), Status> {
+    if !object::is_terminating(&tree) {
+        return Ok(());
+    }
+    let uid = object::uid(&tree).to_owned();
+    let keys: Vec<Key> = dependents.by_owner.get(&uid).into_iter().flatten().cloned().collect();
+    let has = |finalizer: &str| object::finalizers(&tree).contains(&finalizer);
+    let done = if has(ORPHAN_FINALIZER) {
+        for key in &keys {
+            let Some((path, mut dependent)) = read(host, key).await? else { continue };
+            let mut kept = references(&dependent).to_vec();
+            kept.retain(|owner| owner["uid"] != uid.as_str());
+            object::metadata_mut(&mut dependent).insert("ownerReferences".to_owned(), kept.into());
+            settled(host.own_update(&path, dependent).await.map(drop))?;
+        }
+        ORPHAN_FINALIZER
+    } else if has(FOREGROUND_FINALIZER) {
+        let mut is_blocked = false;
+        for key in &keys {
+            let Some((path, dependent)) = read(host, key).await? else { continue };
+            let is_blocking = references(&dependent).iter().any(|owner| {
+                owner["uid"] == uid.as_str() && owner["blockOwnerDeletion"] == Value::Bool(true)
+            });
+            if !object::is_terminating(&dependent) {
+                delete(host, &path, &dependent).await?;
+            }
+            is_blocked |= is_blocking && read(host, key).await?.is_some();
+        }
+        if is_blocked {
+            return Ok(());
+        }
+        FOREGROUND_FINALIZER
+    } else {
+        return Ok(());
+    };
+    let mut kept: Vec<String> = object::finalizers(&tree).into_iter().map(str::to_owned).collect();
+    kept.retain(|finalizer| finalizer != done);
+    object::metadata_mut(&mut tree).insert("finalizers".to_owned(), kept.into());
+    settled(host.own_update(path, tree).await.map(drop))
+}
+
+/// What others do meanwhile makes new work by itself.
+fn settled(result: Result<(), Status>) -> Result<(), Status> {
+    match result {
+        Err(status) if matches!(status.code, 404 | 409) => Ok(()),
+        result => result,
+    }
+}
+
+async fn delete<S: Store>(host: &Host<S>, path: &str, tree: &Tree) -> Result<(), Status> {
+    let options = DeleteOptions {
+        propagation: Some(Propagation::Background),
+        uid: Some(object::uid(tree).to_owned()),
+        ..DeleteOptions::default()
+    };
+    settled(host.own_delete(path, &options).await.map(drop))
+}
+
+/// Whether an owner exists. One that the registry does not know may be served again later, so it
+/// counts as existing.
+async fn owner_exists<S: Store>(
+    host: &Host<S>,
+    owner: &Value,
+    namespace: &str,
+) -> Result<bool, Status> {
+    let text = |member: &str| owner[member].as_str().unwrap_or_default();
+    let Some(own) = object::GroupVersion::parse(text("apiVersion")) else { return Ok(true) };
+    let view = host.follower.view();
+    let resource = view.registry.resources().find(|resource| {
+        resource.group == own.group && resource.kind == text("kind") && resource.is_stored()
+    });
+    let Some(resource) = resource else { return Ok(true) };
+    let namespace = resource.is_namespaced().then_some(namespace);
+    let key = resources::key(&host.prefix, resource, namespace, text("name"));
+    let Some(key) = key.and_then(|key| Key::new(&key).ok()) else { return Ok(false) };
+    let got = host.store.get(&key, store::At::Newest).await;
+    let got = got.map_err(|error| Status::internal(&error.to_string()))?;
+    Ok(got.entry.and_then(|entry| uid_of(&entry)).is_some_and(|uid| uid == text("uid")))
+}
+
+/// The path and the content of what is stored under a key.
+async fn read<S: Store>(host: &Host<S>, key: &Key) -> Result<Option<(String, Tree)>, Status> {
+    let view = host.follower.view();
+    let found = view.registry.resources().find_map(|resource| {
+        let (namespace, name) = resources::names(&host.prefix, resource, key)?;
+        let base = match resource.group.as_str() {
+            "" => format!("/api/{}", resource.version),
+            group => format!("/apis/{group}/{}", resource.version),
+        };
+        let (plural, name) = (&resource.plural, escape(name));
+        Some(match namespace {
+            None => format!("{base}/{plural}/{name}"),
+            Some(namespace) => format!("{base}/namespaces/{namespace}/{plural}/{name}"),
+        })
+    });
+    let Some(path) = found else { return Ok(None) };
+    match host.own_get(&path).await {
+        Ok(shown) => Ok(Some((path, shown.into_tree()))),
+        Err(status) if status.code == 404 => Ok(None),
+        Err(status) => Err(status),
+    }
+}

@@ -1,0 +1,113 @@
+//! Emptying namespaces that are being deleted.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use object::{DeleteOptions, Propagation, Status};
+use resources::Resource;
+use serde_json::Value;
+use store::{ListRequest, Prefix, Store};
+
+use crate::host::Host;
+use crate::view::NamespacePhase;
+
+/// How often a namespace that is not empty yet is looked at again.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// Looks at terminating namespaces whenever something changed, and again while some are left.
+pub(crate) async fn end_namespaces<S: Store>(host: Arc<Host<S>>) {
+    let mut seen = 0;
+    loop {
+        let view = host.follower.view();
+        let ending: Vec<String> = (view.namespaces.iter())
+            .filter(|(_, phase)| **phase == NamespacePhase::Terminating)
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in &ending {
+            if let Err(status) = end_namespace(&host, name).await
+                && status.code != 404
+            {
+                let why = status.message;
+                host.log.warn("a namespace can not be emptied", &[("name", name), ("why", &why)]);
+            }
+        }
+        if !ending.is_empty() {
+            tokio::time::sleep(RETRY).await;
+            continue;
+        }
+        while Arc::ptr_eq(&view.namespaces, &host.follower.view().namespaces) {
+            seen = host.follower.changed(seen).await;
+        }
+    }
+}
+
+async fn end_namespace<S: Store>(host: &Host<S>, name: &str) -> Result<(), Status> {
+    let path = format!("/api/v1/namespaces/{name}");
+    let mut tree = host.own_get(&path).await?.into_tree();
+    if !object::is_terminating(&tree) {
+        return Ok(());
+    }
+    let view = host.follower.view();
+    let mut n_left = 0;
+    for resource in view.registry.resources() {
+        if resource.is_namespaced() && resource.is_stored() {
+            n_left += empty(host, resource, name).await?;
+        }
+    }
+    if n_left > 0 {
+        return Ok(());
+    }
+    let spec = object::object_mut(&mut tree, "spec");
+    if let Some(Value::Array(finalizers)) = spec.get_mut("finalizers") {
+        finalizers.retain(|finalizer| finalizer != "kubernetes");
+    }
+    match host.own_update(&format!("{path}/finalize"), tree).await {
+        Err(status) if status.code == 409 => Ok(()),
+        Err(status) => Err(status),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// Deletes what a namespace has of a resource and returns how many objects are still there.
+async fn empty<S: Store>(
+    host: &Host<S>,
+    resource: &Resource,
+    namespace: &str,
+) -> Result<usize, Status> {
+    let prefix = resources::prefix(&host.prefix, resource, Some(namespace));
+    let Some(prefix) = prefix.and_then(|text| Prefix::new(&text).ok()) else { return Ok(0) };
+    let page = host.store.list(&prefix, ListRequest::default()).await;
+    let page = page.map_err(|error| Status::internal(&error.to_string()))?;
+    let options =
+        DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
+    let base = match resource.group.as_str() {
+        "" => format!("/api/{}", resource.version),
+        group => format!("/apis/{group}/{}", resource.version),
+    };
+    let mut n_left = 0;
+    for item in page.items {
+        let Some((_, name)) = resources::names(&host.prefix, resource, &item.key) else { continue };
+        let path = format!("{base}/namespaces/{namespace}/{}/{}", resource.plural, escape(name));
+        match host.own_delete(&path, &options).await {
+            Ok(crate::rest::Deleted::Gone(_)) => {}
+            Ok(crate::rest::Deleted::Begun(_)) => n_left += 1,
+            Err(status) if status.code == 404 => {}
+            Err(status) => return Err(status),
+        }
+    }
+    Ok(n_left)
+}
+
+/// A name as a segment of a path.
+pub(crate) fn escape(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b':' => {
+                text.push(char::from(byte));
+            }
+            _ => text.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    text
+}

@@ -1,0 +1,226 @@
+//! Numbers for operators, under the names that Kubernetes uses.
+
+use std::time::Duration;
+
+use http::Response;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use prometheus::{
+    Encoder, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
+    Registry, TextEncoder,
+};
+use serving::{Body, RequestKind};
+use store::Store;
+
+use crate::host::Host;
+
+/// What the text of `/metrics` is.
+const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Upper ends of the classes of durations, in seconds; those of Kubernetes.
+const SECONDS: &[f64] = &[
+    0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0,
+    10.0, 15.0, 20.0, 30.0, 45.0, 60.0,
+];
+
+/// The labels that tell requests apart.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RequestLabels<'a> {
+    pub(crate) verb: &'a str,
+    pub(crate) dry_run: &'a str,
+    pub(crate) group: &'a str,
+    pub(crate) version: &'a str,
+    pub(crate) resource: &'a str,
+    pub(crate) subresource: &'a str,
+    pub(crate) scope: &'a str,
+}
+
+/// All numbers.
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: IntCounterVec,
+    durations: HistogramVec,
+    pub(crate) in_flight: IntGaugeVec,
+    pub(crate) long_running: IntGaugeVec,
+    pub(crate) watch_events: IntCounterVec,
+    pub(crate) terminations: IntCounterVec,
+    pub(crate) authentications: IntCounterVec,
+    pub(crate) authorizations: IntCounterVec,
+    pub(crate) audit_events: IntCounter,
+    pub(crate) audit_rejected: IntCounter,
+    pub(crate) panics: IntCounter,
+    pub(crate) revision: IntGauge,
+}
+
+impl Metrics {
+    /// All numbers at zero.
+    ///
+    /// # Errors
+    /// A name is malformed or taken, which a test would have found.
+    pub(crate) fn new() -> Result<Self, prometheus::Error> {
+        let registry = Registry::new();
+        let counters = |name: &str, help: &str, labels: &[&str]| {
+            let own = IntCounterVec::new(Opts::new(name, help), labels)?;
+            registry.register(Box::new(own.clone())).map(|()| own)
+        };
+        let gauges = |name: &str, help: &str, labels: &[&str]| {
+            let own = IntGaugeVec::new(Opts::new(name, help), labels)?;
+            registry.register(Box::new(own.clone())).map(|()| own)
+        };
+        let counter = |name: &str, help: &str| {
+            let own = IntCounter::new(name, help)?;
+            registry.register(Box::new(own.clone())).map(|()| own)
+        };
+        let request_labels =
+            ["verb", "dry_run", "group", "version", "resource", "subresource", "scope"];
+        let durations = HistogramVec::new(
+            HistogramOpts::new(
+                "apiserver_request_duration_seconds",
+                "Response latency distribution in seconds for each verb, dry run value, group, \
+                 version, resource, subresource, scope and component.",
+            )
+            .buckets(SECONDS.to_vec()),
+            &[&request_labels[..], &["component"]].concat(),
+        )?;
+        registry.register(Box::new(durations.clone()))?;
+        let revision = IntGauge::new(
+            "portcullis_view_revision",
+            "The revision of the store up to which decisions have seen it.",
+        )?;
+        registry.register(Box::new(revision.clone()))?;
+        Ok(Self {
+            requests: counters(
+                "apiserver_request_total",
+                "Counter of apiserver requests broken out for each verb, dry run value, group, \
+                 version, resource, scope, component, and HTTP response code.",
+                &[&request_labels[..], &["component", "code"]].concat(),
+            )?,
+            durations,
+            in_flight: gauges(
+                "apiserver_current_inflight_requests",
+                "Number of requests under way, of each kind that has a limit of its own.",
+                &["request_kind"],
+            )?,
+            long_running: gauges(
+                "apiserver_longrunning_requests",
+                "Gauge of all active long-running requests, by resource.",
+                &["verb", "group", "version", "resource"],
+            )?,
+            watch_events: counters(
+                "apiserver_watch_events_total",
+                "Number of events sent in watch clients.",
+                &["group", "version", "resource"],
+            )?,
+            terminations: counters(
+                "apiserver_request_terminations_total",
+                "Number of requests which apiserver terminated in self-defense.",
+                &["code"],
+            )?,
+            authentications: counters(
+                "authentication_attempts",
+                "Counter of authenticated attempts.",
+                &["result"],
+            )?,
+            authorizations: counters(
+                "authorization_attempts_total",
+                "Counter of authorization attempts, by result.",
+                &["result"],
+            )?,
+            audit_events: counter(
+                "apiserver_audit_event_total",
+                "Counter of audit events generated and sent to the audit backend.",
+            )?,
+            audit_rejected: counter(
+                "apiserver_audit_requests_rejected_total",
+                "Counter of apiserver requests rejected due to an error in audit logging backend.",
+            )?,
+            panics: counter(
+                "portcullis_request_panics_total",
+                "Number of requests that ended in a fault of the server.",
+            )?,
+            revision,
+            registry,
+        })
+    }
+
+    /// Counts a request that has its answer.
+    pub(crate) fn request_done(&self, labels: &RequestLabels<'_>, code: u16, took: Duration) {
+        let RequestLabels { verb, dry_run, group, version, resource, subresource, scope } = *labels;
+        let component = "apiserver";
+        let mut digits = [0; 5];
+        let code = decimal(code, &mut digits);
+        let own = [verb, dry_run, group, version, resource, subresource, scope, component, code];
+        self.requests.with_label_values(&own).inc();
+        let own = [verb, dry_run, group, version, resource, subresource, scope, component];
+        self.durations.with_label_values(&own).observe(took.as_secs_f64());
+    }
+
+    /// The text of `/metrics`.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        // Memory takes whatever is written to it, and the families come from one registry.
+        let _ = TextEncoder::new().encode(&self.registry.gather(), &mut text);
+        text
+    }
+}
+
+/// The answer to `/metrics`.
+pub(crate) fn response<S: Store>(host: &Host<S>) -> Response<Body> {
+    let metrics = &host.metrics;
+    let revision = host.follower.view().revision.number();
+    metrics.revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
+    for (name, kind) in [("mutating", RequestKind::Mutating), ("readOnly", RequestKind::ReadOnly)] {
+        let count = i64::try_from(host.in_flight.count(kind)).unwrap_or(i64::MAX);
+        metrics.in_flight.with_label_values(&[name]).set(count);
+    }
+    let mut response = Response::new(metrics.encode().into());
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(TEXT));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    response
+}
+
+/// A number as text, without allocating.
+fn decimal(number: u16, digits: &mut [u8; 5]) -> &str {
+    let mut rest = number;
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 || at == 0 {
+            break;
+        }
+    }
+    std::str::from_utf8(digits.get(at..).unwrap_or_default()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_under_the_names_of_kubernetes() {
+        let metrics = Metrics::new().unwrap();
+        let labels = RequestLabels {
+            verb: "GET",
+            version: "v1",
+            resource: "pods",
+            scope: "resource",
+            ..RequestLabels::default()
+        };
+        metrics.request_done(&labels, 200, Duration::from_millis(3));
+        let text = String::from_utf8(metrics.encode()).unwrap();
+        assert!(
+            text.contains("apiserver_request_total{code=\"200\",component=\"apiserver\""),
+            "{text}"
+        );
+        assert!(text.contains("apiserver_request_duration_seconds_bucket"), "{text}");
+    }
+
+    #[test]
+    fn numbers_become_text() {
+        for number in [0, 7, 200, 65_535] {
+            assert_eq!(decimal(number, &mut [0; 5]), number.to_string());
+        }
+    }
+}

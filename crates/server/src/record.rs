@@ -1,0 +1,336 @@
+//! What is remembered of a request while it lives: for the log, the numbers and the audit.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use audit::{Event, Received, Stage};
+use authn::{ImpersonationMode, Unauthenticated};
+use authz::{Decision, RequestInfo, User, Verdict};
+use http::request::Parts;
+use jiff::Timestamp;
+use object::{Status, Tree};
+use serde_json::Value;
+use store::Store;
+
+use crate::host::Host;
+use crate::log::Level;
+use crate::metrics::RequestLabels;
+use crate::request::metric_verb;
+use crate::respond::Reply;
+use crate::rest::Query;
+use crate::route::Route;
+
+/// The record of one request.
+pub(crate) struct Record {
+    method: String,
+    uri: String,
+    peer: SocketAddr,
+    audit_id: String,
+    verb: String,
+    user: Option<Arc<User>>,
+    route: Option<Routed>,
+    /// `None` if nobody wants to know.
+    event: Option<Box<Event>>,
+}
+
+/// What is known once a request has a resource.
+struct Routed {
+    group: String,
+    version: String,
+    resource: String,
+    subresource: String,
+    scope: &'static str,
+    is_dry_run: bool,
+}
+
+/// What is remembered of a stream after its answer has begun.
+pub(crate) struct StreamRecord {
+    event: Option<Box<Event>>,
+}
+
+impl Record {
+    pub(crate) fn new(parts: &Parts, peer: SocketAddr, audit_id: String) -> Self {
+        Self {
+            method: parts.method.as_str().to_owned(),
+            uri: parts.uri.path_and_query().map_or("/", |own| own.as_str()).to_owned(),
+            peer,
+            audit_id,
+            verb: String::new(),
+            user: None,
+            route: None,
+            event: None,
+        }
+    }
+
+    /// What is asked for is known.
+    pub(crate) fn classify(&mut self, info: &RequestInfo) {
+        self.verb = info.verb.to_string();
+    }
+
+    /// Nobody is known to ask.
+    pub(crate) fn unauthenticated<S>(
+        &mut self,
+        host: &Host<S>,
+        refused: &Unauthenticated,
+        info: &RequestInfo,
+        parts: &Parts,
+        now: Timestamp,
+    ) {
+        host.log.info(
+            "a request is not authenticated",
+            &[("why", refused), ("auditID", &self.audit_id), ("source", &self.peer)],
+        );
+        self.receive(host, None, info, parts, now);
+        if let Some(event) = &mut self.event {
+            let status = serde_json::to_value(Status::unauthorized()).ok();
+            event.respond(401, status.as_ref());
+        }
+        self.write(host, Stage::ResponseStarted);
+    }
+
+    /// It is known who asks.
+    ///
+    /// # Errors
+    /// 500 if the request can not be recorded although it must be.
+    pub(crate) fn begin<S>(
+        &mut self,
+        host: &Host<S>,
+        user: &Arc<User>,
+        info: &RequestInfo,
+        parts: &Parts,
+        now: Timestamp,
+    ) -> Result<(), Status> {
+        self.user = Some(Arc::clone(user));
+        self.receive(host, Some(user), info, parts, now);
+        match self.write(host, Stage::RequestReceived) {
+            true => Ok(()),
+            false => {
+                host.metrics.audit_rejected.inc();
+                self.event = None;
+                Err(Status::internal("the request can not be recorded for audit"))
+            }
+        }
+    }
+
+    fn receive<S>(
+        &mut self,
+        host: &Host<S>,
+        user: Option<&User>,
+        info: &RequestInfo,
+        parts: &Parts,
+        now: Timestamp,
+    ) {
+        let Some(auditor) = &host.auditor else { return };
+        let text = |name: &str| {
+            parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+        };
+        let source_ips =
+            audit::source_ips(text("x-forwarded-for"), text("x-real-ip"), self.peer.ip());
+        let received = Received {
+            audit_id: &self.audit_id,
+            uri: &self.uri,
+            attributes: info.attributes(user),
+            source_ips: &source_ips,
+            user_agent: text("user-agent"),
+            at: now,
+        };
+        self.event = auditor.begin(&received).map(Box::new);
+    }
+
+    /// The request is done as somebody else.
+    pub(crate) fn impersonate(&mut self, user: &Arc<User>, mode: ImpersonationMode) {
+        self.user = Some(Arc::clone(user));
+        if let Some(event) = &mut self.event {
+            event.impersonate(user, if mode.is_constrained() { mode.verb() } else { "" });
+        }
+    }
+
+    /// The chain has spoken.
+    pub(crate) fn decided<S>(&mut self, host: &Host<S>, decision: &Decision) {
+        let result = match (decision.verdict, &decision.error) {
+            (Verdict::Allow, _) => "allowed",
+            (_, Some(_)) => "error",
+            (Verdict::Deny, None) => "denied",
+            (Verdict::NoOpinion, None) => "no-opinion",
+        };
+        host.metrics.authorizations.with_label_values(&[result]).inc();
+        if let Some(event) = &mut self.event {
+            for (key, value) in reviews::audit_annotations(decision) {
+                event.annotate(key, &value);
+            }
+        }
+    }
+
+    /// The resource is known.
+    pub(crate) fn route(&mut self, route: &Route, query: &Query) {
+        let resource = &route.resource;
+        let scope = match (&route.name, &route.namespace) {
+            (Some(_), _) => "resource",
+            (None, Some(_)) => "namespace",
+            (None, None) => "cluster",
+        };
+        self.route = Some(Routed {
+            group: resource.group.clone(),
+            version: resource.version.clone(),
+            resource: resource.plural.clone(),
+            subresource: route.subresource.clone().unwrap_or_default(),
+            scope,
+            is_dry_run: query.get("dryRun").is_some_and(|own| !own.is_empty()),
+        });
+    }
+
+    /// Whether somebody wants to see what is in the bodies.
+    pub(crate) fn wants_objects(&self) -> bool {
+        self.event.as_ref().is_some_and(|event| event.wants_request_object())
+    }
+
+    /// The object in the body.
+    pub(crate) fn request_object(&mut self, tree: &Tree) {
+        if let Some(event) = &mut self.event {
+            event.request_object(&Value::Object(tree.clone()));
+        }
+    }
+
+    /// The patch in the body.
+    pub(crate) fn request_patch(&mut self, bytes: &[u8]) {
+        if let Some(event) = &mut self.event
+            && event.wants_request_object()
+            && let Ok(patch) = serde_json::from_slice(bytes)
+        {
+            event.request_patch(&patch);
+        }
+    }
+
+    /// The request came to nothing.
+    pub(crate) fn failed(&mut self, status: &Status) {
+        if let Some(event) = &mut self.event {
+            let value = serde_json::to_value(status).ok();
+            event.respond(status.code, value.as_ref());
+            if let Some(value) = &value {
+                event.response_object(value);
+            }
+        }
+    }
+
+    /// What the request came to.
+    pub(crate) fn response<S: Store>(&mut self, reply: &Reply<S>) {
+        if let Reply::Status(status) = reply {
+            return self.failed(status);
+        }
+        let Some(event) = &mut self.event else { return };
+        let (code, object) = match reply {
+            Reply::Object { code, tree, .. } | Reply::Tree { code, tree } => {
+                let is_wanted = event.wants_response_object();
+                (*code, is_wanted.then(|| Value::Object(tree.clone())))
+            }
+            Reply::Json { code, json } => {
+                let is_wanted = event.wants_response_object();
+                (*code, is_wanted.then(|| serde_json::from_slice(json).ok()).flatten())
+            }
+            Reply::List { listed, .. } => {
+                let is_wanted = event.wants_response_object();
+                let items = || {
+                    let parse = |item: &store::Item| serde_json::from_slice(&item.entry.value).ok();
+                    let items: Vec<Value> = listed.items.iter().filter_map(parse).collect();
+                    serde_json::json!({"items": items})
+                };
+                (200, is_wanted.then(items))
+            }
+            Reply::Watch { .. } | Reply::Document(_) | Reply::Status(_) => (200, None),
+        };
+        event.respond(code, None);
+        if let Some(object) = object {
+            event.response_object(&object);
+        }
+    }
+
+    /// A stream has begun; what is returned ends it.
+    pub(crate) fn stream_begun<S>(&mut self, host: &Host<S>) -> StreamRecord {
+        if let Some(event) = &mut self.event {
+            event.respond(200, None);
+        }
+        self.write(host, Stage::ResponseStarted);
+        StreamRecord { event: self.event.take() }
+    }
+
+    /// The server failed on the request.
+    pub(crate) fn panicked<S>(&mut self, host: &Host<S>) {
+        if let Some(event) = &mut self.event {
+            event.respond(500, None);
+        }
+        self.write(host, Stage::Panic);
+        self.event = None;
+    }
+
+    fn write<S>(&self, host: &Host<S>, stage: Stage) -> bool {
+        self.event.as_ref().is_none_or(|event| write(host, event, stage))
+    }
+
+    /// The answer is known.
+    pub(crate) fn finish<S>(&mut self, host: &Host<S>, code: u16, took: Duration) {
+        if let Some(event) = &mut self.event
+            && !event.has_response()
+        {
+            event.respond(code, None);
+        }
+        if self.user.is_some() {
+            self.write(host, Stage::ResponseComplete);
+        }
+        let verb = metric_verb(&self.verb, &self.method);
+        let labels = match &self.route {
+            None => RequestLabels { verb, ..RequestLabels::default() },
+            Some(own) => RequestLabels {
+                verb,
+                dry_run: if own.is_dry_run { "All" } else { "" },
+                group: &own.group,
+                version: &own.version,
+                resource: &own.resource,
+                subresource: &own.subresource,
+                scope: own.scope,
+            },
+        };
+        host.metrics.request_done(&labels, code, took);
+        if host.log.level >= Level::Info {
+            let user = self.user.as_ref().map_or("", |user| user.name.as_str());
+            let micros = took.as_micros();
+            host.log.info(
+                "request",
+                &[
+                    ("method", &self.method),
+                    ("uri", &self.uri),
+                    ("verb", &self.verb),
+                    ("code", &code),
+                    ("micros", &micros),
+                    ("user", &user),
+                    ("auditID", &self.audit_id),
+                    ("source", &self.peer),
+                ],
+            );
+        }
+    }
+}
+
+impl StreamRecord {
+    /// The stream has ended.
+    pub(crate) fn finish<S>(self, host: &Host<S>) {
+        if let Some(event) = &self.event {
+            write(host, event, Stage::ResponseComplete);
+        }
+    }
+}
+
+/// Writes an event; `false` if that failed, which is counted and logged.
+fn write<S>(host: &Host<S>, event: &Event, stage: Stage) -> bool {
+    let Some(auditor) = &host.auditor else { return true };
+    match auditor.record(event, stage, Timestamp::now()) {
+        Ok(()) => {
+            host.metrics.audit_events.inc();
+            true
+        }
+        Err(error) => {
+            host.log.error("an audit event can not be written", &[("why", &error)]);
+            false
+        }
+    }
+}

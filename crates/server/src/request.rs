@@ -1,0 +1,639 @@
+//! The life of a request, from its first byte to its last:
+//!
+//! 1. What is asked for ([`RequestInfo`]), and until when.
+//! 2. Who asks: authentication, then impersonation.
+//! 3. Whether there is room.
+//! 4. Whether it is allowed: from here on there is an [`Authorized`].
+//! 5. Which resource it is for, in which form the client wants the answer, and what the body says.
+//! 6. What is done: admission makes an `Admitted` of an object, and only that is persisted.
+//! 7. The answer.
+//!
+//! Everything else is called from here.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use authn::CertificateIdentity;
+use authz::{Answer as AuthzAnswer, Attributes, Authorizer, Recorder, RequestInfo, User};
+use authz_chain::Chain;
+use bytes::Bytes;
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER,
+};
+use http::request::Parts;
+use http::{Method, Request, Response};
+use hyper::body::Incoming;
+use jiff::Timestamp;
+use object::{DeleteOptions, Status};
+use serving::{Body, CollectError, Connection, Phase, RequestKind};
+use store::Store;
+use wire::{Asked, Endpoint, Expected};
+
+use crate::authorize::authorize;
+use crate::discovery;
+use crate::gate::Authorized;
+use crate::health;
+use crate::host::Host;
+use crate::panic_guard::guarded;
+use crate::record::Record;
+use crate::respond::{Form, IncludeObject, PLAIN, Reply, text_response};
+use crate::rest::{Call, Change, Deleted, FieldValidation, Filter, Query, Shown, WriteOptions};
+use crate::review;
+use crate::route::{Action, NoRoute, Route};
+use crate::watch_body;
+
+/// The longest body of a write.
+pub(crate) const BODY_BYTES_MAX: usize = 3_145_728;
+/// How long the write of one object may take, whatever the client allows.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(34);
+
+const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+/// The longest audit id that is taken over from a client.
+const AUDIT_ID_BYTES_MAX: usize = 64;
+
+const NOT_FOUND_TEXT: &str = "404 page not found\n";
+const PANIC_TEXT: &str = "This request caused apiserver to panic. Look in the logs for details.";
+
+/// Answers a request.
+pub(crate) async fn handle<S: Store>(
+    host: Arc<Host<S>>,
+    request: Request<Incoming>,
+    connection: Arc<Connection<CertificateIdentity>>,
+) -> Response<Body> {
+    let started = Instant::now();
+    let (mut parts, body) = request.into_parts();
+    let audit_id = audit_id(&host, &parts);
+    let mut record = Record::new(&parts, connection.peer, audit_id.clone());
+    let now = Timestamp::now();
+    let life = live(&host, &mut parts, body, &connection, &mut record, now);
+    let mut response = match guarded(life).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(failure)) => failure.response(&parts, &mut record, now),
+        Err(message) => {
+            host.metrics.panics.inc();
+            host.log.error("a request made the server panic", &[("message", &message)]);
+            record.panicked(&host);
+            text_response(500, PANIC_TEXT.to_owned())
+        }
+    };
+    if let Ok(value) = HeaderValue::from_str(&audit_id) {
+        response.headers_mut().insert(AUDIT_ID, value);
+    }
+    record.finish(&host, response.status().as_u16(), started.elapsed());
+    response
+}
+
+/// The first half: everything that is the same for all requests.
+async fn live<S: Store>(
+    host: &Arc<Host<S>>,
+    parts: &mut Parts,
+    body: Incoming,
+    connection: &Connection<CertificateIdentity>,
+    record: &mut Record,
+    now: Timestamp,
+) -> Result<Response<Body>, Failure> {
+    let target = parts.uri.path_and_query().map_or("/", |own| own.as_str()).to_owned();
+    // 1. What is asked for.
+    let info = match RequestInfo::new(parts.method.as_str(), &target) {
+        Ok(info) => info,
+        Err(authz::RequestError::Malformed(error)) => {
+            return Err(Status::bad_request(error.to_string()).into());
+        }
+        Err(authz::RequestError::Unclassified(error)) => {
+            let text = format!("Internal Server Error: {}: {error}\n", gotext::quote(&target));
+            return Err(Failure::Text(500, text));
+        }
+    };
+    record.classify(&info);
+    if host.shutdown.phase() >= Phase::Refusing && !is_exempt_path(&info.path) {
+        return Err(Failure::Later(Status::unavailable("apiserver is shutting down")));
+    }
+    let query = Query::parse(&target);
+    let deadline = deadline(host, &info, &query, &parts.method)?;
+    // 2. Who asks.
+    let certificates =
+        connection.identity(|presented| host.authenticator.identify_certificates(presented, now));
+    let request = authn::Request { headers: &parts.headers, path: &info.path };
+    let authenticated = host.authenticator.authenticate(request, certificates, &**host, now).await;
+    let authenticated = match authenticated {
+        Ok(authenticated) => authenticated,
+        Err(refused) => {
+            host.metrics.authentications.with_label_values(&["failure"]).inc();
+            connection.close();
+            record.unauthenticated(host, &refused, &info, parts, now);
+            return Err(Status::unauthorized().into());
+        }
+    };
+    host.metrics.authentications.with_label_values(&["success"]).inc();
+    if authenticated.is_anonymous() {
+        connection.close();
+    }
+    let mut warnings: Vec<String> =
+        authenticated.warnings.iter().map(|&own| own.to_owned()).collect();
+    let user = Arc::new(authenticated.user);
+    record.begin(host, &user, &info, parts, now)?;
+    let view = host.follower.view();
+    let impersonated = {
+        let attributes = info.attributes(Some(&user));
+        let chain = AskChain(Arc::clone(&view.chain));
+        host.impersonator.impersonate(&parts.headers, &attributes, &chain).await?
+    };
+    let user = match impersonated {
+        None => user,
+        Some(impersonated) => {
+            let user = Arc::new(impersonated.user);
+            record.impersonate(&user, impersonated.mode);
+            user
+        }
+    };
+    host.authenticator.strip_credentials(&mut parts.headers);
+    authn::strip_impersonation(&mut parts.headers);
+    // 3. Whether there is room.
+    let Some(_permit) = room(host, &info, &user) else {
+        host.metrics.terminations.with_label_values(&["429"]).inc();
+        return Err(Failure::Busy);
+    };
+    // 4. Whether it is allowed.
+    let authorized = match authorize(view, Arc::clone(&user), info).await {
+        Ok((authorized, decision)) => {
+            record.decided(host, &decision);
+            authorized
+        }
+        Err(refused) => {
+            let (info, decision) = *refused;
+            record.decided(host, &decision);
+            let attributes = info.attributes(Some(&user));
+            return Err(match reviews::refusal(&attributes, &target, &decision) {
+                Some(reviews::Refusal::InternalError(text)) => Failure::Text(500, text),
+                Some(reviews::Refusal::Forbidden(status)) => status.into(),
+                None => Status::internal("the decision is unclear").into(),
+            });
+        }
+    };
+    let errand = Errand { host, parts, authorized: &authorized, query: &query, now };
+    let doing = errand.run(body, record, &mut warnings);
+    match deadline {
+        None => doing.await,
+        Some(limit) => match tokio::time::timeout(limit, doing).await {
+            Ok(result) => result,
+            Err(_) => Err(Status::timeout().into()),
+        },
+    }
+}
+
+/// Why a request gets no further.
+enum Failure {
+    Status(Status),
+    /// The same, and it may help to try again soon.
+    Later(Status),
+    /// Plain text, and its code.
+    Text(u16, String),
+    /// Too many requests are under way.
+    Busy,
+}
+
+impl From<Status> for Failure {
+    fn from(status: Status) -> Self {
+        Self::Status(status)
+    }
+}
+
+impl Failure {
+    fn response(self, parts: &Parts, record: &mut Record, now: Timestamp) -> Response<Body> {
+        let (mut response, is_temporary) = match self {
+            Self::Status(status) => (refuse(parts, record, now, &status), false),
+            Self::Later(status) => (refuse(parts, record, now, &status), true),
+            Self::Text(code, text) => (text_response(code, text), false),
+            Self::Busy => {
+                let text = "Too many requests, please try again later.\n".to_owned();
+                (text_response(429, text), true)
+            }
+        };
+        if is_temporary {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}
+
+/// The second half: a request that is allowed.
+pub(crate) struct Errand<'a, S> {
+    host: &'a Arc<Host<S>>,
+    parts: &'a Parts,
+    authorized: &'a Authorized,
+    query: &'a Query,
+    now: Timestamp,
+}
+
+impl<S: Store> Errand<'_, S> {
+    async fn run(
+        &self,
+        body: Incoming,
+        record: &mut Record,
+        warnings: &mut Vec<String>,
+    ) -> Result<Response<Body>, Failure> {
+        let info = self.authorized.info();
+        if info.resource.is_none() {
+            return self.path(&info.path).await;
+        }
+        // 5. Which resource, and in which form the client wants the answer.
+        if let Some(kind) = self.legacy_review() {
+            return self.review(kind, body, record, warnings).await;
+        }
+        let registry = &self.authorized.view().registry;
+        let route = match Route::find(registry, &self.parts.method, info) {
+            Ok(route) => route,
+            Err(NoRoute::Text) => return Err(Failure::Text(404, NOT_FOUND_TEXT.to_owned())),
+            Err(NoRoute::Status(status)) => return Err(status.into()),
+        };
+        record.route(&route, self.query);
+        let resource = &route.resource;
+        let review = reviews::Kind::of(&resource.group, &resource.version, &resource.plural);
+        if let Some(kind) = review {
+            return self.review(kind, body, record, warnings).await;
+        }
+        let form = self.form(&route)?;
+        // 6. What is done.
+        let mut call = Call {
+            host: self.host,
+            authorized: self.authorized,
+            resource,
+            namespace: route.namespace.as_deref(),
+            query: self.query,
+            now: self.now,
+            warnings: Vec::new(),
+        };
+        let reply = self.act(&route, &mut call, body, record).await;
+        warnings.append(&mut call.warnings);
+        // 7. The answer.
+        match reply {
+            Ok(Reply::Watch { watcher }) => {
+                Ok(watch_body::respond(self.host, *watcher, form, record))
+            }
+            reply => {
+                let reply = reply.unwrap_or_else(Reply::Status);
+                record.response(&reply);
+                Ok(form.response(reply, warnings))
+            }
+        }
+    }
+
+    async fn act(
+        &self,
+        route: &Route,
+        call: &mut Call<'_, S>,
+        body: Incoming,
+        record: &mut Record,
+    ) -> Result<Reply<S>, Status> {
+        let resource = &route.resource;
+        let name = route.name.as_deref().unwrap_or_default();
+        let object = |code: u16, shown: Shown| Reply::Object {
+            code,
+            resource: Arc::clone(resource),
+            tree: shown.into_tree(),
+        };
+        match route.action {
+            Action::Get => Ok(object(200, call.get(name).await?)),
+            Action::List => {
+                let filter = Filter::parse(resource, self.query)?;
+                let listed = call.list(&filter).await?;
+                Ok(Reply::List { resource: Arc::clone(resource), listed })
+            }
+            Action::Watch => {
+                let filter = Filter::parse(resource, self.query)?;
+                let options = self.query.watch_options()?;
+                let ends_at = watch_body::end(self.host, options.timeout_seconds);
+                let watcher = call.watch(Arc::clone(resource), filter, options, ends_at).await?;
+                Ok(Reply::Watch { watcher: Box::new(watcher) })
+            }
+            Action::Create => match route.subresource.as_deref() {
+                Some("token") => review::token(self.host, route, self, body, record).await,
+                Some(_) => Err(Status::method_not_allowed()),
+                None if !resource.is_stored() => {
+                    review::token_review(self.host, route, self, body, record).await
+                }
+                None => {
+                    let (tree, options) =
+                        self.decode(route, call, body, "CreateOptions", record).await?;
+                    Ok(object(201, call.create(tree, options).await?))
+                }
+            },
+            Action::Update => {
+                let (tree, options) =
+                    self.decode(route, call, body, "UpdateOptions", record).await?;
+                let part = route.subresource.as_deref();
+                let change = Change::Replace(tree);
+                let updated = call.update(name, part, &change, options).await?;
+                let code = if updated.is_created { 201 } else { 200 };
+                Ok(object(code, updated.shown))
+            }
+            Action::Patch => {
+                let patch_type =
+                    wire::patch_type(self.header(&CONTENT_TYPE), resource.is_custom())?;
+                let bytes = self.collect(body).await?;
+                let options = self.query.write_options("PatchOptions")?;
+                record.request_patch(&bytes);
+                let part = route.subresource.as_deref();
+                let change = Change::Patch(patch_type, bytes, options.field_validation);
+                let updated = call.update(name, part, &change, options).await?;
+                Ok(object(200, updated.shown))
+            }
+            Action::Delete => {
+                let options = self.delete_options(body, record).await?;
+                match call.delete(name, &options).await? {
+                    Deleted::Begun(shown) => {
+                        let is_accepted = options.orphan_dependents == Some(false);
+                        Ok(object(if is_accepted { 202 } else { 200 }, shown))
+                    }
+                    Deleted::Gone(shown) if resource.is_returned_on_delete => {
+                        Ok(object(200, shown))
+                    }
+                    Deleted::Gone(shown) => {
+                        Ok(Reply::Tree { code: 200, tree: call.gone(&shown.tree) })
+                    }
+                }
+            }
+            Action::DeleteCollection => {
+                let filter = Filter::parse(resource, self.query)?;
+                let options = self.delete_options(body, record).await?;
+                let listed = call.delete_collection(&filter, &options).await?;
+                Ok(Reply::List { resource: Arc::clone(resource), listed })
+            }
+        }
+    }
+
+    /// A review: asked, answered, forgotten.
+    async fn review(
+        &self,
+        kind: reviews::Kind,
+        body: Incoming,
+        record: &mut Record,
+        warnings: &mut Vec<String>,
+    ) -> Result<Response<Body>, Failure> {
+        if self.parts.method != Method::POST {
+            return Err(Status::method_not_allowed().into());
+        }
+        let form = self.plain_form()?;
+        let reply = review::answer::<S>(self, kind, body, record, warnings).await;
+        let reply = reply.unwrap_or_else(Reply::Status);
+        record.response(&reply);
+        Ok(form.response(reply, warnings))
+    }
+
+    /// The first proposal posts its review into the core group, in versions that nothing else has.
+    fn legacy_review(&self) -> Option<reviews::Kind> {
+        let info = self.authorized.info().resource.as_ref()?;
+        let kind = reviews::Kind::of(&info.api_group, &info.api_version, &info.resource)?;
+        let is_whole = info.subresource.is_empty() && info.trail.is_none();
+        (kind == reviews::Kind::LegacyResourceAccessReview && is_whole).then_some(kind)
+    }
+
+    /// A path that names no resource.
+    async fn path(&self, path: &str) -> Result<Response<Body>, Failure> {
+        let is_read = matches!(self.parts.method, Method::GET | Method::HEAD);
+        if let Some(text) = health::health(self.host, path, self.query).await {
+            return Ok(text_response(text.code, text.text));
+        }
+        if path == "/metrics" && is_read {
+            return Ok(crate::metrics::response(self.host));
+        }
+        let (asked, etag) = (self.asked(), self.header(&http::header::IF_NONE_MATCH));
+        let registry = &self.authorized.view().registry;
+        match discovery::document::<S>(self.host, registry, path, &asked, etag, self.query)? {
+            Some(_) if !is_read => Err(Status::method_not_allowed().into()),
+            Some(reply) => Ok(self.plain_form()?.response(reply, &[])),
+            None if discovery::is_known_group(registry, path) => {
+                Err(Status::unknown_resource().into())
+            }
+            None => Err(Failure::Text(404, NOT_FOUND_TEXT.to_owned())),
+        }
+    }
+
+    fn asked(&self) -> Asked<'_> {
+        asked(self.parts, self.query.get("pretty"))
+    }
+
+    fn plain_form(&self) -> Result<Form, Status> {
+        Ok(self.form_of(wire::negotiate(&self.asked(), Endpoint::Plain)?))
+    }
+
+    fn form_of(&self, answer: wire::Answer) -> Form {
+        Form {
+            answer,
+            include: IncludeObject::default(),
+            accepts_gzip: self.accepts_gzip(),
+            now: self.now,
+        }
+    }
+
+    fn form(&self, route: &Route) -> Result<Form, Status> {
+        if route.action == Action::Patch {
+            // The form of the change is looked at before that of the answer.
+            wire::patch_type(self.header(&CONTENT_TYPE), route.resource.is_custom())?;
+        }
+        let endpoint = match route.action {
+            Action::List | Action::DeleteCollection => Endpoint::List,
+            Action::Watch => Endpoint::Watch,
+            _ => Endpoint::Object,
+        };
+        let answer = wire::negotiate(&self.asked(), endpoint)?;
+        let is_table = matches!(answer.transform, Some(wire::Transform::Table(_)));
+        let include = match is_table {
+            true => IncludeObject::parse(self.query.text("includeObject"))?,
+            false => IncludeObject::default(),
+        };
+        Ok(Form { answer, include, accepts_gzip: self.accepts_gzip(), now: self.now })
+    }
+
+    fn accepts_gzip(&self) -> bool {
+        self.header(&ACCEPT_ENCODING).is_some_and(wire::accepts_gzip)
+    }
+
+    pub(crate) fn header(&self, name: &HeaderName) -> Option<&str> {
+        self.parts.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// The body of a write.
+    pub(crate) async fn collect(&self, body: Incoming) -> Result<Bytes, Status> {
+        wire::check_content_encoding(self.header(&CONTENT_ENCODING))?;
+        serving::collect_limited(body, BODY_BYTES_MAX as u64).await.map_err(|error| match error {
+            CollectError::TooLarge { .. } => Status::too_large(BODY_BYTES_MAX),
+            CollectError::Read(why) => {
+                Status::bad_request(format!("the body can not be read: {why}"))
+            }
+        })
+    }
+
+    /// The object in the body, and the options of the write.
+    async fn decode(
+        &self,
+        route: &Route,
+        call: &mut Call<'_, S>,
+        body: Incoming,
+        options_kind: &str,
+        record: &mut Record,
+    ) -> Result<(object::Tree, WriteOptions), Status> {
+        let resource = &route.resource;
+        let expected = Expected {
+            group: &resource.group,
+            version: &resource.version,
+            kind: &resource.kind,
+            is_custom: resource.is_custom(),
+        };
+        let format = wire::body_format(self.header(&CONTENT_TYPE), &expected)?;
+        let bytes = self.collect(body).await?;
+        let options = self.query.write_options(options_kind)?;
+        let decoded = wire::decode_object(&bytes, format, &expected)?;
+        match options.field_validation {
+            FieldValidation::Ignore => {}
+            FieldValidation::Warn => {
+                call.warnings.extend(decoded.findings.iter().map(ToString::to_string));
+            }
+            FieldValidation::Strict => {
+                let error =
+                    wire::strict_error(&resource.kind, &resource.version, &decoded.findings);
+                if let Some(status) = error {
+                    return Err(status);
+                }
+            }
+        }
+        record.request_object(&decoded.tree);
+        Ok((decoded.tree, options))
+    }
+
+    async fn delete_options(
+        &self,
+        body: Incoming,
+        record: &mut Record,
+    ) -> Result<DeleteOptions, Status> {
+        let bytes = self.collect(body).await?;
+        if bytes.is_empty() {
+            return self.query.delete_options();
+        }
+        let format = wire::options_format(self.header(&CONTENT_TYPE))?;
+        let tree = wire::decode_options(&bytes, format)?;
+        record.request_object(&tree);
+        DeleteOptions::from_tree(&tree)
+    }
+
+    pub(crate) fn authorized(&self) -> &Authorized {
+        self.authorized
+    }
+
+    pub(crate) fn query(&self) -> &Query {
+        self.query
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now
+    }
+}
+
+/// The chain as an authorizer, for who asks several questions.
+struct AskChain(Arc<Chain>);
+
+impl Authorizer for AskChain {
+    fn authorize<'a>(
+        &'a self,
+        attributes: &'a Attributes<'a>,
+        recorder: Recorder<'a>,
+    ) -> AuthzAnswer<'a> {
+        Box::pin(async move { self.0.authorize(attributes, recorder).await.decision })
+    }
+}
+
+fn asked<'p>(parts: &'p Parts, pretty: Option<&'p str>) -> Asked<'p> {
+    let text = |name: HeaderName| {
+        let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
+        value.unwrap_or_default()
+    };
+    Asked { accept: text(ACCEPT), pretty, user_agent: text(http::header::USER_AGENT) }
+}
+
+/// A failure in the form that the client wants, or in JSON.
+fn refuse(parts: &Parts, record: &mut Record, now: Timestamp, status: &Status) -> Response<Body> {
+    record.failed(status);
+    let query = parts.uri.query().map(|query| Query::parse(&format!("?{query}")));
+    let pretty = query.as_ref().and_then(|query| query.get("pretty"));
+    let answer = wire::negotiate(&asked(parts, pretty), Endpoint::Plain).unwrap_or(PLAIN);
+    let form = Form { answer, include: IncludeObject::default(), accepts_gzip: false, now };
+    form.status_response(status)
+}
+
+/// How long the request may take; `None` for watches.
+fn deadline<S>(
+    host: &Host<S>,
+    info: &RequestInfo,
+    query: &Query,
+    method: &Method,
+) -> Result<Option<Duration>, Status> {
+    if info.verb == "watch" {
+        return Ok(None);
+    }
+    let is_write = info.resource.is_some()
+        && matches!(*method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE)
+        && info.verb != "deletecollection";
+    let most = match is_write {
+        true => host.options.request_timeout.min(WRITE_TIMEOUT),
+        false => host.options.request_timeout,
+    };
+    let Some(text) = query.get("timeout").filter(|text| !text.is_empty()) else {
+        return Ok(Some(most));
+    };
+    let nanos = gotext::parse_duration(text).map_err(|error| {
+        Status::bad_request(format!("invalid timeout specified in the request URL - {error}"))
+    })?;
+    let wanted = Duration::from_nanos(u64::try_from(nanos).unwrap_or_default());
+    Ok(Some(if wanted.is_zero() { most } else { most.min(wanted) }))
+}
+
+fn room<S>(
+    host: &Host<S>,
+    info: &RequestInfo,
+    user: &User,
+) -> Option<Option<serving::InFlightPermit>> {
+    let kind = match info.verb.as_ref() {
+        "watch" => return Some(None),
+        "get" | "list" => RequestKind::ReadOnly,
+        _ => RequestKind::Mutating,
+    };
+    match user.is_in_group("system:masters") {
+        true => Some(Some(host.in_flight.admit_exempt(kind))),
+        false => host.in_flight.admit(kind).map(Some),
+    }
+}
+
+/// Health is told to the end, also while the server stops.
+fn is_exempt_path(path: &str) -> bool {
+    ["/healthz", "/livez", "/readyz"].iter().any(|own| path.starts_with(own))
+}
+
+fn audit_id<S>(host: &Host<S>, parts: &Parts) -> String {
+    let given = parts.headers.get(AUDIT_ID).and_then(|value| value.to_str().ok());
+    let is_usable = |text: &&str| {
+        !text.is_empty()
+            && text.len() <= AUDIT_ID_BYTES_MAX
+            && text.bytes().all(|byte| byte.is_ascii_graphic())
+    };
+    match given.filter(is_usable) {
+        Some(text) => text.to_owned(),
+        None => object::uuid4(host.random()),
+    }
+}
+
+/// Labels of numbers about requests; a closed set, whatever clients send.
+pub(crate) fn metric_verb(verb: &str, method: &str) -> &'static str {
+    match (verb, method) {
+        ("get", _) | (_, "GET") if verb != "list" && verb != "watch" => "GET",
+        ("list", _) => "LIST",
+        ("watch", _) => "WATCH",
+        ("create", _) | (_, "POST") => "POST",
+        ("update", _) | (_, "PUT") => "PUT",
+        ("patch", _) | (_, "PATCH") => "PATCH",
+        ("deletecollection", _) => "DELETECOLLECTION",
+        ("delete", _) | (_, "DELETE") => "DELETE",
+        (_, "HEAD") => "HEAD",
+        (_, "OPTIONS") => "OPTIONS",
+        _ => "OTHER",
+    }
+}

@@ -1,0 +1,93 @@
+//! One authorized request for a resource that exists.
+
+use jiff::Timestamp;
+use object::{Status, Tree};
+use resources::Resource;
+use store::{Entry, Key, Prefix, ReadError, Revision, Store};
+
+use crate::gate::Authorized;
+use crate::host::Host;
+use crate::rest::Query;
+
+/// A request on its way.
+pub(crate) struct Call<'a, S> {
+    pub(crate) host: &'a Host<S>,
+    pub(crate) authorized: &'a Authorized,
+    pub(crate) resource: &'a Resource,
+    /// The namespace in the path; `None` for resources of the cluster and for all namespaces.
+    pub(crate) namespace: Option<&'a str>,
+    pub(crate) query: &'a Query,
+    pub(crate) now: Timestamp,
+    /// What the client should be told beside the answer.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// An object as clients see it.
+#[derive(Debug, Clone)]
+pub(crate) struct Shown {
+    pub(crate) tree: Tree,
+    /// `None` where nothing was stored.
+    pub(crate) revision: Option<Revision>,
+}
+
+impl Shown {
+    /// The object with its resourceVersion.
+    pub(crate) fn into_tree(mut self) -> Tree {
+        if let Some(revision) = self.revision {
+            let metadata = object::metadata_mut(&mut self.tree);
+            metadata.insert("resourceVersion".to_owned(), revision.to_string().into());
+        }
+        self.tree
+    }
+}
+
+impl<S: Store> Call<'_, S> {
+    /// The key of an object of this resource.
+    pub(crate) fn key(&self, name: &str) -> Result<Key, Status> {
+        let text = resources::key(&self.host.prefix, self.resource, self.namespace, name);
+        text.and_then(|text| Key::new(&text).ok()).ok_or_else(|| self.not_found(name))
+    }
+
+    /// What the keys of a list begin with.
+    pub(crate) fn key_prefix(&self) -> Result<Prefix, Status> {
+        let text = resources::prefix(&self.host.prefix, self.resource, self.namespace);
+        text.and_then(|text| Prefix::new(&text).ok()).ok_or_else(Status::unknown_resource)
+    }
+
+    pub(crate) fn not_found(&self, name: &str) -> Status {
+        Status::not_found(&self.resource.group_resource(), name)
+    }
+
+    /// Reads what is stored, in the version that was asked for.
+    pub(crate) fn parse(&self, entry: &Entry) -> Result<Tree, Status> {
+        parse(self.resource, entry)
+    }
+
+    /// The answer to a read that failed.
+    pub(crate) fn read_failed(&self, operation: &str, error: &ReadError) -> Status {
+        match error {
+            ReadError::Compacted { .. } => {
+                Status::expired("The resourceVersion for the provided list is too old.")
+            }
+            ReadError::Future { requested, current } => {
+                Status::too_large_resource_version(requested.number(), current.number())
+            }
+            ReadError::Unavailable(why) => {
+                self.host.log.error("the store can not be read", &[("why", why)]);
+                Status::server_timeout(&self.resource.group_resource(), operation)
+            }
+            ReadError::Timeout => Status::timeout(),
+        }
+    }
+}
+
+/// Reads what is stored, in the version of the resource: without conversion, versions differ in
+/// their name only.
+pub(crate) fn parse(resource: &Resource, entry: &Entry) -> Result<Tree, Status> {
+    let mut tree: Tree = serde_json::from_slice(&entry.value)
+        .map_err(|error| Status::internal(&format!("a stored object can not be read: {error}")))?;
+    if resource.is_custom() {
+        tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());
+    }
+    Ok(tree)
+}

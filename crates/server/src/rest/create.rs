@@ -1,0 +1,132 @@
+//! `create`.
+
+use object::{GroupKind, Status, Tree};
+use store::{Expect, Store};
+
+use crate::admit::Operation;
+use crate::rest::persist::NotWritten;
+use crate::rest::{Call, Shown, WriteOptions};
+
+/// How many generated names are tried before the client has to.
+const NAME_TRIES: usize = 8;
+
+impl<S: Store> Call<'_, S> {
+    /// Makes a new object of what the client sent.
+    pub(crate) async fn create(
+        &mut self,
+        mut tree: Tree,
+        options: WriteOptions,
+    ) -> Result<Shown, Status> {
+        self.shape(&mut tree)?;
+        object::fit_namespace(&mut tree, self.namespace.unwrap_or_default())?;
+        self.warn_about_owners(&mut tree);
+        let metadata = object::metadata(&tree);
+        let prefix = object::text(metadata, "generateName").to_owned();
+        let is_generated = object::text(metadata, "name").is_empty() && !prefix.is_empty();
+        let mut n_tries = 0;
+        loop {
+            let mut tree = tree.clone();
+            if is_generated {
+                let name = object::generated_name(&prefix, self.host.random());
+                object::metadata_mut(&mut tree).insert("name".to_owned(), name.into());
+            }
+            let name = object::name(&tree).to_owned();
+            n_tries += 1;
+            match self.create_once(tree, options).await {
+                Err(status) if is_generated && status.reason == "AlreadyExists" => {
+                    if n_tries >= NAME_TRIES {
+                        return Err(self.names_exhausted(&name));
+                    }
+                }
+                result => return result,
+            }
+        }
+    }
+
+    async fn create_once(
+        &mut self,
+        mut tree: Tree,
+        options: WriteOptions,
+    ) -> Result<Shown, Status> {
+        let now = object::rfc3339(self.now);
+        let uid = object::uuid4(self.host.random());
+        object::begin_metadata(&mut tree, uid, &now, self.resource.has_generation)?;
+        let mut tree = self.admit_mutating(Operation::Create, tree, None).await?;
+        if self.resource.has_status() {
+            tree.shift_remove("status");
+        }
+        resources::prepare_create(self.resource, &mut tree)?;
+        let name = object::name(&tree).to_owned();
+        let rule = self.resource.name_rule;
+        let name_faults = |name: &str, is_prefix: bool| match is_prefix {
+            true => rule.prefix_faults(name),
+            false => rule.faults(name),
+        };
+        let mut errors = object::metadata_errors(&tree, self.resource.is_namespaced(), name_faults);
+        resources::validate_create(self.resource, &tree)
+            .iter()
+            .for_each(|e| errors.push(e.clone()));
+        if !errors.is_empty() {
+            return Err(Status::invalid(&self.resource.group_kind(), &name, &errors));
+        }
+        self.guard(&tree, None).await?;
+        let admitted = self.admit_validating(Operation::Create, tree, None).await?;
+        let key = self.key(&name)?;
+        if options.is_dry_run {
+            let got = self.host.store.get(&key, store::At::Newest).await;
+            let got = got.map_err(|error| self.read_failed("create", &error))?;
+            return match got.entry {
+                Some(entry) => Err(self.exists(&name, Some(&entry))),
+                None => Ok(Shown { tree: admitted.into_tree(), revision: None }),
+            };
+        }
+        match self.persist(key, &admitted, Expect::Absent).await {
+            Ok(revision) => Ok(Shown { tree: admitted.into_tree(), revision: Some(revision) }),
+            Err(NotWritten::Changed(current)) => Err(self.exists(&name, current.as_ref())),
+            Err(NotWritten::Failed(status)) => Err(status),
+        }
+    }
+
+    /// Brings metadata into shape.
+    pub(crate) fn shape(&self, tree: &mut Tree) -> Result<(), Status> {
+        object::shape_metadata(tree).map_err(|error| {
+            let (kind, version) = (&self.resource.kind, &self.resource.version);
+            Status::bad_request(format!(
+                "{kind} in version \"{version}\" cannot be handled as a {kind}: {error}"
+            ))
+        })
+    }
+
+    pub(crate) fn warn_about_owners(&mut self, tree: &mut Tree) {
+        let repeated = object::dedup_owners(tree);
+        if !repeated.is_empty() {
+            self.warnings.push(object::owners_warning(&repeated));
+        }
+    }
+
+    fn exists(&self, name: &str, current: Option<&store::Entry>) -> Status {
+        let mut status = Status::already_exists(&self.resource.group_resource(), name);
+        let is_going = current
+            .and_then(|entry| self.parse(entry).ok())
+            .is_some_and(|tree| object::is_terminating(&tree));
+        if is_going {
+            status.message = format!("object is being deleted: {}", status.message);
+        }
+        status
+    }
+
+    fn names_exhausted(&self, name: &str) -> Status {
+        let mut status = Status::already_exists(&self.resource.group_resource(), name);
+        status
+            .message
+            .push_str(", the server was not able to generate a unique name for the object");
+        if let Some(details) = &mut status.details {
+            details.retry_after_seconds = 1;
+        }
+        status
+    }
+
+    pub(crate) fn group_kind(&self) -> GroupKind {
+        self.resource.group_kind()
+    }
+}

@@ -1,0 +1,133 @@
+//! `delete` and `deletecollection`.
+
+use object::{DeleteOptions, Status, Tree};
+use serde_json::json;
+use store::{At, Entry, Expect, Item, Store};
+
+use crate::admit::Operation;
+use crate::rest::persist::NotWritten;
+use crate::rest::{Call, Filter, Listed, Shown};
+
+/// What a deletion came to.
+#[derive(Debug)]
+pub(crate) enum Deleted {
+    /// The object is gone.
+    Gone(Shown),
+    /// Something has to happen first.
+    Begun(Shown),
+}
+
+impl<S: Store> Call<'_, S> {
+    /// Deletes an object, or begins to.
+    pub(crate) async fn delete(
+        &mut self,
+        name: &str,
+        options: &DeleteOptions,
+    ) -> Result<Deleted, Status> {
+        let key = self.key(name)?;
+        let mut known: Option<Option<Entry>> = None;
+        loop {
+            let current = match known.take() {
+                Some(current) => current,
+                None => {
+                    let got = self.host.store.get(&key, At::Newest).await;
+                    got.map_err(|error| self.read_failed("delete", &error))?.entry
+                }
+            };
+            let entry = current.ok_or_else(|| self.not_found(name))?;
+            match self.delete_once(name, options, &entry).await {
+                Ok(deleted) => return Ok(deleted),
+                Err(NotWritten::Changed(current)) => known = Some(current),
+                Err(NotWritten::Failed(status)) => return Err(status),
+            }
+        }
+    }
+
+    async fn delete_once(
+        &mut self,
+        name: &str,
+        options: &DeleteOptions,
+        entry: &Entry,
+    ) -> Result<Deleted, NotWritten> {
+        let old = self.parse(entry)?;
+        let kind = self.group_kind();
+        options.check_preconditions(&kind, name, &old, entry.mod_rev.number())?;
+        let old = self.admit_mutating(Operation::Delete, old, None).await?;
+        let admitted = self.admit_validating(Operation::Delete, old.clone(), None).await?;
+        let key = self.key(name)?;
+        let expect = Expect::At(entry.mod_rev);
+        let mut finalizers = match self.host.options.has_garbage_collector {
+            true => options.finalizers(&old),
+            false => object::finalizers(&old).into_iter().map(str::to_owned).collect(),
+        };
+        let mut next = old.clone();
+        resources::prepare_delete(self.resource, &mut next, &mut finalizers, self.now);
+        if finalizers.is_empty() && !resources::is_held(self.resource, &next) {
+            if !options.is_dry_run {
+                self.remove(&key, &admitted, expect).await?;
+            }
+            return Ok(Deleted::Gone(Shown { tree: old, revision: Some(entry.mod_rev) }));
+        }
+        let now = object::rfc3339(self.now);
+        let is_changed = object::begin_deletion(&mut next, &finalizers, &now) | (next != old);
+        if !is_changed || options.is_dry_run {
+            return Ok(Deleted::Begun(Shown { tree: next, revision: Some(entry.mod_rev) }));
+        }
+        let admitted = self.admit_validating(Operation::Delete, next, None).await?;
+        let revision = self.persist(key, &admitted, expect).await?;
+        let shown = Shown { tree: admitted.into_tree(), revision: Some(revision) };
+        Ok(Deleted::Begun(shown))
+    }
+
+    /// Deletes all objects of a page and returns them as they were listed.
+    pub(crate) async fn delete_collection(
+        &mut self,
+        filter: &Filter,
+        options: &DeleteOptions,
+    ) -> Result<Listed, Status> {
+        let listed = self.list(filter).await?;
+        for item in &listed.items {
+            if let Err(status) = self.delete_item(item, options).await
+                && status.code != 404
+            {
+                return Err(status);
+            }
+        }
+        Ok(listed)
+    }
+
+    async fn delete_item(&mut self, item: &Item, options: &DeleteOptions) -> Result<(), Status> {
+        let names = resources::names(&self.host.prefix, self.resource, &item.key);
+        let Some((namespace, name)) = names else { return Ok(()) };
+        let mut one = Call {
+            namespace,
+            host: self.host,
+            authorized: self.authorized,
+            resource: self.resource,
+            query: self.query,
+            now: self.now,
+            warnings: Vec::new(),
+        };
+        one.delete(name, options).await.map(drop)
+    }
+
+    /// The answer to a deletion that leaves nothing to show.
+    pub(crate) fn gone(&self, tree: &Tree) -> Tree {
+        let mut details = json!({
+            "name": object::name(tree),
+            "kind": self.resource.plural,
+            "uid": object::uid(tree),
+        });
+        if !self.resource.group.is_empty() {
+            details["group"] = self.resource.group.as_str().into();
+        }
+        let status = json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "details": details,
+        });
+        status.as_object().cloned().unwrap_or_default()
+    }
+}

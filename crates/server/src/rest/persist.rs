@@ -1,0 +1,77 @@
+//! Writing what was admitted. The one place that changes the store for a client.
+
+use std::time::Duration;
+
+use object::Status;
+use store::{Entry, Expect, Key, Put, Revision, Store, VALUE_BYTES_MAX, WriteError};
+
+use crate::gate::Admitted;
+use crate::rest::Call;
+
+/// Why something was not written.
+pub(crate) enum NotWritten {
+    /// The object is not what it was when the request read it.
+    Changed(Option<Entry>),
+    /// The answer.
+    Failed(Status),
+}
+
+impl From<Status> for NotWritten {
+    fn from(status: Status) -> Self {
+        Self::Failed(status)
+    }
+}
+
+impl<S: Store> Call<'_, S> {
+    /// Stores an object and waits until decisions see it.
+    pub(crate) async fn persist(
+        &self,
+        key: Key,
+        admitted: &Admitted,
+        expect: Expect,
+    ) -> Result<Revision, NotWritten> {
+        let value = wire::to_stored(admitted.tree()).into();
+        let put = Put { key, value, expect, ttl: self.ttl() };
+        let operation = if expect == Expect::Absent { "create" } else { "update" };
+        let written = self.host.store.put(put).await;
+        self.settle(written, operation).await
+    }
+
+    /// Deletes an object and waits until decisions see that.
+    pub(crate) async fn remove(
+        &self,
+        key: &Key,
+        _: &Admitted,
+        expect: Expect,
+    ) -> Result<Revision, NotWritten> {
+        let written = self.host.store.delete(key, expect).await;
+        self.settle(written, "delete").await
+    }
+
+    async fn settle(
+        &self,
+        written: Result<Revision, WriteError>,
+        operation: &str,
+    ) -> Result<Revision, NotWritten> {
+        match written {
+            Ok(revision) => {
+                self.host.follower.wait_for(revision).await;
+                Ok(revision)
+            }
+            Err(WriteError::Conflict { current }) => Err(NotWritten::Changed(current)),
+            Err(WriteError::ValueTooLarge { .. }) => Err(Status::too_large(VALUE_BYTES_MAX).into()),
+            Err(WriteError::Timeout) => Err(Status::timeout().into()),
+            Err(WriteError::Unavailable(why)) => {
+                self.host.log.error("the store can not be written", &[("why", &why)]);
+                let resource = self.resource.group_resource();
+                Err(Status::server_timeout(&resource, operation).into())
+            }
+        }
+    }
+
+    /// How long an object lives that nobody deletes.
+    fn ttl(&self) -> Option<Duration> {
+        (self.resource.kind == "Event" && !self.resource.is_custom())
+            .then_some(self.host.options.event_ttl)
+    }
+}

@@ -1,0 +1,383 @@
+//! What the query of a request asks for.
+
+use field::{FieldErrors, FieldPath};
+use object::{DeleteOptions, GroupKind, Status};
+
+/// The parameters of a request, decoded, in order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Query {
+    pairs: Vec<(String, String)>,
+}
+
+/// What happens to fields that a kind does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum FieldValidation {
+    Ignore,
+    #[default]
+    Warn,
+    Strict,
+}
+
+/// The options of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct WriteOptions {
+    pub(crate) is_dry_run: bool,
+    pub(crate) field_validation: FieldValidation,
+}
+
+/// Which state a list wants, as the client said it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WantedState {
+    Newest,
+    /// Whatever is at hand.
+    Any,
+    NotOlderThan(u64),
+    Exactly(u64),
+}
+
+/// The options of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ListOptions {
+    pub(crate) state: WantedState,
+    /// 0 means all.
+    pub(crate) limit: usize,
+    pub(crate) continue_token: String,
+}
+
+/// How a watch begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WatchOptions {
+    pub(crate) start: WatchStart,
+    pub(crate) allows_bookmarks: bool,
+    /// 0 means that the server chooses.
+    pub(crate) timeout_seconds: u64,
+}
+
+/// What a watch tells first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WatchStart {
+    /// All current objects, in a state that is not older.
+    Initial {
+        not_older_than: u64,
+        /// The client asked for the watch-list protocol by name.
+        is_requested: bool,
+    },
+    /// Changes after a revision; 0 means from now on.
+    After(u64),
+}
+
+impl Query {
+    pub(crate) fn parse(target: &str) -> Self {
+        let raw = target.split_once('?').map_or("", |(_, query)| query);
+        let pairs = gotext::parse_query(raw).into_iter();
+        Self { pairs: pairs.map(|(key, value)| (key.into_owned(), value.into_owned())).collect() }
+    }
+
+    /// The first value of a parameter.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// All values of a parameter.
+    pub(crate) fn all<'q>(&'q self, name: &str) -> impl Iterator<Item = &'q str> {
+        self.pairs.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The text of a parameter; empty if it is absent.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.get(name).unwrap_or_default()
+    }
+
+    /// A parameter that is present is true unless it says otherwise.
+    pub(crate) fn flag(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
+    }
+
+    fn tristate(&self, name: &str) -> Option<bool> {
+        self.get(name).map(|_| self.flag(name))
+    }
+
+    fn number(&self, name: &str) -> Result<Option<i64>, Status> {
+        match self.get(name) {
+            None | Some("") => Ok(None),
+            Some(text) => text.parse().map(Some).map_err(|_| {
+                let quoted = gotext::quote(text);
+                Status::bad_request(format!("strconv.ParseInt: parsing {quoted}: invalid syntax"))
+            }),
+        }
+    }
+
+    /// The options of a create, an update or a patch.
+    pub(crate) fn write_options(&self, kind: &str) -> Result<WriteOptions, Status> {
+        let mut errors = FieldErrors::new();
+        let dry_run: Vec<&str> = self.all("dryRun").collect();
+        let is_dry_run = object::check_dry_run(&dry_run, &mut errors);
+        let field_validation = match self.text("fieldValidation") {
+            "Ignore" => FieldValidation::Ignore,
+            "" | "Warn" => FieldValidation::Warn,
+            "Strict" => FieldValidation::Strict,
+            other => {
+                let known = ["", "Ignore", "Strict", "Warn"];
+                errors.push(FieldPath::root("fieldValidation").not_supported(other, &known));
+                FieldValidation::default()
+            }
+        };
+        if kind == "PatchOptions" && self.get("force").is_some() {
+            let detail = "may not be specified for non-apply patch";
+            errors.push(FieldPath::root("force").forbidden(detail));
+        }
+        manager_errors(self.text("fieldManager"), &mut errors);
+        match errors.is_empty() {
+            true => Ok(WriteOptions { is_dry_run, field_validation }),
+            false => Err(Status::invalid(&GroupKind::new("meta.k8s.io", kind), "", &errors)),
+        }
+    }
+
+    /// The options of a deletion whose body is empty.
+    pub(crate) fn delete_options(&self) -> Result<DeleteOptions, Status> {
+        let precondition =
+            |name: &str| self.get(name).filter(|own| !own.is_empty()).map(str::to_owned);
+        let dry_run: Vec<&str> = self.all("dryRun").collect();
+        DeleteOptions {
+            grace_period_seconds: self.number("gracePeriodSeconds")?,
+            orphan_dependents: self.tristate("orphanDependents"),
+            uid: precondition("preconditions.uid"),
+            resource_version: precondition("preconditions.resourceVersion"),
+            ..DeleteOptions::default()
+        }
+        .with_checked(self.get("propagationPolicy").filter(|own| !own.is_empty()), &dry_run)
+    }
+
+    /// The options of a list.
+    pub(crate) fn list_options(&self) -> Result<ListOptions, Status> {
+        let limit = usize::try_from(self.number("limit")?.unwrap_or_default()).unwrap_or_default();
+        let continue_token = self.text("continue").to_owned();
+        let version = self.text("resourceVersion");
+        let mut errors = FieldErrors::new();
+        if self.get("sendInitialEvents").is_some() {
+            let detail = "sendInitialEvents is forbidden for list";
+            errors.push(FieldPath::root("sendInitialEvents").forbidden(detail));
+        }
+        let is_exact = self.check_match(version, &continue_token, &mut errors);
+        if !errors.is_empty() {
+            return Err(list_options_invalid(&errors));
+        }
+        if !continue_token.is_empty() && !matches!(version, "" | "0") {
+            return Err(Status::bad_request(
+                "specifying resource version is not allowed when using continue",
+            ));
+        }
+        let state = match (version, is_exact) {
+            ("", _) => WantedState::Newest,
+            ("0", _) => WantedState::Any,
+            (text, is_exact) => {
+                let number = parse_version(text)?;
+                match is_exact {
+                    Some(true) => WantedState::Exactly(number),
+                    None if limit > 0 => WantedState::Exactly(number),
+                    _ => WantedState::NotOlderThan(number),
+                }
+            }
+        };
+        Ok(ListOptions { state, limit, continue_token })
+    }
+
+    /// Whether `resourceVersionMatch` wants the very state; `None` if it is absent.
+    fn check_match(&self, version: &str, token: &str, errors: &mut FieldErrors) -> Option<bool> {
+        let wanted = self.get("resourceVersionMatch").filter(|own| !own.is_empty())?;
+        let path = FieldPath::root("resourceVersionMatch");
+        if version.is_empty() {
+            errors.push(
+                path.forbidden(
+                    "resourceVersionMatch is forbidden unless resourceVersion is provided",
+                ),
+            );
+        }
+        if !token.is_empty() {
+            errors.push(
+                path.forbidden("resourceVersionMatch is forbidden when continue is provided"),
+            );
+        }
+        match wanted {
+            "Exact" if version == "0" => errors.push(path.forbidden(
+                "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
+            )),
+            "Exact" | "NotOlderThan" => {}
+            other => errors.push(path.not_supported(other, &["Exact", "NotOlderThan", ""])),
+        }
+        Some(wanted == "Exact")
+    }
+
+    /// The options of a watch.
+    pub(crate) fn watch_options(&self) -> Result<WatchOptions, Status> {
+        let mut errors = FieldErrors::new();
+        let version = self.text("resourceVersion");
+        let wanted = self.text("resourceVersionMatch");
+        let initial = self.tristate("sendInitialEvents");
+        let path = FieldPath::root("resourceVersionMatch");
+        match (initial, wanted) {
+            (None, "") | (Some(_), "NotOlderThan") => {}
+            (None, _) => errors.push(path.forbidden(
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+            )),
+            (Some(_), "") => errors.push(path.forbidden(
+                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+            )),
+            (Some(_), other) => errors.push(path.not_supported(other, &["NotOlderThan"])),
+        }
+        if !errors.is_empty() {
+            return Err(list_options_invalid(&errors));
+        }
+        let number = match version {
+            "" => 0,
+            text => parse_version(text)?,
+        };
+        let start = match initial {
+            Some(true) => WatchStart::Initial { not_older_than: number, is_requested: true },
+            None if number == 0 => WatchStart::Initial { not_older_than: 0, is_requested: false },
+            _ => WatchStart::After(number),
+        };
+        let timeout = self.number("timeoutSeconds")?.unwrap_or_default();
+        Ok(WatchOptions {
+            start,
+            allows_bookmarks: self.flag("allowWatchBookmarks"),
+            timeout_seconds: u64::try_from(timeout).unwrap_or_default(),
+        })
+    }
+}
+
+/// A resourceVersion as a number.
+pub(crate) fn parse_version(text: &str) -> Result<u64, Status> {
+    text.parse().map_err(|_| {
+        let quoted = gotext::quote(text);
+        Status::bad_request(format!(
+            "invalid resource version: strconv.ParseUint: parsing {quoted}: invalid syntax"
+        ))
+    })
+}
+
+fn list_options_invalid(errors: &FieldErrors) -> Status {
+    Status::invalid(&GroupKind::new("meta.k8s.io", "ListOptions"), "", errors)
+}
+
+/// The most characters of the name of who manages fields.
+const MANAGER_CHARS_MAX: usize = 128;
+
+fn manager_errors(manager: &str, errors: &mut FieldErrors) {
+    let path = FieldPath::root("fieldManager");
+    if manager.chars().count() > MANAGER_CHARS_MAX {
+        errors.push(path.too_long(MANAGER_CHARS_MAX));
+    }
+    if manager.chars().any(char::is_control) {
+        errors.push(path.invalid(manager, "should only contain printable characters"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_about_the_state_of_a_list() {
+        for (query, want) in [
+            ("", WantedState::Newest),
+            ("resourceVersion=0", WantedState::Any),
+            ("resourceVersion=5", WantedState::NotOlderThan(5)),
+            ("resourceVersion=5&limit=1", WantedState::Exactly(5)),
+            (
+                "resourceVersion=5&resourceVersionMatch=NotOlderThan&limit=1",
+                WantedState::NotOlderThan(5),
+            ),
+            ("resourceVersion=5&resourceVersionMatch=Exact", WantedState::Exactly(5)),
+        ] {
+            let options = Query::parse(&format!("/x?{query}")).list_options().unwrap();
+            assert_eq!(options.state, want, "{query}");
+        }
+    }
+
+    /// api-server H-114, H-115, H-118, H-129.
+    #[test]
+    fn contradictions_are_refused() {
+        for (query, code, text) in [
+            ("resourceVersionMatch=Exact", 422, "is forbidden unless resourceVersion is provided"),
+            (
+                "resourceVersion=0&resourceVersionMatch=Exact",
+                422,
+                "is forbidden for resourceVersion \"0\"",
+            ),
+            (
+                "resourceVersion=1&resourceVersionMatch=Bogus",
+                422,
+                "supported values: \"Exact\", \"NotOlderThan\", \"\"",
+            ),
+            (
+                "continue=x&resourceVersion=1&resourceVersionMatch=Exact",
+                422,
+                "is forbidden when continue",
+            ),
+            ("sendInitialEvents=1", 422, "sendInitialEvents is forbidden for list"),
+            ("continue=x&resourceVersion=5", 400, "specifying resource version is not allowed"),
+            ("resourceVersion=abc", 400, "invalid resource version"),
+            ("limit=x", 400, "parsing \"x\""),
+        ] {
+            let status = Query::parse(&format!("/x?{query}")).list_options().unwrap_err();
+            assert_eq!(status.code, code, "{query}");
+            assert!(status.message.contains(text), "{query} {}", status.message);
+        }
+        for query in
+            ["sendInitialEvents=true", "resourceVersionMatch=NotOlderThan&resourceVersion=1"]
+        {
+            let status = Query::parse(&format!("/x?{query}")).watch_options().unwrap_err();
+            assert_eq!(status.code, 422, "{query}");
+        }
+    }
+
+    #[test]
+    fn a_watch_begins_where_it_says() {
+        for (query, want) in [
+            ("", WatchStart::Initial { not_older_than: 0, is_requested: false }),
+            ("resourceVersion=0", WatchStart::Initial { not_older_than: 0, is_requested: false }),
+            ("resourceVersion=7", WatchStart::After(7)),
+            (
+                "resourceVersion=7&sendInitialEvents=1&resourceVersionMatch=NotOlderThan",
+                WatchStart::Initial { not_older_than: 7, is_requested: true },
+            ),
+            ("sendInitialEvents=false&resourceVersionMatch=NotOlderThan", WatchStart::After(0)),
+        ] {
+            let options = Query::parse(&format!("/x?{query}")).watch_options().unwrap();
+            assert_eq!(options.start, want, "{query}");
+        }
+    }
+
+    /// api-server H-040, H-043, H-079.
+    #[test]
+    fn write_options_have_closed_sets() {
+        for (query, kind, text) in [
+            (
+                "dryRun=foo",
+                "CreateOptions",
+                "dryRun: Unsupported value: [\"foo\"]: supported values: \"All\"",
+            ),
+            (
+                "fieldValidation=Bogus",
+                "CreateOptions",
+                "supported values: \"\", \"Ignore\", \"Strict\", \"Warn\"",
+            ),
+            (
+                "force=true",
+                "PatchOptions",
+                "force: Forbidden: may not be specified for non-apply patch",
+            ),
+        ] {
+            let status = Query::parse(&format!("/x?{query}")).write_options(kind).unwrap_err();
+            assert_eq!(status.code, 422);
+            assert!(status.message.contains(text), "{}", status.message);
+            let details = status.details.unwrap();
+            assert_eq!((details.group.as_str(), details.kind.as_str()), ("meta.k8s.io", kind));
+        }
+        let options =
+            Query::parse("/x?dryRun=All&fieldValidation=Strict").write_options("CreateOptions");
+        let want = WriteOptions { is_dry_run: true, field_validation: FieldValidation::Strict };
+        assert_eq!(options, Ok(want));
+    }
+}

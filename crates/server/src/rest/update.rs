@@ -1,0 +1,290 @@
+//! `update` and `patch`: both read the object, make the next one of it, and write that if nobody was
+//! faster.
+
+use field::{FieldErrors, FieldPath};
+use object::{Status, Tree};
+use patch::{PatchError, SmpSchema};
+use store::{At, Entry, Expect, Revision, Store};
+use wire::PatchType;
+
+use crate::admit::Operation;
+use crate::rest::persist::NotWritten;
+use crate::rest::query::parse_version;
+use crate::rest::{Call, FieldValidation, Shown, WriteOptions};
+
+/// How the next object comes about.
+#[derive(Debug)]
+pub(crate) enum Change {
+    /// The client sent it.
+    Replace(Tree),
+    /// The client sent what is different.
+    Patch(PatchType, bytes::Bytes, FieldValidation),
+}
+
+/// What an update came to.
+#[derive(Debug)]
+pub(crate) struct Updated {
+    pub(crate) shown: Shown,
+    pub(crate) is_created: bool,
+}
+
+impl<S: Store> Call<'_, S> {
+    /// Changes an object, or the part of it that the subresource names.
+    pub(crate) async fn update(
+        &mut self,
+        name: &str,
+        subresource: Option<&str>,
+        change: &Change,
+        options: WriteOptions,
+    ) -> Result<Updated, Status> {
+        let key = self.key(name)?;
+        let mut known: Option<Option<Entry>> = None;
+        loop {
+            let current = match known.take() {
+                Some(current) => current,
+                None => {
+                    let got = self.host.store.get(&key, At::Newest).await;
+                    got.map_err(|error| self.read_failed("update", &error))?.entry
+                }
+            };
+            let Some(entry) = current else {
+                return self.create_on_update(name, subresource, change, options).await;
+            };
+            match self.update_once(name, subresource, change, options, &entry).await {
+                Ok(updated) => return Ok(updated),
+                Err(NotWritten::Changed(current)) => known = Some(current),
+                Err(NotWritten::Failed(status)) => return Err(status),
+            }
+        }
+    }
+
+    async fn create_on_update(
+        &mut self,
+        name: &str,
+        subresource: Option<&str>,
+        change: &Change,
+        options: WriteOptions,
+    ) -> Result<Updated, Status> {
+        let Change::Replace(tree) = change else { return Err(self.not_found(name)) };
+        if !self.resource.is_created_on_update || subresource.is_some() {
+            return Err(self.not_found(name));
+        }
+        self.authorize_verb("create").await?;
+        let mut tree = tree.clone();
+        self.shape(&mut tree)?;
+        self.fit_name(&mut tree, name)?;
+        object::metadata_mut(&mut tree).shift_remove("resourceVersion");
+        let shown = self.create(tree, options).await?;
+        Ok(Updated { shown, is_created: true })
+    }
+
+    async fn update_once(
+        &mut self,
+        name: &str,
+        subresource: Option<&str>,
+        change: &Change,
+        options: WriteOptions,
+        entry: &Entry,
+    ) -> Result<Updated, NotWritten> {
+        let old = self.parse(entry)?;
+        let is_patch = matches!(change, Change::Patch(..));
+        let mut new = self.next(change, &old, entry.mod_rev)?;
+        self.shape(&mut new)?;
+        self.fit_name(&mut new, name)?;
+        object::fit_namespace(&mut new, self.namespace.unwrap_or_default())?;
+        self.warn_about_owners(&mut new);
+        if !is_patch {
+            self.check_uid(name, &new, &old)?;
+        }
+        let mut new = self.admit_mutating(Operation::Update, new, Some(&old)).await?;
+        self.check_version(name, &mut new, entry.mod_rev, is_patch)?;
+        object::carry_metadata(&mut new, &old);
+        self.keep_other_parts(&mut new, &old, subresource);
+        resources::prepare_update(self.resource, &mut new, &old, subresource)?;
+        self.count_generation(&mut new, &old);
+        let rule = self.resource.name_rule;
+        let is_namespaced = self.resource.is_namespaced();
+        let mut errors = object::metadata_errors(&new, is_namespaced, |name, _| rule.faults(name));
+        let more = object::metadata_update_errors(&new, &old);
+        more.iter().for_each(|error| errors.push(error.clone()));
+        let more = resources::validate_update(self.resource, &new, &old, subresource);
+        more.iter().for_each(|error| errors.push(error.clone()));
+        if !errors.is_empty() {
+            return Err(Status::invalid(&self.group_kind(), name, &errors).into());
+        }
+        self.guard(&new, Some(&old)).await?;
+        let admitted = self.admit_validating(Operation::Update, new, Some(&old)).await?;
+        let done = |tree: Tree, revision: Revision| {
+            let shown = Shown { tree, revision: Some(revision) };
+            Ok(Updated { shown, is_created: false })
+        };
+        if options.is_dry_run {
+            return done(admitted.into_tree(), entry.mod_rev);
+        }
+        let key = self.key(name)?;
+        let expect = Expect::At(entry.mod_rev);
+        if self.is_over(admitted.tree()) {
+            self.remove(&key, &admitted, expect).await?;
+            return done(admitted.into_tree(), entry.mod_rev);
+        }
+        // The order in which a client names members is no change.
+        if *admitted.tree() == old {
+            return done(admitted.into_tree(), entry.mod_rev);
+        }
+        let revision = self.persist(key, &admitted, expect).await?;
+        done(admitted.into_tree(), revision)
+    }
+
+    /// The object that the client wants.
+    fn next(&mut self, change: &Change, old: &Tree, revision: Revision) -> Result<Tree, Status> {
+        let (patch_type, bytes, field_validation) = match change {
+            Change::Replace(tree) => return Ok(tree.clone()),
+            Change::Patch(patch_type, bytes, validation) => (patch_type, bytes, validation),
+        };
+        let current = Shown { tree: old.clone(), revision: Some(revision) }.into_tree();
+        let parsed = wire::json_tree(bytes).map_err(|_| PatchError::NotJson.to_status())?;
+        self.check_findings(&parsed.findings, *field_validation)?;
+        let patched = match patch_type {
+            PatchType::Json => patch::json_patch(current, parsed.value),
+            PatchType::Merge => patch::merge_patch(current, parsed.value),
+            PatchType::StrategicMerge => {
+                let schema = SmpSchema::of(&self.resource.group, &self.resource.kind);
+                patch::strategic_merge_patch(current, parsed.value, &schema)
+            }
+        };
+        let patched = patched.map_err(|error| error.to_status())?;
+        for (member, own) in [
+            ("apiVersion", self.resource.group_version().to_string()),
+            ("kind", self.resource.kind.clone()),
+        ] {
+            if object::text(&patched, member) != own {
+                let mut errors = FieldErrors::new();
+                let found = object::text(&patched, member).to_owned();
+                let detail = format!("must be {own}");
+                errors.push(FieldPath::root(member).invalid(found, &detail));
+                let name = object::name(old);
+                return Err(Status::invalid(&self.group_kind(), name, &errors));
+            }
+        }
+        Ok(patched)
+    }
+
+    /// Fields that stand twice in a patch.
+    fn check_findings(
+        &mut self,
+        findings: &[wire::Finding],
+        validation: FieldValidation,
+    ) -> Result<(), Status> {
+        match validation {
+            FieldValidation::Ignore => Ok(()),
+            FieldValidation::Warn => {
+                self.warnings.extend(findings.iter().map(ToString::to_string));
+                Ok(())
+            }
+            FieldValidation::Strict if findings.is_empty() => Ok(()),
+            FieldValidation::Strict => {
+                let texts: Vec<String> = findings.iter().map(ToString::to_string).collect();
+                let detail = format!("strict decoding error: {}", texts.join(", "));
+                let mut errors = FieldErrors::new();
+                errors.push(FieldPath::root("patch").invalid("", &detail));
+                Err(Status::invalid(&object::GroupKind::new("", ""), "", &errors))
+            }
+        }
+    }
+
+    fn fit_name(&self, tree: &mut Tree, name: &str) -> Result<(), Status> {
+        let metadata = object::metadata_mut(tree);
+        match object::text(metadata, "name") {
+            "" => {
+                metadata.insert("name".to_owned(), name.into());
+                Ok(())
+            }
+            own if own == name => Ok(()),
+            own => Err(Status::bad_request(format!(
+                "the name of the object ({own}) does not match the name on the URL ({name})"
+            ))),
+        }
+    }
+
+    fn check_uid(&self, name: &str, new: &Tree, old: &Tree) -> Result<(), Status> {
+        let (own, stored) = (object::uid(new), object::uid(old));
+        if own.is_empty() || own == stored {
+            return Ok(());
+        }
+        let why = format!(
+            "Precondition failed: UID in precondition: {own}, UID in object meta: {stored}"
+        );
+        Err(Status::conflict(&self.resource.group_resource(), name, &why))
+    }
+
+    /// Whether the client changes what it has seen. The version is not part of what is stored.
+    fn check_version(
+        &self,
+        name: &str,
+        new: &mut Tree,
+        revision: Revision,
+        is_patch: bool,
+    ) -> Result<(), Status> {
+        let version = object::metadata_mut(new).shift_remove("resourceVersion");
+        let version = version.as_ref().and_then(|own| own.as_str()).unwrap_or_default();
+        if version.is_empty() || version == "0" {
+            if is_patch || !self.resource.is_resource_version_required {
+                return Ok(());
+            }
+            let mut errors = FieldErrors::new();
+            let path = FieldPath::root("metadata");
+            let path = path.child("resourceVersion");
+            errors.push(path.invalid(0, "must be specified for an update"));
+            return Err(Status::invalid(&self.group_kind(), name, &errors));
+        }
+        if parse_version(version)? == revision.number() {
+            return Ok(());
+        }
+        let why = "the object has been modified; please apply your changes to the latest version \
+                   and try again";
+        Err(Status::conflict(&self.resource.group_resource(), name, why))
+    }
+
+    /// An update of the status leaves the rest as it is, and the other way round.
+    fn keep_other_parts(&self, new: &mut Tree, old: &Tree, subresource: Option<&str>) {
+        let keep = |new: &mut Tree, member: &str| match old.get(member) {
+            Some(value) => {
+                new.insert(member.to_owned(), value.clone());
+            }
+            None => {
+                new.shift_remove(member);
+            }
+        };
+        match subresource {
+            Some("status") => {
+                let members: Vec<String> = new.keys().chain(old.keys()).cloned().collect();
+                for member in members {
+                    let is_kept = match member.as_str() {
+                        "status" => false,
+                        "metadata" => self.resource.is_custom(),
+                        _ => true,
+                    };
+                    if is_kept {
+                        keep(new, &member);
+                    }
+                }
+            }
+            Some(_) => {}
+            None if self.resource.has_status() => keep(new, "status"),
+            None => {}
+        }
+    }
+
+    fn count_generation(&self, new: &mut Tree, old: &Tree) {
+        if self.resource.has_generation && resources::is_content_changed(self.resource, new, old) {
+            let metadata = object::metadata_mut(new);
+            let next = object::number(metadata, "generation").saturating_add(1);
+            metadata.insert("generation".to_owned(), next.into());
+        }
+    }
+
+    /// Whether the last thing that held back a deletion is gone.
+    fn is_over(&self, tree: &Tree) -> bool {
+        object::can_go(tree) && !resources::is_held(self.resource, tree)
+    }
+}

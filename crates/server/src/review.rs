@@ -1,0 +1,154 @@
+//! Reviews and tokens: what is created and not kept.
+
+use authn::{LookupError, ReferencedKind, TokenRequest, TokenRequestSettings};
+use authz::Recorder;
+use http::header::CONTENT_TYPE;
+use hyper::body::Incoming;
+use object::{Status, Tree};
+use serde_json::Value;
+use std::sync::Arc;
+use store::{At, Key, Store};
+use wire::{BodyFormat, Expected};
+
+use crate::host::Host;
+use crate::record::Record;
+use crate::request::Errand;
+use crate::respond::Reply;
+use crate::rest::FieldValidation;
+use crate::route::Route;
+
+/// Answers a review.
+pub(crate) async fn answer<S: Store>(
+    errand: &Errand<'_, S>,
+    kind: reviews::Kind,
+    body: Incoming,
+    record: &mut Record,
+    warnings: &mut Vec<String>,
+) -> Result<Reply<S>, Status> {
+    let authorized = errand.authorized();
+    let Some(info) = &authorized.info().resource else { return Err(Status::unknown_resource()) };
+    let expected = Expected {
+        group: kind.group(),
+        version: &info.api_version,
+        kind: kind.name(),
+        is_custom: false,
+    };
+    let format = wire::body_format(errand.header(&CONTENT_TYPE), &expected)?;
+    let bytes = errand.collect(body).await?;
+    let options = errand.query().write_options("CreateOptions")?;
+    let chain = Arc::clone(&authorized.view().chain);
+    let is_plain = kind == reviews::Kind::SubjectAccessReview
+        && format == BodyFormat::Json
+        && info.api_version == "v1";
+    if is_plain
+        && !record.wants_objects()
+        && let Some(review) = reviews::SubjectAccessReview::parse(&bytes)
+    {
+        let outcome = chain.authorize(&review.attributes(), Recorder::off()).await;
+        let mut json = Vec::with_capacity(bytes.len() + 160);
+        review.write_response(&outcome.decision, &mut json);
+        return Ok(Reply::Json { code: 201, json });
+    }
+    let decoded = wire::decode_object(&bytes, format, &expected)?;
+    match options.field_validation {
+        FieldValidation::Ignore => {}
+        FieldValidation::Warn => {
+            warnings.extend(decoded.findings.iter().map(ToString::to_string));
+        }
+        FieldValidation::Strict => {
+            let error = wire::strict_error(kind.name(), &info.api_version, &decoded.findings);
+            if let Some(status) = error {
+                return Err(status);
+            }
+        }
+    }
+    record.request_object(&decoded.tree);
+    let request = reviews::Request {
+        version: &info.api_version,
+        namespace: &info.namespace,
+        user: Some(authorized.user()),
+        now: errand.now(),
+    };
+    let review = reviews::prepare(kind, &Value::Object(decoded.tree), &request)?;
+    match reviews::answer(&chain, review, Some(authorized.user())).await? {
+        Value::Object(tree) => Ok(Reply::Tree { code: 201, tree }),
+        _ => Err(Status::internal("a review has no answer")),
+    }
+}
+
+/// Answers a TokenReview.
+pub(crate) async fn token_review<S: Store>(
+    host: &Host<S>,
+    route: &Route,
+    errand: &Errand<'_, S>,
+    body: Incoming,
+    record: &mut Record,
+) -> Result<Reply<S>, Status> {
+    let resource = &route.resource;
+    if resource.kind != "TokenReview" {
+        return Err(Status::method_not_allowed());
+    }
+    let tree = decode(errand, &resource.group, &resource.version, &resource.kind, body).await?;
+    record.request_object(&tree);
+    let tree = host.authenticator.review_token(tree, host, errand.now()).await?;
+    Ok(Reply::Tree { code: 201, tree })
+}
+
+/// Issues a token for a service account.
+pub(crate) async fn token<S: Store>(
+    host: &Host<S>,
+    route: &Route,
+    errand: &Errand<'_, S>,
+    body: Incoming,
+    record: &mut Record,
+) -> Result<Reply<S>, Status> {
+    let namespace = route.namespace.as_deref().unwrap_or_default();
+    let name = route.name.as_deref().unwrap_or_default();
+    let tree = decode(errand, "authentication.k8s.io", "v1", "TokenRequest", body).await?;
+    record.request_object(&tree);
+    let settings = TokenRequestSettings {
+        api_audiences: host.authenticator.api_audiences(),
+        lifetime_seconds_max: None,
+    };
+    let now = errand.now();
+    let request = TokenRequest::read(tree, namespace, name, settings, host, now).await?;
+    let issued = request.issue(settings, &host.issuer, host).await?;
+    Ok(Reply::Tree { code: 201, tree: issued.object })
+}
+
+async fn decode<S: Store>(
+    errand: &Errand<'_, S>,
+    group: &str,
+    version: &str,
+    kind: &str,
+    body: Incoming,
+) -> Result<Tree, Status> {
+    let expected = Expected { group, version, kind, is_custom: false };
+    let format = wire::body_format(errand.header(&CONTENT_TYPE), &expected)?;
+    let bytes = errand.collect(body).await?;
+    errand.query().write_options("CreateOptions")?;
+    Ok(wire::decode_object(&bytes, format, &expected)?.tree)
+}
+
+/// Tokens refer to objects in the store.
+impl<S: Store> authn::Lookup for Host<S> {
+    async fn find(
+        &self,
+        kind: ReferencedKind,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Arc<Tree>>, LookupError> {
+        let view = self.follower.view();
+        let Some(resource) = view.registry.resource("", "v1", kind.resource()) else {
+            return Ok(None);
+        };
+        let namespace = resource.is_namespaced().then_some(namespace);
+        let key = resources::key(&self.prefix, resource, namespace, name);
+        let Some(key) = key.and_then(|key| Key::new(&key).ok()) else { return Ok(None) };
+        let got = self.store.get(&key, At::Newest).await;
+        let got = got.map_err(|error| LookupError(error.to_string()))?;
+        let Some(entry) = got.entry else { return Ok(None) };
+        let tree = serde_json::from_slice(&entry.value);
+        tree.map(|tree| Some(Arc::new(tree))).map_err(|error| LookupError(error.to_string()))
+    }
+}

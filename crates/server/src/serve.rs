@@ -1,0 +1,160 @@
+//! Putting the server together, and taking it down.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use audit::Auditor;
+use authn::{Authenticator, Impersonator, TokenIssuer};
+use ring::rand::SystemRandom;
+use serving::{DrainPlan, Drained, InFlight, Limits, Listener, Shutdown};
+use store::{ReadError, Store};
+use tokio::task::JoinSet;
+
+use crate::bootstrap::{BootstrapError, bootstrap};
+use crate::follow::Follower;
+use crate::health::Readiness;
+use crate::host::{Host, HostOptions};
+use crate::inside::own_user;
+use crate::log::Log;
+use crate::loops;
+use crate::metrics::Metrics;
+use crate::request;
+use crate::view::{Seat, View};
+
+/// What a server is made of, beside its store and its listener.
+pub struct ServerOptions {
+    /// How it behaves.
+    pub host: HostOptions,
+    /// The prefix of its keys in the store, without a slash at the end.
+    pub prefix: String,
+    /// The authorizers, in order.
+    pub seats: Vec<Seat>,
+    /// What nodes may do before any object is known.
+    pub node: authz_node::Policy,
+    /// Whom it believes.
+    pub authentication: authn::Options,
+    /// What signs the tokens of service accounts.
+    pub issuer: TokenIssuer,
+    /// What records requests; `None` records nothing.
+    pub auditor: Option<Auditor>,
+    /// How many requests that change something are worked on at one time; 0 does not limit.
+    pub mutating_max: usize,
+    /// How many others are; 0 does not limit.
+    pub read_only_max: usize,
+    /// What a connection may take.
+    pub limits: Limits,
+    /// Where it says what happens.
+    pub log: Log,
+}
+
+/// A server that serves.
+pub struct Server<S> {
+    host: Arc<Host<S>>,
+    address: SocketAddr,
+    tasks: JoinSet<()>,
+    loops: JoinSet<()>,
+}
+
+/// Why a server does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The order of authorizers is at fault.
+    #[error("authorization: {0}")]
+    Authorization(#[from] authz_chain::ConfigurationError),
+    /// Who is believed is at fault.
+    #[error("authentication: {0}")]
+    Authentication(#[from] authn::OptionsError),
+    /// The store can not be read.
+    #[error("the store can not be read: {0}")]
+    Store(#[from] ReadError),
+    /// What a server needs can not be written.
+    #[error("the default objects can not be written: {0}")]
+    Bootstrap(#[from] BootstrapError),
+    /// Numbers can not be kept.
+    #[error("metrics: {0}")]
+    Metrics(#[from] prometheus::Error),
+}
+
+impl<S: Store> Server<S> {
+    /// Reads the store, makes sure of what must be there, and begins to serve.
+    ///
+    /// # Errors
+    /// Something that the server can not do without is missing.
+    pub async fn start(
+        store: Arc<S>,
+        listener: Listener,
+        options: ServerOptions,
+    ) -> Result<Self, StartError> {
+        let empty = View::empty(options.seats, options.node)?;
+        let authenticator = Authenticator::new(options.authentication)?;
+        let (follower, notices) =
+            Follower::start(Arc::clone(&store), &options.prefix, empty.clone(), options.log)
+                .await?;
+        let address = listener.address();
+        let mut host = Host {
+            store,
+            prefix: options.prefix,
+            follower,
+            options: options.host,
+            metrics: Metrics::new()?,
+            log: options.log,
+            rng: SystemRandom::new(),
+            readiness: Readiness::default(),
+            own_user: own_user(String::new()),
+            authenticator,
+            impersonator: Impersonator::new(reviews::forbidden),
+            issuer: options.issuer,
+            auditor: options.auditor,
+            in_flight: InFlight::new(options.mutating_max, options.read_only_max),
+            shutdown: Shutdown::new(),
+        };
+        host.own_user = own_user(object::uuid4(host.random()));
+        let host = Arc::new(host);
+        let mut loops = JoinSet::new();
+        loops.spawn(Arc::clone(&host.follower).run(empty));
+        loops.spawn(loops::store_aggregated(Arc::clone(&host), notices));
+        bootstrap(&host).await?;
+        host.readiness.is_bootstrapped.store(true, Ordering::Release);
+        loops.spawn(loops::end_namespaces(Arc::clone(&host)));
+        loops.spawn(loops::establish_definitions(Arc::clone(&host)));
+        if host.options.has_garbage_collector {
+            loops.spawn(loops::collect_garbage(Arc::clone(&host)));
+        }
+        let mut tasks = JoinSet::new();
+        let service = {
+            let host = Arc::clone(&host);
+            move |request, connection| request::handle(Arc::clone(&host), request, connection)
+        };
+        let report = {
+            let log = host.log;
+            Arc::new(move |trouble: &serving::Trouble| {
+                log.write(crate::log::Level::Debug, "connection", &[("why", trouble)]);
+            })
+        };
+        tasks.spawn(serving::serve(
+            listener,
+            options.limits,
+            host.shutdown.clone(),
+            report,
+            service,
+        ));
+        Ok(Self { host, address, tasks, loops })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops: refuses what is new, ends watches, waits for what is under way, and closes the store.
+    pub async fn stop(mut self, plan: DrainPlan) -> Drained {
+        self.host.readiness.is_stopping.store(true, Ordering::Release);
+        let drained = self.host.shutdown.drain(plan).await;
+        while self.tasks.join_next().await.is_some() {}
+        self.loops.shutdown().await;
+        self.host.store.close().await;
+        drained
+    }
+}

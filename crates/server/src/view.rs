@@ -1,0 +1,313 @@
+//! What the server decides from: an immutable picture of some of its own objects, swapped whole.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use authz_chain::{Chain, ConfigurationError, Member};
+use object::Tree;
+use resources::Registry;
+use serde_json::Value;
+use store::{Change, Event, Item, Revision};
+
+/// One place in the order of authorizers.
+#[derive(Clone)]
+pub enum Seat {
+    /// An authorizer that does not depend on objects.
+    Fixed(Member),
+    /// The one that decides by roles and bindings.
+    Rbac,
+    /// The one that decides what nodes may do.
+    Node,
+}
+
+/// Whether something may be created in a namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NamespacePhase {
+    /// Yes.
+    Active,
+    /// Not any more.
+    Terminating,
+}
+
+/// The picture, as of one revision of the store.
+#[derive(Clone)]
+pub struct View {
+    /// Everything up to here is in it.
+    pub revision: Revision,
+    /// Roles and bindings.
+    pub rbac: Arc<authz_rbac::Snapshot>,
+    /// What nodes may reach.
+    pub node: Arc<authz_node::Policy>,
+    /// The authorizers over these two, in order.
+    pub chain: Arc<Chain>,
+    /// The namespaces there are.
+    pub namespaces: Arc<HashMap<String, NamespacePhase>>,
+    /// CustomResourceDefinitions by name, as they are stored.
+    pub definitions: Arc<BTreeMap<String, Arc<Tree>>>,
+    /// Which resources are served.
+    pub registry: Arc<Registry>,
+    seats: Arc<[Seat]>,
+}
+
+/// Which objects the picture is made of, by where they are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tracked {
+    Rbac,
+    Node,
+    Namespace,
+    Definition,
+}
+
+/// The storage paths that are followed. All are read at start; the order does not matter.
+pub(crate) const TRACKED_PATHS: [&str; 11] = [
+    "roles",
+    "rolebindings",
+    "clusterroles",
+    "clusterrolebindings",
+    "namespaces",
+    "pods",
+    "persistentvolumes",
+    "volumeattachments",
+    "resourceslices",
+    "podcertificaterequests",
+    DEFINITIONS_PATH,
+];
+
+const DEFINITIONS_PATH: &str = "apiextensions.k8s.io/customresourcedefinitions";
+
+/// What has to be made anew after some events.
+#[derive(Default)]
+struct Touched {
+    rbac: Option<authz_rbac::Snapshot>,
+    node: Option<authz_node::Policy>,
+    namespaces: Option<HashMap<String, NamespacePhase>>,
+    definitions: Option<BTreeMap<String, Arc<Tree>>>,
+    has_cluster_role: bool,
+}
+
+/// What following found out, for others to act on.
+#[derive(Debug, Default)]
+pub struct Noticed {
+    /// Objects that could not be read, with the reason. They count as absent.
+    pub unreadable: Vec<(String, String)>,
+    /// Aggregated cluster roles whose stored rules are not what they should be.
+    pub stale_roles: Vec<Arc<authz_rbac::Role>>,
+}
+
+impl View {
+    /// The picture of an empty store.
+    ///
+    /// # Errors
+    /// Two authorizers have one name.
+    pub fn empty(seats: Vec<Seat>, node: authz_node::Policy) -> Result<Self, ConfigurationError> {
+        let view = Self {
+            revision: Revision::ZERO,
+            rbac: Arc::default(),
+            node: Arc::new(node),
+            chain: Arc::default(),
+            namespaces: Arc::default(),
+            definitions: Arc::default(),
+            registry: Arc::new(Registry::built_in()),
+            seats: seats.into(),
+        };
+        Ok(Self { chain: Arc::new(Chain::new(view.members())?), ..view })
+    }
+
+    fn members(&self) -> Vec<Member> {
+        let member = |seat: &Seat| match seat {
+            Seat::Fixed(member) => member.clone(),
+            Seat::Rbac => Member::Rbac(Arc::clone(&self.rbac)),
+            Seat::Node => Member::Node(Arc::clone(&self.node)),
+        };
+        self.seats.iter().map(member).collect()
+    }
+
+    /// The picture with these objects, which were read in one state of the store.
+    #[must_use]
+    pub fn with_items(&self, prefix: &str, items: &[Item], revision: Revision) -> (Self, Noticed) {
+        let changes = items.iter().map(|item| (item.key.as_str(), None, Some(&item.entry.value)));
+        self.with_changes(prefix, changes, revision)
+    }
+
+    /// The picture after these events.
+    #[must_use]
+    pub fn with_events(
+        &self,
+        prefix: &str,
+        events: &[Event],
+        revision: Revision,
+    ) -> (Self, Noticed) {
+        let changes = events.iter().map(|event| {
+            let (prev, entry) = match &event.change {
+                Change::Create(entry) => (None, Some(&entry.value)),
+                Change::Update { entry, prev } => (Some(&prev.value), Some(&entry.value)),
+                Change::Delete { prev } => (Some(&prev.value), None),
+            };
+            (event.key.as_str(), prev, entry)
+        });
+        self.with_changes(prefix, changes, revision)
+    }
+
+    fn with_changes<'b>(
+        &self,
+        prefix: &str,
+        changes: impl Iterator<Item = (&'b str, Option<&'b bytes::Bytes>, Option<&'b bytes::Bytes>)>,
+        revision: Revision,
+    ) -> (Self, Noticed) {
+        let mut touched = Touched::default();
+        let mut noticed = Noticed::default();
+        for (key, prev, value) in changes {
+            let Some((tracked, path)) = tracked(prefix, key) else { continue };
+            if let Err(why) = self.apply(&mut touched, tracked, path, prev, value) {
+                noticed.unreadable.push((key.to_owned(), why));
+            }
+        }
+        let next = self.finish(touched, revision, &mut noticed);
+        (next, noticed)
+    }
+
+    fn apply(
+        &self,
+        touched: &mut Touched,
+        tracked: Tracked,
+        path: &str,
+        prev: Option<&bytes::Bytes>,
+        value: Option<&bytes::Bytes>,
+    ) -> Result<(), String> {
+        match tracked {
+            Tracked::Rbac => {
+                let rbac = touched.rbac.get_or_insert_with(|| self.rbac.as_ref().clone());
+                touched.has_cluster_role |= path.starts_with("clusterroles/");
+                apply_rbac(rbac, path, value)
+            }
+            Tracked::Node => {
+                let node = touched.node.get_or_insert_with(|| self.node.as_ref().clone());
+                let read = |value: Option<&bytes::Bytes>| -> Result<_, String> {
+                    let object = value.map(|value| parse(value)).transpose()?;
+                    Ok(object.and_then(|object| api::node_object(&object)))
+                };
+                match (read(prev)?, read(value)?) {
+                    (Some(old), Some(new)) => node.graph.update(&old, &new),
+                    (None, Some(new)) => node.graph.add(&new),
+                    (Some(old), None) => node.graph.delete(&old),
+                    (None, None) => {}
+                }
+                Ok(())
+            }
+            Tracked::Namespace => {
+                let own =
+                    touched.namespaces.get_or_insert_with(|| self.namespaces.as_ref().clone());
+                let name = last_segment(path);
+                match value {
+                    None => own.remove(name),
+                    Some(value) => own.insert(name.to_owned(), phase(&parse(value)?)),
+                };
+                Ok(())
+            }
+            Tracked::Definition => {
+                let own =
+                    touched.definitions.get_or_insert_with(|| self.definitions.as_ref().clone());
+                let name = last_segment(path);
+                match value.map(|value| parse(value)).transpose()? {
+                    Some(Value::Object(tree)) => own.insert(name.to_owned(), Arc::new(tree)),
+                    _ => own.remove(name),
+                };
+                Ok(())
+            }
+        }
+    }
+
+    fn finish(&self, touched: Touched, revision: Revision, noticed: &mut Noticed) -> Self {
+        let mut next = Self { revision, ..self.clone() };
+        let is_chain_stale = touched.rbac.is_some() || touched.node.is_some();
+        if let Some(mut rbac) = touched.rbac {
+            if touched.has_cluster_role {
+                // Decisions see at once what aggregation makes of a change; that the roles are
+                // stored so takes a moment longer.
+                noticed.stale_roles = rbac.aggregate_roles();
+            }
+            next.rbac = Arc::new(rbac);
+        }
+        if let Some(node) = touched.node {
+            next.node = Arc::new(node);
+        }
+        if is_chain_stale {
+            // Names were unique before, and they are the same.
+            next.chain = Chain::new(next.members()).map_or(next.chain, Arc::new);
+        }
+        if let Some(namespaces) = touched.namespaces {
+            next.namespaces = Arc::new(namespaces);
+        }
+        if let Some(definitions) = touched.definitions {
+            let (registry, faults) = served(&definitions);
+            noticed.unreadable.extend(faults);
+            next.registry = Arc::new(registry);
+            next.definitions = Arc::new(definitions);
+        }
+        next
+    }
+}
+
+/// The built-in resources and those of established definitions.
+fn served(definitions: &BTreeMap<String, Arc<Tree>>) -> (Registry, Vec<(String, String)>) {
+    let trees: Vec<&Tree> = definitions.values().map(AsRef::as_ref).collect();
+    Registry::with_definitions(&trees)
+}
+
+fn tracked<'k>(prefix: &str, key: &'k str) -> Option<(Tracked, &'k str)> {
+    let path = key.strip_prefix(prefix)?.strip_prefix('/')?;
+    let tracked = match path.split('/').next()? {
+        "roles" | "rolebindings" | "clusterroles" | "clusterrolebindings" => Tracked::Rbac,
+        "pods"
+        | "persistentvolumes"
+        | "volumeattachments"
+        | "resourceslices"
+        | "podcertificaterequests" => Tracked::Node,
+        "namespaces" => Tracked::Namespace,
+        "apiextensions.k8s.io" if path.starts_with(DEFINITIONS_PATH) => Tracked::Definition,
+        _ => return None,
+    };
+    Some((tracked, path))
+}
+
+fn apply_rbac(
+    rbac: &mut authz_rbac::Snapshot,
+    path: &str,
+    value: Option<&bytes::Bytes>,
+) -> Result<(), String> {
+    let mut segments = path.split('/');
+    let kind = segments.next().unwrap_or_default();
+    let (namespace, name) = match (segments.next(), segments.next()) {
+        (Some(namespace), Some(name)) => (namespace, name),
+        (Some(name), None) => ("", name),
+        _ => return Err("the key names no object".to_owned()),
+    };
+    let is_role = kind.ends_with("roles");
+    let Some(value) = value else {
+        match is_role {
+            true => drop(rbac.remove_role(namespace, name)),
+            false => drop(rbac.remove_binding(namespace, name)),
+        }
+        return Ok(());
+    };
+    let manifest = api::rbac::decode(&parse(value)?).map_err(|error| error.to_string())?;
+    match manifest.into_unchecked().map_err(|errors| errors.to_string())? {
+        api::rbac::Object::Role(role) => rbac.put_role(role),
+        api::rbac::Object::Binding(binding) => rbac.put_binding(binding),
+    }
+    Ok(())
+}
+
+fn phase(namespace: &Value) -> NamespacePhase {
+    let is_terminating = namespace["status"]["phase"] == "Terminating"
+        || namespace["metadata"]["deletionTimestamp"].is_string();
+    if is_terminating { NamespacePhase::Terminating } else { NamespacePhase::Active }
+}
+
+fn last_segment(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+fn parse(value: &[u8]) -> Result<Value, String> {
+    serde_json::from_slice(value).map_err(|error| error.to_string())
+}

@@ -1,0 +1,89 @@
+//! The body of a watch: events as they happen, until the client, the time or the server ends it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Response;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use serving::Body;
+use store::Store;
+use tokio::time::Instant;
+
+use crate::host::Host;
+use crate::record::Record;
+use crate::respond::Form;
+use crate::rest::Watcher;
+
+/// How many chunks may wait for a client that reads slowly. What comes after them waits in the
+/// store, which keeps the history anyway.
+const CHUNKS_MAX: usize = 8;
+/// Events that are ready together are sent together, up to about so many bytes.
+const CHUNK_BYTES: usize = 32 * 1024;
+
+/// When a watch ends: as the client says, or some time between the least and twice that, so that
+/// clients that came together do not come back together.
+pub(crate) fn end<S>(host: &Host<S>, timeout_seconds: u64) -> Instant {
+    let least = host.options.min_watch;
+    let length = match timeout_seconds {
+        0 => {
+            let [high, low] = host.random::<2>();
+            let part = f64::from(u16::from_be_bytes([high, low])) / f64::from(u16::MAX);
+            least + least.mul_f64(part)
+        }
+        seconds => Duration::from_secs(seconds.min(86_400)),
+    };
+    Instant::now() + length
+}
+
+/// The answer to a watch that has begun.
+pub(crate) fn respond<S: Store>(
+    host: &Arc<Host<S>>,
+    mut watcher: Watcher<S>,
+    form: Form,
+    record: &mut Record,
+) -> Response<Body> {
+    let (sender, body) = Body::channel(CHUNKS_MAX);
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    let registration = host.shutdown.watch();
+    let later = record.stream_begun(host);
+    let host = Arc::clone(host);
+    tokio::spawn(async move {
+        let resource = Arc::clone(&watcher.resource);
+        let labels = [resource.group.as_str(), &resource.version, &resource.plural];
+        let running = host
+            .metrics
+            .long_running
+            .with_label_values(&["WATCH", labels[0], labels[1], labels[2]]);
+        let told = host.metrics.watch_events.with_label_values(&labels);
+        running.inc();
+        let mut is_first = true;
+        let ended = registration.ended();
+        tokio::pin!(ended);
+        loop {
+            let event = tokio::select! {
+                event = watcher.next() => event,
+                () = &mut ended => break,
+                () = sender.peer_gone() => break,
+            };
+            let Ok(event) = event else { break };
+            let mut chunk = form.event(&resource, &event, is_first);
+            is_first = false;
+            told.inc();
+            while chunk.len() < CHUNK_BYTES && watcher.is_ready() {
+                let Ok(event) = watcher.next().await else { break };
+                chunk.extend(form.event(&resource, &event, false));
+                told.inc();
+            }
+            if sender.send(chunk.into()).await.is_err() {
+                break;
+            }
+        }
+        running.dec();
+        drop(registration);
+        later.finish(&host);
+    });
+    response
+}

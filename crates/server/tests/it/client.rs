@@ -1,0 +1,205 @@
+//! A client over TLS that shows everything of an answer.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use rustls::RootCertStore;
+use rustls_pki_types::ServerName;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+/// How long any one answer may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A client with one identity.
+#[derive(Clone)]
+pub(crate) struct Client {
+    address: SocketAddr,
+    tls: Arc<rustls::ClientConfig>,
+    token: Option<String>,
+}
+
+/// What the server said.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) code: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) bytes: Bytes,
+}
+
+/// A stream of events.
+pub(crate) struct Events {
+    body: Incoming,
+    buffer: Vec<u8>,
+}
+
+impl Client {
+    /// One without credentials.
+    pub(crate) fn anonymous(address: SocketAddr, ca_pem: &str) -> Self {
+        Self { address, tls: config(ca_pem, None), token: None }
+    }
+
+    /// The same client with a bearer token.
+    pub(crate) fn with_token(&self, token: &str) -> Self {
+        Self { token: Some(token.to_owned()), ..self.clone() }
+    }
+
+    /// One with a client certificate.
+    pub(crate) fn with_certificate(
+        address: SocketAddr,
+        ca_pem: &str,
+        cert_pem: &str,
+        key_pem: &str,
+    ) -> Self {
+        Self { address, tls: config(ca_pem, Some((cert_pem, key_pem))), token: None }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.send(Method::GET, path, &[], "").await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.send(Method::POST, path, &[], body.to_string()).await
+    }
+
+    pub(crate) async fn put(&self, path: &str, body: &Value) -> Answer {
+        self.send(Method::PUT, path, &[], body.to_string()).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
+        self.send(Method::DELETE, path, &[], "").await
+    }
+
+    pub(crate) async fn patch(&self, path: &str, kind: &str, body: &Value) -> Answer {
+        let content_type = format!("application/{kind}+json");
+        let headers = [("content-type", content_type.as_str())];
+        self.send(Method::PATCH, path, &headers, body.to_string()).await
+    }
+
+    /// Sends a request as it is given.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Answer {
+        let (parts, body) = self.begin(method, path, headers, body).await;
+        let bytes =
+            tokio::time::timeout(PATIENCE, body.collect()).await.expect("an answer in time");
+        Answer {
+            code: parts.status.as_u16(),
+            headers: parts.headers,
+            bytes: bytes.expect("a whole body").to_bytes(),
+        }
+    }
+
+    /// Begins a watch.
+    pub(crate) async fn watch(&self, path: &str) -> Events {
+        self.watch_with(path, &[]).await
+    }
+
+    /// Begins a watch with headers.
+    pub(crate) async fn watch_with(&self, path: &str, headers: &[(&str, &str)]) -> Events {
+        let (parts, body) = self.begin(Method::GET, path, headers, "").await;
+        assert_eq!(parts.status.as_u16(), 200, "{path}");
+        Events { body, buffer: Vec::new() }
+    }
+
+    /// Sends a request and waits for the head of the answer.
+    pub(crate) async fn begin(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> (http::response::Parts, Incoming) {
+        let tcp = TcpStream::connect(self.address).await.expect("the server listens");
+        let name = ServerName::IpAddress(self.address.ip().into());
+        let connector = TlsConnector::from(Arc::clone(&self.tls));
+        let stream = connector.connect(name, tcp).await.expect("TLS comes about");
+        let (mut sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.expect("HTTP comes about");
+        tokio::spawn(connection);
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", self.address.to_string())
+            .header("user-agent", "t/1");
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Full::new(body.into())).expect("a request");
+        let answer = tokio::time::timeout(PATIENCE, sender.send_request(request)).await;
+        answer.expect("an answer in time").expect("an answer").into_parts()
+    }
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.bytes).unwrap_or_else(|_| panic!("no JSON: {}", self.text()))
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+
+    /// The JSON of an answer that must have this code.
+    #[track_caller]
+    pub(crate) fn expect(self, code: u16) -> Value {
+        assert_eq!(self.code, code, "{}", self.text());
+        self.json()
+    }
+}
+
+impl Events {
+    /// The next event; `None` at the end of the stream.
+    pub(crate) async fn next(&mut self) -> Option<Value> {
+        loop {
+            if let Some(at) = self.buffer.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.buffer.drain(..=at).collect();
+                return Some(serde_json::from_slice(&line).expect("an event"));
+            }
+            let frame = tokio::time::timeout(PATIENCE, self.body.frame()).await;
+            let frame = frame.expect("an event in time")?;
+            if let Ok(data) = frame.expect("a whole frame").into_data() {
+                self.buffer.extend_from_slice(&data);
+            }
+        }
+    }
+}
+
+fn config(ca_pem: &str, identity: Option<(&str, &str)>) -> Arc<rustls::ClientConfig> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(ca_pem.as_bytes()) {
+        roots.add(certificate.expect("PEM")).expect("a certificate");
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_root_certificates(roots);
+    let config = match identity {
+        None => builder.with_no_client_auth(),
+        Some((cert, key)) => {
+            let chain =
+                CertificateDer::pem_slice_iter(cert.as_bytes()).map(|own| own.expect("PEM"));
+            let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).expect("a key");
+            builder.with_client_auth_cert(chain.collect(), key).expect("an identity")
+        }
+    };
+    Arc::new(config)
+}

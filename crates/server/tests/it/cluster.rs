@@ -1,0 +1,158 @@
+//! A server of its own for each test.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use authn::{Anonymous, ServiceAccountOptions, SigningKey, TokenFile, TokenIssuer};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
+use server::{HostOptions, Level, Log, LogFormat, Seat, Server, ServerOptions};
+use serving::{
+    DrainPlan, Limits, Listener, Pki, PkiOptions, ReloadingCertificate, ServerNames, Supplied,
+};
+use store_embedded::Embedded;
+use tempfile::TempDir;
+
+use crate::client::Client;
+
+const ISSUER: &str = "https://kubernetes.default.svc";
+const TOKENS: &str = "admin-token,admin,1,system:masters\nalice-token,alice,2\n";
+
+/// A running server on the embedded store, with an administrator and somebody without roles.
+pub(crate) struct Cluster {
+    server: Option<Server<Embedded>>,
+    pub(crate) store: Arc<Embedded>,
+    change: fn(&mut ServerOptions),
+    pub(crate) pki: Pki,
+    pub(crate) address: SocketAddr,
+    pub(crate) ca: String,
+    folder: TempDir,
+}
+
+impl Cluster {
+    /// A server on an empty store.
+    pub(crate) async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    /// A server on an empty store, with options that differ.
+    pub(crate) async fn start_with(change: fn(&mut ServerOptions)) -> Self {
+        Self::start_in(tempfile::tempdir().expect("a folder"), change).await
+    }
+
+    /// A server on what a folder holds.
+    pub(crate) async fn start_in(folder: TempDir, change: fn(&mut ServerOptions)) -> Self {
+        let pki = serving::prepare(&PkiOptions {
+            directory: folder.path().to_owned(),
+            names: ServerNames::new(None, []),
+            supplied: Supplied::default(),
+            now: SystemTime::now(),
+        });
+        let pki = pki.expect("certificates");
+        let certificate =
+            Arc::new(ReloadingCertificate::load(pki.serving.clone()).expect("a pair"));
+        let tls = Arc::new(serving::server_config(certificate).expect("TLS"));
+        let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+        let listener = Listener::bind(address, tls).expect("a free port");
+        let address = listener.address();
+        let store =
+            Embedded::open(&folder.path().join("store"), store_embedded::Options::default());
+        let mut options = options(&pki, address);
+        change(&mut options);
+        let store = Arc::new(store.expect("a store"));
+        let server = Server::start(Arc::clone(&store), listener, options).await;
+        let server = Some(server.expect("a server"));
+        let ca = read(&pki.trust);
+        Self { server, store, change, pki, address, ca, folder }
+    }
+
+    /// Stops the server and starts it again on the same data.
+    pub(crate) async fn restart(self) -> Self {
+        let change = self.change;
+        let folder = self.stop(Duration::ZERO).await;
+        Self::start_in(folder, change).await
+    }
+
+    /// Stops the server; it goes on serving for the delay, but no longer calls itself ready.
+    pub(crate) async fn stop(mut self, delay: Duration) -> TempDir {
+        let plan = DrainPlan {
+            delay,
+            watch_grace: Duration::ZERO,
+            request_timeout: Duration::from_secs(5),
+        };
+        self.server.take().expect("a server").stop(plan).await;
+        self.folder
+    }
+
+    /// Where the store keeps its files.
+    pub(crate) fn store_folder(&self) -> PathBuf {
+        self.folder.path().join("store")
+    }
+
+    pub(crate) fn anonymous(&self) -> Client {
+        Client::anonymous(self.address, &self.ca)
+    }
+
+    /// A member of `system:masters`, by token.
+    pub(crate) fn admin(&self) -> Client {
+        self.anonymous().with_token("admin-token")
+    }
+
+    /// Somebody without roles.
+    pub(crate) fn alice(&self) -> Client {
+        self.anonymous().with_token("alice-token")
+    }
+
+    /// The administrator of the kubeconfig, by certificate.
+    pub(crate) fn certified_admin(&self) -> Client {
+        let files = self.pki.admin.as_ref().expect("an administrator");
+        Client::with_certificate(
+            self.address,
+            &self.ca,
+            &read(&files.certificate),
+            &read(&files.key),
+        )
+    }
+}
+
+fn options(pki: &Pki, address: SocketAddr) -> ServerOptions {
+    let key = SigningKey::from_pem(&read(&pki.service_account_key)).expect("a key");
+    let client_ca = read(&pki.client_ca);
+    let authorities = CertificateDer::pem_slice_iter(client_ca.as_bytes());
+    ServerOptions {
+        host: HostOptions {
+            event_ttl: Duration::from_secs(3600),
+            has_garbage_collector: true,
+            request_timeout: Duration::from_secs(60),
+            min_watch: Duration::from_secs(1800),
+            bookmark_every: Duration::from_secs(50),
+            report_version: "1.34".to_owned(),
+            advertised: address.to_string(),
+        },
+        prefix: "/registry".to_owned(),
+        seats: vec![Seat::Node, Seat::Rbac],
+        node: authz_node::Policy::default(),
+        authentication: authn::Options {
+            client_authorities: authorities.map(|own| own.expect("PEM")).collect(),
+            token_file: Some(TokenFile::parse("tokens", TOKENS).expect("tokens")),
+            service_accounts: Some(ServiceAccountOptions {
+                issuers: vec![ISSUER.to_owned()],
+                keys: vec![key.verifying_key().clone()],
+            }),
+            anonymous: Anonymous::On,
+            ..authn::Options::default()
+        },
+        issuer: TokenIssuer::new(ISSUER, key),
+        auditor: None,
+        mutating_max: 200,
+        read_only_max: 400,
+        limits: Limits::default(),
+        log: Log { format: LogFormat::Text, level: Level::Warn },
+    }
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).expect("a file")
+}

@@ -1,0 +1,21 @@
+//! The server as clients see it, over real sockets and TLS.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod client;
+mod cluster;
+mod compaction;
+mod every_row;
+mod first_minute;
+mod identity;
+mod life;
+mod limits;
+mod openapi;
+mod pattern;
+mod rows;
+mod watches;

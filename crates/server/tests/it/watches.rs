@@ -1,0 +1,199 @@
+//! Watches: what is told, in which order, and how a stream ends.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::client::Events;
+use crate::cluster::Cluster;
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+/// Type, name and version of an event.
+fn seen(event: &Value) -> (&str, &str, u64) {
+    let metadata = &event["object"]["metadata"];
+    let version = metadata["resourceVersion"].as_str().expect("a version");
+    (
+        event["type"].as_str().expect("a type"),
+        metadata["name"].as_str().unwrap_or_default(),
+        version.parse().expect("a number"),
+    )
+}
+
+fn version(object: &Value) -> u64 {
+    object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
+}
+
+async fn expect_end(mut events: Events) {
+    assert_eq!(events.next().await, None);
+}
+
+/// H-125: creation, change and deletion, the last with its own revision.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_tells_what_happens_after_its_revision() {
+    let cluster = Cluster::start().await;
+    let admin = cluster.admin();
+    admin.post(MAPS, &json!({"metadata": {"name": "before"}})).await.expect(201);
+    let start = version(&admin.get(MAPS).await.expect(200));
+    let mut events = admin.watch(&format!("{MAPS}?watch=1&resourceVersion={start}")).await;
+    let path = format!("{MAPS}/a");
+    let made = admin.post(MAPS, &json!({"metadata": {"name": "a"}})).await.expect(201);
+    let event = events.next().await.unwrap();
+    assert_eq!(event["object"], made);
+    assert_eq!(seen(&event), ("ADDED", "a", version(&made)));
+    let body = json!({"metadata": {"name": "a"}, "data": {"k": "v"}});
+    let changed = admin.put(&path, &body).await.expect(200);
+    let event = events.next().await.unwrap();
+    assert_eq!(event["object"], changed);
+    assert_eq!(seen(&event), ("MODIFIED", "a", version(&changed)));
+    admin.delete(&path).await.expect(200);
+    let event = events.next().await.unwrap();
+    let (kind, name, deleted) = seen(&event);
+    assert_eq!((kind, name), ("DELETED", "a"));
+    assert_eq!(event["object"]["data"], json!({"k": "v"}));
+    assert!(deleted > version(&changed));
+    assert!(deleted <= version(&admin.get(MAPS).await.expect(200)));
+}
+
+/// H-126: to somebody who watches a label, losing it is a deletion and gaining it a creation.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_label_that_leaves_and_returns() {
+    let cluster = Cluster::start().await;
+    let admin = cluster.admin();
+    let labelled = json!({"metadata": {"name": "a", "labels": {"l": "1"}}});
+    let made = admin.post(MAPS, &labelled).await.expect(201);
+    let start = version(&made);
+    let path = format!("{MAPS}?watch=1&resourceVersion={start}&labelSelector=l%3D1");
+    let mut events = admin.watch(&path).await;
+    admin.post(MAPS, &json!({"metadata": {"name": "other"}})).await.expect(201);
+    let object = format!("{MAPS}/a");
+    let left = admin.put(&object, &json!({"metadata": {"name": "a"}})).await.expect(200);
+    let event = events.next().await.unwrap();
+    assert_eq!(seen(&event), ("DELETED", "a", version(&left)));
+    assert_eq!(event["object"]["metadata"]["labels"], json!({"l": "1"}));
+    let returned = admin.put(&object, &labelled).await.expect(200);
+    let event = events.next().await.unwrap();
+    assert_eq!(seen(&event), ("ADDED", "a", version(&returned)));
+}
+
+/// H-127: without a revision, first what exists; then the time is over and the body ends.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_without_revision_begins_with_what_exists() {
+    let cluster = Cluster::start().await;
+    let admin = cluster.admin();
+    for name in ["a", "b"] {
+        admin.post(MAPS, &json!({"metadata": {"name": name}})).await.expect(201);
+    }
+    let mut events = admin.watch(&format!("{MAPS}?watch=1&timeoutSeconds=1")).await;
+    for name in ["a", "b"] {
+        let event = events.next().await.unwrap();
+        assert_eq!((seen(&event).0, seen(&event).1), ("ADDED", name));
+        assert_eq!(event["object"]["kind"], "ConfigMap");
+        assert_eq!(event["object"]["apiVersion"], "v1");
+    }
+    expect_end(events).await;
+}
+
+/// H-128: the watch-list protocol marks the end of what existed.
+#[tokio::test(flavor = "multi_thread")]
+async fn initial_events_end_in_a_marked_bookmark() {
+    let cluster = Cluster::start().await;
+    let admin = cluster.admin();
+    admin.post(MAPS, &json!({"metadata": {"name": "a"}})).await.expect(201);
+    let newest = version(&admin.get(MAPS).await.expect(200));
+    let path = format!(
+        "{MAPS}?watch=1&sendInitialEvents=true&allowWatchBookmarks=true\
+         &resourceVersionMatch=NotOlderThan&resourceVersion={newest}"
+    );
+    let mut events = admin.watch(&path).await;
+    assert_eq!(seen(&events.next().await.unwrap()).0, "ADDED");
+    let bookmark = events.next().await.unwrap();
+    let (kind, name, at) = seen(&bookmark);
+    assert_eq!((kind, name), ("BOOKMARK", ""));
+    assert!(at >= newest);
+    assert_eq!(bookmark["object"]["kind"], "ConfigMap");
+    let mark = &bookmark["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"];
+    assert_eq!(mark, "true");
+    admin.post(MAPS, &json!({"metadata": {"name": "b"}})).await.expect(201);
+    let event = events.next().await.unwrap();
+    assert_eq!((seen(&event).0, seen(&event).1), ("ADDED", "b"));
+    let future = format!(
+        "{MAPS}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan\
+         &resourceVersion=99999999"
+    );
+    let mut events = admin.watch(&future).await;
+    let event = events.next().await.unwrap();
+    assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(504)));
+    expect_end(events).await;
+}
+
+/// H-131: tables name their columns once.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_first_table_of_a_watch_has_columns() {
+    let cluster = Cluster::start().await;
+    let admin = cluster.admin();
+    for name in ["a", "b"] {
+        admin.post(MAPS, &json!({"metadata": {"name": name}})).await.expect(201);
+    }
+    let accept = [("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")];
+    let mut events = admin.watch_with(&format!("{MAPS}?watch=1"), &accept).await;
+    for name in ["a", "b"] {
+        let table = events.next().await.unwrap()["object"].take();
+        assert_eq!(table["kind"], "Table");
+        assert_eq!(table["rows"][0]["cells"][0], name);
+        assert_eq!(table["rows"].as_array().map(Vec::len), Some(1));
+        assert_eq!(table["columnDefinitions"].is_array(), name == "a", "{table}");
+        assert!(table["columnDefinitions"].is_array() || table["columnDefinitions"].is_null());
+    }
+}
+
+/// H-132: a watch on which nothing happens says that it is up to date.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_watch_keeps_up_with_the_store() {
+    let cluster = Cluster::start_with(|options| {
+        options.host.bookmark_every = Duration::from_millis(200);
+    })
+    .await;
+    let admin = cluster.admin();
+    let start = version(&admin.get(MAPS).await.expect(200));
+    let path = format!("/api/v1/secrets?watch=1&allowWatchBookmarks=true&resourceVersion={start}");
+    let mut events = admin.watch(&path).await;
+    let made = admin.post(MAPS, &json!({"metadata": {"name": "a"}})).await.expect(201);
+    // A bookmark may have been due before the write.
+    loop {
+        let event = events.next().await.unwrap();
+        let (kind, _, at) = seen(&event);
+        assert_eq!(kind, "BOOKMARK");
+        assert_eq!(event["object"]["kind"], "Secret");
+        if at >= version(&made) {
+            break;
+        }
+    }
+}
+
+/// H-134: a client that resumes where it was misses nothing and sees nothing twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_resumes_after_a_restart() {
+    let cluster = Cluster::start().await;
+    let admin = cluster.admin();
+    let start = version(&admin.get(MAPS).await.expect(200));
+    let mut events = admin.watch(&format!("{MAPS}?watch=1&resourceVersion={start}")).await;
+    for name in ["a", "b", "c"] {
+        admin.post(MAPS, &json!({"metadata": {"name": name}})).await.expect(201);
+    }
+    let first = events.next().await.unwrap();
+    assert_eq!(seen(&first).1, "a");
+    let last = seen(&first).2;
+    let cluster = cluster.restart().await;
+    let admin = cluster.admin();
+    let mut events = admin.watch(&format!("{MAPS}?watch=1&resourceVersion={last}")).await;
+    admin.post(MAPS, &json!({"metadata": {"name": "d"}})).await.expect(201);
+    let mut before = last;
+    for name in ["b", "c", "d"] {
+        let event = events.next().await.unwrap();
+        let (kind, own, at) = seen(&event);
+        assert_eq!((kind, own), ("ADDED", name));
+        assert!(at > before);
+        before = at;
+    }
+}
