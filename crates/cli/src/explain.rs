@@ -2,10 +2,10 @@
 
 mod human;
 mod json;
+mod particular;
 mod phrase;
 #[cfg(test)]
 mod tests;
-mod tree;
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -112,9 +112,7 @@ fn explain<'c>(chain: &'c Chain, question: &'c Question<'c>) -> Explanation<'c> 
     let mut trace = Trace::default();
     let outcome = ask(chain, &question.attributes(), Recorder::on(&mut trace));
     let answer = Answer::new(question, outcome);
-    let asked = tree::asked(&trace);
-    let names = chain.members().iter().map(|member| member.name());
-    let not_asked = names.filter(|name| !asked.contains(name)).collect();
+    let not_asked = reviews::not_asked(chain, &trace);
     let is_refused = !answer.is_allowed() && !answer.is_open;
     let hints =
         is_refused.then(|| hint_of_missing_group(chain, question)).flatten().into_iter().collect();

@@ -18,6 +18,7 @@ mod offline;
 mod output;
 mod rules;
 mod schema;
+mod serve;
 mod spelling;
 mod who_can;
 
@@ -41,6 +42,7 @@ const OUTPUT_BUFFER_BYTES: usize = 64 << 10;
     arg_required_else_help = true,
     subcommand_required = true,
     after_help = "Examples:
+  portcullis serve
   portcullis check authorization.yaml
   portcullis explain --objects manifests/ --as ana --verb get --resource pods -n prod
   portcullis who-can delete namespaces --objects manifests/
@@ -62,6 +64,7 @@ enum Command {
     #[command(name = "who-can")]
     WhoCan(Box<who_can::Args>),
     Rules(Box<rules::Args>),
+    Serve(Box<serve::Args>),
     Schema(schema::Args),
     Completion(completion::Args),
 }
@@ -98,6 +101,7 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Rules(args) => {
             rules::run(args, &mut io::stdin().lock(), &mut out, &mut io::stderr(), err_colour)
         }
+        Command::Serve(args) => serve::run(args, &mut out, &mut io::stderr(), err_colour),
         Command::Schema(args) => schema::run(args, &mut out),
         Command::Completion(args) => completion::run(args, &mut out),
     };

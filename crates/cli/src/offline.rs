@@ -19,9 +19,9 @@ mod yaml;
 
 pub(crate) use answer::Answer;
 pub(crate) use ask::ask;
-pub(crate) use flags::{PolicyFlags, QuestionFlags, SubjectFlags, TargetText};
+pub(crate) use flags::{AuthorizationFlags, PolicyFlags, QuestionFlags, SubjectFlags, TargetText};
 pub(crate) use implied::{hint_of_missing_group, user};
-pub(crate) use policy::Policy;
+pub(crate) use policy::{Link, Order, Policy, node_rules};
 pub(crate) use questions::Questions;
 pub(crate) use show::{Unusable, printable};
 pub(crate) use table::Table;

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use api::review::{Question, QuestionTarget};
+use reviews::{TraceNode, trace_tree};
 
 use super::Explanation;
 use super::phrase::{Mark, Phrase, authorizer, phrase};
-use super::tree::{Node, tree};
 use crate::offline::printable;
 
 /// Writes a heading, a tree of what was asked, and what follows from it.
@@ -26,7 +26,7 @@ pub(super) fn write(
         (false, false) => paint.with("1;31", "DENIED"),
     };
     writeln!(out, "{heading}  {}", printable(&describe(question)))?;
-    let nodes = tree(trace);
+    let nodes = trace_tree(trace);
     let open = answer.outcome.decided_by.filter(|_| answer.is_open);
     let mut writer = Writer { out, paint, question, open };
     let n_last = nodes.len() + not_asked.len();
@@ -115,11 +115,11 @@ const SILENT_MAX: usize = 10;
 /// The children that are shown, and how many are not. Somebody with a thousand bindings would look
 /// for the one that matters among them.
 fn shown_children<'n, 't>(
-    children: &[&'n Node<'t>],
+    children: &[&'n TraceNode<'t>],
     question: &Question<'_>,
-) -> (Vec<&'n Node<'t>>, usize) {
+) -> (Vec<&'n TraceNode<'t>>, usize) {
     let mut n_silent = 0;
-    let is_shown = |child: &&&Node<'_>| {
+    let is_shown = |child: &&&TraceNode<'_>| {
         let is_silent = phrase(child.event, question).mark == Mark::NoOpinion;
         n_silent += usize::from(is_silent);
         !is_silent || n_silent <= SILENT_MAX
@@ -139,7 +139,7 @@ struct Writer<'w> {
 
 impl Writer<'_> {
     /// Writes a node and what lies below it, each line behind the branches of those above.
-    fn node(&mut self, node: &Node<'_>, above: &str, is_last: bool) -> io::Result<()> {
+    fn node(&mut self, node: &TraceNode<'_>, above: &str, is_last: bool) -> io::Result<()> {
         let (shown, children) = match authorizer(node, self.open) {
             Some((shown, children)) => (shown, children),
             None => (phrase(node.event, self.question), node.children.iter().collect()),

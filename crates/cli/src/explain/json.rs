@@ -2,14 +2,13 @@
 
 use std::io::{self, Write};
 
-use authz::Value;
-use serde_json::{Map, Value as Json, json};
+use reviews::trace_json;
+use serde_json::Value;
 
 use super::Explanation;
-use super::tree::{Node, tree};
 
-/// Writes the answer, the hints and the trace as one line. An event of the trace has a `kind`, its
-/// particulars as `fields`, and what happened as part of it as `children`.
+/// Writes the answer, the hints and the trace as one line. The trace is written as a server writes
+/// it that is asked for an explanation.
 ///
 /// # Errors
 /// Fails if it can not be written.
@@ -18,7 +17,7 @@ pub(super) fn write(out: &mut dyn Write, explanation: &Explanation<'_>) -> io::R
     if explanation.answer.is_open {
         map.insert("open".to_owned(), true.into());
     }
-    map.insert("trace".to_owned(), tree(&explanation.trace).iter().map(event).collect());
+    map.insert("trace".to_owned(), trace_json(&explanation.trace));
     let n_dropped = explanation.trace.n_dropped();
     if n_dropped > 0 {
         map.insert("droppedEvents".to_owned(), n_dropped.into());
@@ -29,25 +28,6 @@ pub(super) fn write(out: &mut dyn Write, explanation: &Explanation<'_>) -> io::R
     if !explanation.hints.is_empty() {
         map.insert("hints".to_owned(), explanation.hints.clone().into());
     }
-    serde_json::to_writer(&mut *out, &Json::Object(map))?;
+    serde_json::to_writer(&mut *out, &Value::Object(map))?;
     writeln!(out)
-}
-
-fn event(node: &Node<'_>) -> Json {
-    let fields =
-        node.event.fields.iter().map(|(name, value)| (name.to_string(), particular(value)));
-    let mut shown = json!({ "kind": node.event.kind, "fields": fields.collect::<Map<_, _>>() });
-    if !node.children.is_empty() {
-        shown["children"] = node.children.iter().map(event).collect();
-    }
-    shown
-}
-
-fn particular(value: &Value) -> Json {
-    match value {
-        Value::Bool(truth) => (*truth).into(),
-        Value::Integer(number) => (*number).into(),
-        Value::Text(text) => text.as_str().into(),
-        Value::List(texts) => texts.clone().into(),
-    }
 }

@@ -5,8 +5,9 @@
 
 use api::review::{Question, QuestionTarget};
 use authz::{Event, Value};
+use reviews::TraceNode;
 
-use super::tree::{Node, flag, list, number, text};
+use super::particular::{flag, list, number, text};
 
 /// The first authorizer of every chain, and what people call it.
 const SUPERUSER: (&str, &str) = ("kubernetes.io/system-privileged-group", "superuser");
@@ -48,9 +49,9 @@ impl Phrase {
 /// The line of an authorizer, which tells its verdict too, and what else lies below it. `open` is
 /// the one whose answer is not known.
 pub(super) fn authorizer<'n, 't>(
-    node: &'n Node<'t>,
+    node: &'n TraceNode<'t>,
     open: Option<&str>,
-) -> Option<(Phrase, Vec<&'n Node<'t>>)> {
+) -> Option<(Phrase, Vec<&'n TraceNode<'t>>)> {
     let name = text(node.event, "name").filter(|_| node.event.kind == "authorizer")?;
     let (verdicts, others): (Vec<_>, Vec<_>) =
         node.children.iter().partition(|child| child.event.kind == "verdict");

@@ -5,10 +5,9 @@ use std::str::FromStr;
 
 use super::webhook::Assumption;
 
-/// What is decided from. The first flags are those of the server.
-#[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "Policy")]
-pub(crate) struct PolicyFlags {
+/// Which authorizers decide. These flags are those of kube-apiserver.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct AuthorizationFlags {
     /// AuthorizationConfiguration file: which authorizers are asked, in which order
     ///
     /// Excludes --authorization-mode. Webhooks in it are not called: where one would be asked, the
@@ -31,6 +30,14 @@ pub(crate) struct PolicyFlags {
     /// Configuration of mode Webhook, which is not read: the webhook is named `default`
     #[arg(long, value_name = "FILE")]
     pub(crate) authorization_webhook_config_file: Option<PathBuf>,
+}
+
+/// What is decided from.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Policy")]
+pub(crate) struct PolicyFlags {
+    #[command(flatten)]
+    pub(crate) authorization: AuthorizationFlags,
 
     /// Files and folders of manifests: roles, bindings, pods and volumes; `-` is standard input
     ///

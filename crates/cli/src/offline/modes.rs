@@ -5,7 +5,7 @@ use std::path::Path;
 
 use authz_chain::AuthorizerType;
 
-use super::flags::PolicyFlags;
+use super::flags::AuthorizationFlags;
 
 /// The authorizers without any flag.
 const DEFAULT: [AuthorizerType; 2] = [AuthorizerType::Node, AuthorizerType::Rbac];
@@ -26,7 +26,7 @@ pub(super) enum Plan<'f> {
 ///
 /// # Errors
 /// Every rule that the flags break, in the words of the server.
-pub(super) fn plan(flags: &PolicyFlags) -> Result<Plan<'_>, Vec<String>> {
+pub(super) fn plan(flags: &AuthorizationFlags) -> Result<Plan<'_>, Vec<String>> {
     let modes = flags.authorization_mode.as_deref();
     let policy_file = flags.authorization_policy_file.as_ref();
     let webhook_file = flags.authorization_webhook_config_file.as_ref();
@@ -96,7 +96,7 @@ mod tests {
     #[derive(Parser)]
     struct Flags {
         #[command(flatten)]
-        policy: PolicyFlags,
+        policy: AuthorizationFlags,
     }
 
     /// The plan as text: the modes, or the file, or the faults.

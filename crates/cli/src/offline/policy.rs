@@ -13,7 +13,7 @@ use authz_node::NodeRules;
 use authz_rbac::{BootstrapPolicy, Extras, PolicyRule, Snapshot};
 use authz_webhook::{FailurePolicy, MatchConditions};
 
-use super::flags::PolicyFlags;
+use super::flags::{AuthorizationFlags, PolicyFlags};
 use super::modes::{Plan, plan};
 use super::objects::{self, read_path};
 use super::show::{Trouble, Unusable};
@@ -38,35 +38,66 @@ impl Policy {
     /// Fails if the flags contradict each other or if anything in any file is wrong, with all of
     /// it. Nothing is used in part.
     pub(crate) fn load(flags: &PolicyFlags, stdin: &mut dyn Read) -> Result<Self, Unusable> {
-        let plan = plan(flags).map_err(Unusable::Usage)?;
         if flags.objects.iter().filter(|path| *path == Path::new("-")).count() > 1 {
             let message = "`-` is given twice, but standard input can be read once".to_owned();
             return Err(Unusable::Usage(vec![message]));
         }
-        let mut parts = Parts { flags, troubles: Vec::new() };
-        let links = match plan {
-            Plan::File(path) => parts.links_of_file(path),
-            Plan::Modes(modes) => modes.into_iter().map(Link::of_mode).collect(),
+        let order = Order::load(&flags.authorization);
+        let (order, mut troubles) = match order {
+            Ok(order) => (order, Vec::new()),
+            Err(Unusable::Invalid(troubles)) => (Order::default(), troubles),
+            Err(usage) => return Err(usage),
         };
-        let loaded = links.iter().any(|link| matches!(link, Link::Abac)).then(|| parts.abac());
         let objects = match objects::read(&flags.objects, stdin) {
             Ok(objects) => objects,
-            Err(troubles) => {
-                parts.troubles.extend(troubles);
+            Err(more) => {
+                troubles.extend(more);
                 Vec::new()
             }
         };
-        if !parts.troubles.is_empty() {
-            return Err(Unusable::Invalid(parts.troubles));
+        if !troubles.is_empty() {
+            return Err(Unusable::Invalid(troubles));
         }
-        let members = members(flags, links, loaded.flatten().unwrap_or_default(), objects)?;
+        let Order { links, abac } = order;
+        let members = members(flags, links, abac, objects)?;
         let chain = Chain::new(members).map_err(broken)?;
         Ok(Self { chain })
     }
 }
 
+/// The authorizers in order, and what the files say that they decide from.
+#[derive(Debug, Default)]
+pub(crate) struct Order {
+    pub(crate) links: Vec<Link>,
+    /// Empty without an authorizer of type ABAC.
+    pub(crate) abac: abac::Loaded,
+}
+
+impl Order {
+    /// Reads the files that the flags name.
+    ///
+    /// # Errors
+    /// Fails if the flags contradict each other or if anything in any file is wrong, with all of
+    /// it.
+    pub(crate) fn load(flags: &AuthorizationFlags) -> Result<Self, Unusable> {
+        let plan = plan(flags).map_err(Unusable::Usage)?;
+        let mut parts = Parts { flags, troubles: Vec::new() };
+        let links: Vec<Link> = match plan {
+            Plan::File(path) => parts.links_of_file(path),
+            Plan::Modes(modes) => modes.into_iter().map(Link::of_mode).collect(),
+        };
+        let has_abac = links.iter().any(|link| matches!(link, Link::Abac));
+        let abac = if has_abac { parts.abac() } else { None };
+        match parts.troubles.is_empty() {
+            true => Ok(Self { links, abac: abac.unwrap_or_default() }),
+            false => Err(Unusable::Invalid(parts.troubles)),
+        }
+    }
+}
+
 /// One authorizer of the chain, before what it decides from is known.
-enum Link {
+#[derive(Debug)]
+pub(crate) enum Link {
     Abac,
     AlwaysAllow,
     AlwaysDeny,
@@ -109,7 +140,7 @@ impl Link {
 
 /// What is read, and what is wrong with it.
 struct Parts<'f> {
-    flags: &'f PolicyFlags,
+    flags: &'f AuthorizationFlags,
     troubles: Vec<Trouble>,
 }
 
@@ -244,7 +275,8 @@ fn assumed(assumptions: &[Assumption], name: &str) -> Option<Verdict> {
     assumptions.iter().rev().find(|own| own.name == name).map(|own| own.verdict)
 }
 
-fn node_rules(defaults: &BootstrapPolicy) -> NodeRules {
+/// What the role of nodes grants, whatever the objects say.
+pub(crate) fn node_rules(defaults: &BootstrapPolicy) -> NodeRules {
     let is_for_nodes =
         |role: &&authz_rbac::Role| role.metadata.namespace.is_empty() && role.name() == NODE_ROLE;
     let mut rules = NodeRules::default();

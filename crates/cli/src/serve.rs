@@ -1,0 +1,258 @@
+//! `portcullis serve`: the API server.
+
+mod auditing;
+mod authentication;
+mod flags;
+mod open;
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::Context;
+use authz_chain::Member;
+use server::{HostOptions, Level, Log, LogFormat, Seat, Server, ServerOptions};
+use serving::{
+    CertificateFiles, DrainPlan, Limits, Listener, Pki, PkiOptions, ReloadingCertificate,
+    ServerNames, Supplied,
+};
+use store::Store;
+use tokio::signal::unix::{SignalKind, signal};
+
+pub(crate) use flags::Args;
+
+use crate::exit::Exit;
+use crate::offline::{Link, Order, Unusable, node_rules};
+use flags::{LoggingFormat, StoreKind};
+
+/// How often certificate files are looked at.
+const RELOAD_EVERY: Duration = Duration::from_secs(5);
+/// How often an idle watch says how far it is: some time before the minute that clients count on.
+const BOOKMARK_EVERY: Duration = Duration::from_secs(50);
+
+/// Serves until a signal comes.
+///
+/// # Errors
+/// Fails if what happened can not be written.
+pub(crate) fn run(
+    args: &Args,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+    colour: bool,
+) -> io::Result<Exit> {
+    let order = match Order::load(&args.authorization).and_then(seats) {
+        Ok(seats) => seats,
+        Err(unusable) => return unusable.show(err, colour),
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            writeln!(err, "error: the runtime can not start: {error}")?;
+            return Ok(Exit::Unreadable);
+        }
+    };
+    match runtime.block_on(serve(args, order, out)) {
+        Ok(()) => Ok(Exit::Clean),
+        Err(error) => {
+            writeln!(err, "error: {error:#}")?;
+            Ok(Exit::Unreadable)
+        }
+    }
+}
+
+/// The authorizers, and what nodes may do from the beginning.
+struct Authorization {
+    seats: Vec<Seat>,
+    node: authz_node::Policy,
+    names: String,
+}
+
+fn seats(order: Order) -> Result<Authorization, Unusable> {
+    let policies = Arc::new(order.abac.policies);
+    let mut seats = Vec::new();
+    let mut names = Vec::new();
+    for link in order.links {
+        let (name, seat) = match link {
+            Link::Abac => ("ABAC", Seat::Fixed(Member::Abac(Arc::clone(&policies)))),
+            Link::AlwaysAllow => ("AlwaysAllow", Seat::Fixed(Member::AlwaysAllow)),
+            Link::AlwaysDeny => ("AlwaysDeny", Seat::Fixed(Member::AlwaysDeny)),
+            Link::Node => ("Node", Seat::Node),
+            Link::Rbac => ("RBAC", Seat::Rbac),
+            Link::Webhook { name, .. } => {
+                return Err(Unusable::Usage(vec![format!(
+                    "the server does not call webhooks yet: take authorizer `{name}` of type \
+                     Webhook out of the configuration"
+                )]));
+            }
+        };
+        names.push(name);
+        seats.push(seat);
+    }
+    let defaults =
+        api::rbac::bootstrap_policy().map_err(|error| Unusable::Usage(vec![error.to_string()]))?;
+    let node = authz_node::Policy {
+        rules: Arc::new(node_rules(&defaults)),
+        ..authz_node::Policy::default()
+    };
+    Ok(Authorization { seats, node, names: names.join(",") })
+}
+
+async fn serve(args: &Args, order: Authorization, out: &mut dyn Write) -> anyhow::Result<()> {
+    let started = Instant::now();
+    let log = Log { format: format(args), level: level(args.requests.verbosity) };
+    let pki = prepare(args)?;
+    let certificate = Arc::new(ReloadingCertificate::load(pki.serving.clone())?);
+    let tls = Arc::new(serving::server_config(Arc::clone(&certificate))?);
+    let address = SocketAddr::new(args.listen.bind_address, args.listen.secure_port);
+    let listener = Listener::bind(address, tls)?;
+    let address = listener.address();
+    let advertised =
+        SocketAddr::new(args.listen.advertise_address.unwrap_or(address.ip()), address.port());
+    let kubeconfig = serving::write_kubeconfig(&pki, advertised)?;
+    let reloading = certificate.keep_reloading(RELOAD_EVERY, move |result| match result {
+        Ok(()) => log.notice("the certificate of the server was reloaded", &[]),
+        Err(error) => {
+            log.error("the certificate of the server can not be reloaded", &[("why", error)])
+        }
+    });
+    tokio::spawn(reloading);
+    let options = ServerOptions {
+        host: HostOptions {
+            event_ttl: args.requests.event_ttl,
+            has_garbage_collector: args.requests.enable_garbage_collector,
+            request_timeout: args.requests.request_timeout,
+            min_watch: Duration::from_secs(args.requests.min_request_timeout.max(1)),
+            bookmark_every: BOOKMARK_EVERY,
+            report_version: args.listen.report_version.clone(),
+            advertised: advertised.to_string(),
+        },
+        prefix: args.store.etcd_prefix.clone(),
+        seats: order.seats,
+        node: order.node,
+        authentication: authentication::options(&args.authentication, &pki, &log)?,
+        issuer: authentication::issuer(&args.authentication, &pki)?,
+        auditor: auditing::auditor(&args.audit, &log)?,
+        mutating_max: args.requests.max_mutating_requests_inflight,
+        read_only_max: args.requests.max_requests_inflight,
+        limits: Limits::default(),
+        log,
+    };
+    let banner = Banner { address, authorizers: order.names, kubeconfig, started };
+    let is_etcd = match args.store.store {
+        Some(kind) => kind == StoreKind::Etcd,
+        None => !args.store.etcd_servers.is_empty(),
+    };
+    match is_etcd {
+        true => {
+            let (store, place) = open::etcd(&args.store).await?;
+            serve_on(store, &place, listener, options, banner, args, out).await
+        }
+        false => {
+            let (store, place) = open::embedded(&args.store)?;
+            serve_on(store, &place, listener, options, banner, args, out).await
+        }
+    }
+}
+
+/// What is said when the server is ready.
+struct Banner {
+    address: SocketAddr,
+    authorizers: String,
+    kubeconfig: Option<PathBuf>,
+    started: Instant,
+}
+
+async fn serve_on<S: Store>(
+    store: S,
+    place: &str,
+    listener: Listener,
+    options: ServerOptions,
+    banner: Banner,
+    args: &Args,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt()).context("signals can not be heard")?;
+    let mut terminate = signal(SignalKind::terminate()).context("signals can not be heard")?;
+    let log = options.log;
+    let server = Server::start(Arc::new(store), listener, options).await?;
+    banner.show(place, out)?;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    log.notice("stopping; a second signal ends the server at once", &[]);
+    let plan = DrainPlan {
+        delay: args.requests.shutdown_delay_duration,
+        watch_grace: args.requests.shutdown_watch_termination_grace_period,
+        request_timeout: args.requests.request_timeout,
+    };
+    tokio::select! {
+        drained = server.stop(plan) => {
+            log.notice("stopped", &[("how", &format_args!("{drained:?}"))]);
+        }
+        _ = interrupt.recv() => log.warn("ended at once", &[]),
+        _ = terminate.recv() => log.warn("ended at once", &[]),
+    }
+    Ok(())
+}
+
+impl Banner {
+    fn show(&self, place: &str, out: &mut dyn Write) -> io::Result<()> {
+        let ready = self.started.elapsed().as_millis();
+        writeln!(
+            out,
+            "serving https://{} from {place}, authorization {}, ready in {ready} ms",
+            self.address, self.authorizers
+        )?;
+        if let Some(path) = &self.kubeconfig {
+            let path = path.display();
+            writeln!(out, "admin kubeconfig: {path}\n\nTry:")?;
+            writeln!(out, "  kubectl --kubeconfig {path} get namespaces")?;
+            writeln!(out, "  kubectl --kubeconfig {path} auth can-i --list")?;
+        }
+        out.flush()
+    }
+}
+
+fn prepare(args: &Args) -> anyhow::Result<Pki> {
+    let listen = &args.listen;
+    let addresses = [Some(listen.bind_address), listen.advertise_address];
+    let names = ServerNames::new(serving::host_name().as_deref(), addresses.into_iter().flatten());
+    let serving = match (&listen.tls_cert_file, &listen.tls_private_key_file) {
+        (Some(certificate), Some(key)) => {
+            Some(CertificateFiles { certificate: certificate.clone(), key: key.clone() })
+        }
+        _ => None,
+    };
+    let supplied = Supplied {
+        serving,
+        client_ca: args.authentication.client_ca_file.clone(),
+        service_account_key: args.authentication.service_account_signing_key_file.clone(),
+    };
+    let directory = args.store.data_dir.clone();
+    let options = PkiOptions { directory, names, supplied, now: SystemTime::now() };
+    Ok(serving::prepare(&options)?)
+}
+
+fn format(args: &Args) -> LogFormat {
+    match args.requests.logging_format {
+        LoggingFormat::Text => LogFormat::Text,
+        LoggingFormat::Json => LogFormat::Json,
+    }
+}
+
+fn level(verbosity: u8) -> Level {
+    match verbosity {
+        0 => Level::Warn,
+        1 => Level::Notice,
+        2 | 3 => Level::Info,
+        _ => Level::Debug,
+    }
+}
+
+/// The text of a file that the operator named.
+fn read(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("can not read `{}`", path.display()))
+}

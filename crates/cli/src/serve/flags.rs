@@ -1,0 +1,320 @@
+//! The flags of the server. Names are those of kube-apiserver where it has one.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::offline::AuthorizationFlags;
+
+/// Serves the API: `kubectl` and other clients of Kubernetes work with it
+///
+/// Without flags it keeps its data in ./portcullis-data, makes certificates and a kubeconfig for an
+/// administrator there, and listens on 127.0.0.1:6443.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  portcullis serve
+  portcullis serve --data-dir /var/lib/portcullis --bind-address 0.0.0.0
+  portcullis serve --store etcd --etcd-servers http://127.0.0.1:2379
+  portcullis serve --authorization-config authorization.yaml --token-auth-file tokens.csv
+
+SIGTERM or SIGINT stops it: watches end, requests that are under way get their answers. A second
+signal ends it at once; nothing that was acknowledged is lost.")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) listen: ListenFlags,
+    #[command(flatten)]
+    pub(crate) store: StoreFlags,
+    #[command(flatten)]
+    pub(crate) authentication: AuthenticationFlags,
+    #[command(flatten, next_help_heading = "Authorization")]
+    pub(crate) authorization: AuthorizationFlags,
+    #[command(flatten)]
+    pub(crate) requests: RequestFlags,
+    #[command(flatten)]
+    pub(crate) audit: AuditFlags,
+}
+
+/// Where it listens and how it is known.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Listening")]
+pub(crate) struct ListenFlags {
+    /// Address to listen on
+    #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
+    pub(crate) bind_address: IpAddr,
+
+    /// Port to listen on; 0 takes a free one
+    #[arg(long, value_name = "PORT", default_value_t = 6443)]
+    pub(crate) secure_port: u16,
+
+    /// Address under which clients find the server; the one it listens on if not given
+    #[arg(long, value_name = "IP")]
+    pub(crate) advertise_address: Option<IpAddr>,
+
+    /// Certificate of the server, PEM; generated if not given
+    #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
+    pub(crate) tls_cert_file: Option<PathBuf>,
+
+    /// Key of that certificate, PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    pub(crate) tls_private_key_file: Option<PathBuf>,
+
+    /// Kubernetes version that /version reports: MAJOR.MINOR
+    #[arg(long, value_name = "VERSION", default_value = "1.34", value_parser = version)]
+    pub(crate) report_version: String,
+}
+
+/// Where objects are kept.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Store")]
+pub(crate) struct StoreFlags {
+    /// Directory of certificates, keys and the embedded store; made if it does not exist
+    #[arg(long, value_name = "DIR", default_value = "./portcullis-data")]
+    pub(crate) data_dir: PathBuf,
+
+    /// Store to use; etcd if --etcd-servers is given
+    #[arg(long, value_enum)]
+    pub(crate) store: Option<StoreKind>,
+
+    /// When writes are made durable: `always`, or `interval:MILLISECONDS`, which may lose the last
+    /// ones when the machine crashes
+    #[arg(long, value_name = "MODE", default_value = "always")]
+    pub(crate) store_sync: store_embedded::SyncMode,
+
+    /// Addresses of the members of an etcd cluster: http://HOST:PORT or https://HOST:PORT
+    #[arg(long, value_name = "URL,...", value_delimiter = ',')]
+    pub(crate) etcd_servers: Vec<String>,
+
+    /// What all keys begin with
+    #[arg(long, value_name = "PREFIX", default_value = "/registry", value_parser = prefix)]
+    pub(crate) etcd_prefix: String,
+
+    /// Authorities of the members of etcd, PEM
+    #[arg(long, value_name = "FILE")]
+    pub(crate) etcd_cafile: Option<PathBuf>,
+
+    /// Client certificate for etcd, PEM
+    #[arg(long, value_name = "FILE", requires = "etcd_keyfile")]
+    pub(crate) etcd_certfile: Option<PathBuf>,
+
+    /// Key of that certificate, PEM
+    #[arg(long, value_name = "FILE", requires = "etcd_certfile")]
+    pub(crate) etcd_keyfile: Option<PathBuf>,
+
+    /// How often old revisions in etcd are forgotten; 0 leaves that to others
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
+    pub(crate) etcd_compaction_interval: Duration,
+}
+
+/// Which store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum StoreKind {
+    /// Files in the data directory
+    Embedded,
+    /// An etcd cluster
+    Etcd,
+}
+
+/// Whom it believes.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Authentication")]
+pub(crate) struct AuthenticationFlags {
+    /// Authorities of client certificates, PEM; the generated one if not given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) client_ca_file: Option<PathBuf>,
+
+    /// Static tokens: CSV of token, user, uid and optionally "group,..."
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_auth_file: Option<PathBuf>,
+
+    /// Whether requests without credentials are those of system:anonymous
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    pub(crate) anonymous_auth: bool,
+
+    /// Who issues tokens of service accounts; may be repeated, the first one issues
+    #[arg(long, value_name = "URL", default_value = "https://kubernetes.default.svc")]
+    pub(crate) service_account_issuer: Vec<String>,
+
+    /// Key that signs tokens of service accounts, PEM; generated if not given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) service_account_signing_key_file: Option<PathBuf>,
+
+    /// Keys that verify tokens of service accounts, PEM; may be repeated. The one that signs if not
+    /// given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) service_account_key_file: Vec<PathBuf>,
+
+    /// Names of the server in tokens; the issuers if not given
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub(crate) api_audiences: Vec<String>,
+
+    /// Authorities of proxies that name users in headers, PEM
+    #[arg(long, value_name = "FILE")]
+    pub(crate) requestheader_client_ca_file: Option<PathBuf>,
+
+    /// Common names that certificates of such proxies may have; any if not given
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        requires = "requestheader_client_ca_file"
+    )]
+    pub(crate) requestheader_allowed_names: Vec<String>,
+
+    /// Headers that name the user
+    #[arg(long, value_name = "HEADER,...", value_delimiter = ',', default_value = "X-Remote-User")]
+    pub(crate) requestheader_username_headers: Vec<String>,
+
+    /// Headers that name the uid of the user
+    #[arg(long, value_name = "HEADER,...", value_delimiter = ',', default_value = "X-Remote-Uid")]
+    pub(crate) requestheader_uid_headers: Vec<String>,
+
+    /// Headers that name groups of the user
+    #[arg(
+        long,
+        value_name = "HEADER,...",
+        value_delimiter = ',',
+        default_value = "X-Remote-Group"
+    )]
+    pub(crate) requestheader_group_headers: Vec<String>,
+
+    /// Beginnings of headers that tell more about the user
+    #[arg(
+        long,
+        value_name = "PREFIX,...",
+        value_delimiter = ',',
+        default_value = "X-Remote-Extra-"
+    )]
+    pub(crate) requestheader_extra_headers_prefix: Vec<String>,
+}
+
+/// What a request may take, and what the server does by itself.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Requests")]
+pub(crate) struct RequestFlags {
+    /// How long a request may take that is no watch
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
+    pub(crate) request_timeout: Duration,
+
+    /// How many seconds a watch lasts at least; it ends after that and twice that
+    #[arg(long, value_name = "SECONDS", default_value_t = 1800)]
+    pub(crate) min_request_timeout: u64,
+
+    /// Requests that only read, at one time; 0 does not limit
+    #[arg(long, value_name = "N", default_value_t = 400)]
+    pub(crate) max_requests_inflight: usize,
+
+    /// Requests that change something, at one time; 0 does not limit
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) max_mutating_requests_inflight: usize,
+
+    /// How long Events are kept
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = duration)]
+    pub(crate) event_ttl: Duration,
+
+    /// Whether dependents of deleted objects are deleted
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    pub(crate) enable_garbage_collector: bool,
+
+    /// How long to serve on after readiness is denied, when stopping
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
+    pub(crate) shutdown_delay_duration: Duration,
+
+    /// Within what time watches are ended when stopping; 0 ends 200 a second
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
+    pub(crate) shutdown_watch_termination_grace_period: Duration,
+
+    /// Form of the log
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) logging_format: LoggingFormat,
+
+    /// How much is logged: 0 warnings, 1 also when it starts and stops, 2 also requests, 4 everything
+    #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 2)]
+    pub(crate) verbosity: u8,
+}
+
+/// Form of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LoggingFormat {
+    /// Lines for people
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// What is written down about requests.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Audit")]
+pub(crate) struct AuditFlags {
+    /// Policy that says what is recorded (audit.k8s.io/v1); without it nothing is
+    #[arg(long, value_name = "FILE")]
+    pub(crate) audit_policy_file: Option<PathBuf>,
+
+    /// File for audit events, one JSON object a line; `-` is standard output
+    #[arg(long, value_name = "FILE", requires = "audit_policy_file")]
+    pub(crate) audit_log_path: Option<PathBuf>,
+
+    /// Megabytes after which a new file is begun
+    #[arg(long, value_name = "MB", default_value_t = 100)]
+    pub(crate) audit_log_maxsize: u64,
+
+    /// Days after which old files are deleted; 0 keeps them
+    #[arg(long, value_name = "DAYS", default_value_t = 0)]
+    pub(crate) audit_log_maxage: u64,
+
+    /// How many old files are kept; 0 keeps all
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) audit_log_maxbackup: usize,
+}
+
+/// A duration as Go writes it: `1m30s`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let nanos = gotext::parse_duration(text).map_err(|error| error.to_string())?;
+    let nanos = u64::try_from(nanos).map_err(|_| "a duration can not be negative".to_owned())?;
+    Ok(Duration::from_nanos(nanos))
+}
+
+fn version(text: &str) -> Result<String, String> {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    match text.split_once('.') {
+        Some((major, minor)) if is_number(major) && is_number(minor) => Ok(text.to_owned()),
+        _ => Err("want MAJOR.MINOR, such as 1.34".to_owned()),
+    }
+}
+
+fn prefix(text: &str) -> Result<String, String> {
+    let text = text.trim_end_matches('/');
+    match text.starts_with('/') {
+        true => Ok(text.to_owned()),
+        false => Err("a prefix begins with `/`".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_checked() {
+        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+        assert!(duration("-1s").is_err() && duration("soon").is_err());
+        assert!(version("1.34").is_ok() && version("v1.34").is_err() && version("1").is_err());
+        assert_eq!(prefix("/x/").as_deref(), Ok("/x"));
+        assert!(prefix("x").is_err());
+    }
+}
