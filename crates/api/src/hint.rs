@@ -61,7 +61,9 @@ pub(crate) fn for_wrong_type(text: &str, node: &Node, shape: &Shape) -> Option<S
         (Shape::Duration { .. }, Value::Number(_)) if is_short => {
             Some(format!("a duration is a text with a unit: `{written}s`"))
         }
-        (Shape::Text(_) | Shape::Duration { .. }, Value::Bool(_) | Value::Number(_)) if is_short => {
+        (Shape::Text(_) | Shape::Duration { .. }, Value::Bool(_) | Value::Number(_))
+            if is_short =>
+        {
             let kind = if matches!(node.value, Value::Number(_)) { "number" } else { "boolean" };
             Some(format!("`{written}` is a {kind}: put it in quotes to make it text"))
         }

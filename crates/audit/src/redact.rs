@@ -26,7 +26,7 @@ const SENSITIVE_PARAMETERS: [&str; 8] =
 pub(crate) enum Subject {
     /// Nothing in it is secret by itself.
     Plain,
-    /// A Secret, or a ConfigMap, which people put secrets into. What it holds is masked.
+    /// A Secret. What it holds is masked.
     Data,
     /// The token that is asked about is masked.
     TokenReview,
@@ -38,7 +38,7 @@ impl Subject {
     /// What bodies of a resource are.
     pub(crate) fn of_resource(api_group: &str, resource: &str, subresource: &str) -> Self {
         match (api_group, resource, subresource) {
-            ("", "secrets" | "configmaps", _) => Self::Data,
+            ("", "secrets", _) => Self::Data,
             ("", "serviceaccounts", "token") => Self::TokenRequest,
             ("authentication.k8s.io", "tokenreviews", _) => Self::TokenReview,
             _ => Self::Plain,
@@ -49,7 +49,7 @@ impl Subject {
     /// something that is called a secret is one. What says nothing of the sort is what is expected.
     fn of_object(self, members: &Map<String, Value>) -> Self {
         match members.get("kind").and_then(Value::as_str) {
-            Some("Secret" | "SecretList" | "ConfigMap" | "ConfigMapList") => Self::Data,
+            Some("Secret" | "SecretList") => Self::Data,
             Some("TokenReview") => Self::TokenReview,
             Some("TokenRequest") => Self::TokenRequest,
             Some(_) | None => self,

@@ -32,6 +32,10 @@ const RELOAD_EVERY: Duration = Duration::from_secs(5);
 /// How often an idle watch says how far it is: some time before the minute that clients count on.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(50);
 
+/// Walks over objects recurse as deep as objects are nested, which takes more in a debug build. It is
+/// address space, not memory.
+const STACK_BYTES: usize = 8 << 20;
+
 /// Serves until a signal comes.
 ///
 /// # Errors
@@ -46,7 +50,11 @@ pub(crate) fn run(
         Ok(seats) => seats,
         Err(unusable) => return unusable.show(err, colour),
     };
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .thread_stack_size(STACK_BYTES)
+        .enable_all()
+        .build();
+    let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => {
             writeln!(err, "error: the runtime can not start: {error}")?;

@@ -22,7 +22,7 @@ use http::header::{
 };
 use http::request::Parts;
 use http::{Method, Request, Response};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use jiff::Timestamp;
 use object::{DeleteOptions, Status};
 use serving::{Body, CollectError, Connection, Phase, RequestKind};
@@ -54,6 +54,9 @@ const AUDIT_ID_BYTES_MAX: usize = 64;
 const NOT_FOUND_TEXT: &str = "404 page not found\n";
 const PANIC_TEXT: &str = "This request caused apiserver to panic. Look in the logs for details.";
 
+/// The body of a request, until somebody reads it.
+pub(crate) type Unread = Option<Incoming>;
+
 /// Answers a request.
 pub(crate) async fn handle<S: Store>(
     host: Arc<Host<S>>,
@@ -65,7 +68,8 @@ pub(crate) async fn handle<S: Store>(
     let audit_id = audit_id(&host, &parts);
     let mut record = Record::new(&parts, connection.peer, audit_id.clone());
     let now = Timestamp::now();
-    let life = live(&host, &mut parts, body, &connection, &mut record, now);
+    let mut body = Some(body);
+    let life = live(&host, &mut parts, &mut body, &connection, &mut record, now);
     let mut response = match guarded(life).await {
         Ok(Ok(response)) => response,
         Ok(Err(failure)) => failure.response(&parts, &mut record, now),
@@ -76,6 +80,10 @@ pub(crate) async fn handle<S: Store>(
             text_response(500, PANIC_TEXT.to_owned())
         }
     };
+    if let Some(body) = body.filter(|body| !body.is_end_stream()) {
+        // A client that is still sending would not hear the answer.
+        serving::discard(body).await;
+    }
     if let Ok(value) = HeaderValue::from_str(&audit_id) {
         response.headers_mut().insert(AUDIT_ID, value);
     }
@@ -87,7 +95,7 @@ pub(crate) async fn handle<S: Store>(
 async fn live<S: Store>(
     host: &Arc<Host<S>>,
     parts: &mut Parts,
-    body: Incoming,
+    body: &mut Unread,
     connection: &Connection<CertificateIdentity>,
     record: &mut Record,
     now: Timestamp,
@@ -228,7 +236,7 @@ pub(crate) struct Errand<'a, S> {
 impl<S: Store> Errand<'_, S> {
     async fn run(
         &self,
-        body: Incoming,
+        body: &mut Unread,
         record: &mut Record,
         warnings: &mut Vec<String>,
     ) -> Result<Response<Body>, Failure> {
@@ -282,7 +290,7 @@ impl<S: Store> Errand<'_, S> {
         &self,
         route: &Route,
         call: &mut Call<'_, S>,
-        body: Incoming,
+        body: &mut Unread,
         record: &mut Record,
     ) -> Result<Reply<S>, Status> {
         let resource = &route.resource;
@@ -366,7 +374,7 @@ impl<S: Store> Errand<'_, S> {
     async fn review(
         &self,
         kind: reviews::Kind,
-        body: Incoming,
+        body: &mut Unread,
         record: &mut Record,
         warnings: &mut Vec<String>,
     ) -> Result<Response<Body>, Failure> {
@@ -454,8 +462,9 @@ impl<S: Store> Errand<'_, S> {
     }
 
     /// The body of a write.
-    pub(crate) async fn collect(&self, body: Incoming) -> Result<Bytes, Status> {
+    pub(crate) async fn collect(&self, body: &mut Unread) -> Result<Bytes, Status> {
         wire::check_content_encoding(self.header(&CONTENT_ENCODING))?;
+        let Some(body) = body.take() else { return Ok(Bytes::new()) };
         serving::collect_limited(body, BODY_BYTES_MAX as u64).await.map_err(|error| match error {
             CollectError::TooLarge { .. } => Status::too_large(BODY_BYTES_MAX),
             CollectError::Read(why) => {
@@ -469,7 +478,7 @@ impl<S: Store> Errand<'_, S> {
         &self,
         route: &Route,
         call: &mut Call<'_, S>,
-        body: Incoming,
+        body: &mut Unread,
         options_kind: &str,
         record: &mut Record,
     ) -> Result<(object::Tree, WriteOptions), Status> {
@@ -503,7 +512,7 @@ impl<S: Store> Errand<'_, S> {
 
     async fn delete_options(
         &self,
-        body: Incoming,
+        body: &mut Unread,
         record: &mut Record,
     ) -> Result<DeleteOptions, Status> {
         let bytes = self.collect(body).await?;

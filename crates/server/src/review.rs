@@ -3,7 +3,6 @@
 use authn::{LookupError, ReferencedKind, TokenRequest, TokenRequestSettings};
 use authz::Recorder;
 use http::header::CONTENT_TYPE;
-use hyper::body::Incoming;
 use object::{Status, Tree};
 use serde_json::Value;
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use wire::{BodyFormat, Expected};
 
 use crate::host::Host;
 use crate::record::Record;
-use crate::request::Errand;
+use crate::request::{Errand, Unread};
 use crate::respond::Reply;
 use crate::rest::FieldValidation;
 use crate::route::Route;
@@ -21,7 +20,7 @@ use crate::route::Route;
 pub(crate) async fn answer<S: Store>(
     errand: &Errand<'_, S>,
     kind: reviews::Kind,
-    body: Incoming,
+    body: &mut Unread,
     record: &mut Record,
     warnings: &mut Vec<String>,
 ) -> Result<Reply<S>, Status> {
@@ -81,7 +80,7 @@ pub(crate) async fn token_review<S: Store>(
     host: &Host<S>,
     route: &Route,
     errand: &Errand<'_, S>,
-    body: Incoming,
+    body: &mut Unread,
     record: &mut Record,
 ) -> Result<Reply<S>, Status> {
     let resource = &route.resource;
@@ -99,7 +98,7 @@ pub(crate) async fn token<S: Store>(
     host: &Host<S>,
     route: &Route,
     errand: &Errand<'_, S>,
-    body: Incoming,
+    body: &mut Unread,
     record: &mut Record,
 ) -> Result<Reply<S>, Status> {
     let namespace = route.namespace.as_deref().unwrap_or_default();
@@ -121,7 +120,7 @@ async fn decode<S: Store>(
     group: &str,
     version: &str,
     kind: &str,
-    body: Incoming,
+    body: &mut Unread,
 ) -> Result<Tree, Status> {
     let expected = Expected { group, version, kind, is_custom: false };
     let format = wire::body_format(errand.header(&CONTENT_TYPE), &expected)?;

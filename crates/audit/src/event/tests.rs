@@ -214,7 +214,6 @@ fn bodies(secret: &str, key: &str) -> Vec<(&'static str, &'static str, &'static 
         ("", "secrets", "", json!(secret)),
         ("", "secrets", "", json!([[secret]])),
         ("", "pods", "", json!({"kind": "List", "items": [object]})),
-        ("", "configmaps", "", json!({"data": {key: secret}, "binaryData": {key: secret}})),
         ("", "serviceaccounts", "token", json!({"status": {"token": secret, key: secret}})),
         ("authentication.k8s.io", "tokenreviews", "", json!({"spec": {"token": secret}})),
         (

@@ -1,0 +1,144 @@
+//! A small client over TLS that takes a server's death for an answer.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use rustls::RootCertStore;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+/// How long any one answer may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The connection broke, so nobody knows whether the request was carried out.
+#[derive(Debug)]
+pub(crate) struct Broken;
+
+/// The administrator.
+#[derive(Clone)]
+pub(crate) struct Client {
+    address: SocketAddr,
+    tls: Arc<rustls::ClientConfig>,
+}
+
+/// One connection, used for one request after the other.
+pub(crate) struct Connection {
+    host: String,
+    sender: SendRequest<Full<Bytes>>,
+}
+
+/// A stream of events.
+pub(crate) struct Events {
+    body: Incoming,
+    buffer: Vec<u8>,
+}
+
+impl Client {
+    pub(crate) fn new(address: SocketAddr, ca: &str, certificate: &str, key: &str) -> Self {
+        let mut roots = RootCertStore::empty();
+        for authority in CertificateDer::pem_slice_iter(ca.as_bytes()) {
+            roots.add(authority.unwrap()).unwrap();
+        }
+        let chain = CertificateDer::pem_slice_iter(certificate.as_bytes());
+        let chain = chain.map(|own| own.unwrap()).collect();
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_client_auth_cert(chain, key)
+            .unwrap();
+        Self { address, tls: Arc::new(tls) }
+    }
+
+    pub(crate) async fn connect(&self) -> Result<Connection, Broken> {
+        let tcp = TcpStream::connect(self.address).await.map_err(|_| Broken)?;
+        let name = ServerName::IpAddress(self.address.ip().into());
+        let connector = TlsConnector::from(Arc::clone(&self.tls));
+        let stream = connector.connect(name, tcp).await.map_err(|_| Broken)?;
+        let (sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.map_err(|_| Broken)?;
+        // It ends with the sender or with the server.
+        tokio::spawn(connection);
+        Ok(Connection { host: self.address.to_string(), sender })
+    }
+
+    /// One request on a connection of its own, to a server that is expected to answer.
+    pub(crate) async fn ask(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
+        let mut connection = self.connect().await.unwrap();
+        connection.send(method, path, body).await.unwrap()
+    }
+
+    /// Begins a watch.
+    pub(crate) async fn watch(&self, path: &str) -> Result<Events, Broken> {
+        let mut connection = self.connect().await?;
+        let (code, body) = connection.begin(Method::GET, path, &Value::Null).await?;
+        assert_eq!(code, 200, "{path}");
+        Ok(Events { body, buffer: Vec::new() })
+    }
+}
+
+impl Connection {
+    /// Sends a request; `Null` is no body. The answer has a code and JSON.
+    pub(crate) async fn send(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> Result<(u16, Value), Broken> {
+        let (code, body) = self.begin(method, path, body).await?;
+        let bytes = tokio::time::timeout(PATIENCE, body.collect()).await.expect("an answer in time");
+        let bytes = bytes.map_err(|_| Broken)?.to_bytes();
+        Ok((code, serde_json::from_slice(&bytes).expect("JSON")))
+    }
+
+    async fn begin(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> Result<(u16, Incoming), Broken> {
+        let bytes = match body {
+            Value::Null => Bytes::new(),
+            body => Bytes::from(body.to_string()),
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", &self.host)
+            .header("content-type", "application/json")
+            .body(Full::new(bytes))
+            .unwrap();
+        let answer = tokio::time::timeout(PATIENCE, self.sender.send_request(request)).await;
+        let answer = answer.expect("an answer in time").map_err(|_| Broken)?;
+        Ok((answer.status().as_u16(), answer.into_body()))
+    }
+}
+
+impl Events {
+    /// The next event; an error when the stream ends, however it does.
+    pub(crate) async fn next(&mut self) -> Result<Value, Broken> {
+        loop {
+            if let Some(at) = self.buffer.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.buffer.drain(..=at).collect();
+                return Ok(serde_json::from_slice(&line).expect("an event"));
+            }
+            let frame = tokio::time::timeout(PATIENCE, self.body.frame()).await;
+            let frame = frame.expect("an event in time").ok_or(Broken)?.map_err(|_| Broken)?;
+            if let Ok(data) = frame.into_data() {
+                self.buffer.extend_from_slice(&data);
+            }
+        }
+    }
+}

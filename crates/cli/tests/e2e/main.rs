@@ -1,0 +1,20 @@
+//! The server as its clients see it: real programs against a real process, on both stores.
+//!
+//! Nothing here is skipped where a program is missing: such a test fails and says what to install.
+
+#[cfg(test)]
+mod client;
+#[cfg(test)]
+mod crash;
+#[cfg(test)]
+mod etcd;
+#[cfg(test)]
+mod kubectl;
+#[cfg(test)]
+mod python;
+#[cfg(test)]
+mod server;
+#[cfg(test)]
+mod transcript;
+#[cfg(test)]
+mod two_servers;
