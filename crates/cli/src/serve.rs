@@ -139,7 +139,12 @@ async fn serve(args: &Args, order: Authorization, out: &mut dyn Write) -> anyhow
         prefix: args.store.etcd_prefix.clone(),
         seats: order.seats,
         node: order.node,
-        authentication: authentication::options(&args.authentication, &pki, &log)?,
+        authentication: authentication::options(
+            &args.authentication,
+            allows_everything(args),
+            &pki,
+            &log,
+        )?,
         issuer: authentication::issuer(&args.authentication, &pki)?,
         auditor: auditing::auditor(&args.audit, &log)?,
         mutating_max: args.requests.max_mutating_requests_inflight,
@@ -258,6 +263,12 @@ fn level(verbosity: u8) -> Level {
         2 | 3 => Level::Info,
         _ => Level::Debug,
     }
+}
+
+/// Whether flags let everybody do everything.
+fn allows_everything(args: &Args) -> bool {
+    let modes = args.authorization.authorization_mode.iter().flatten();
+    modes.into_iter().any(|mode| mode == "AlwaysAllow")
 }
 
 /// The text of a file that the operator named.

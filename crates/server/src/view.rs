@@ -254,6 +254,11 @@ fn served(definitions: &BTreeMap<String, Arc<Tree>>) -> (Registry, Vec<(String, 
     Registry::with_definitions(&trees)
 }
 
+/// Whether decisions depend on what is stored under a key.
+pub(crate) fn is_tracked(prefix: &str, key: &str) -> bool {
+    tracked(prefix, key).is_some()
+}
+
 fn tracked<'k>(prefix: &str, key: &'k str) -> Option<(Tracked, &'k str)> {
     let path = key.strip_prefix(prefix)?.strip_prefix('/')?;
     let tracked = match path.split('/').next()? {

@@ -21,6 +21,7 @@ use super::read;
 /// A file is missing or wrong; the error names it.
 pub(super) fn options(
     flags: &AuthenticationFlags,
+    allows_everything: bool,
     pki: &Pki,
     log: &Log,
 ) -> anyhow::Result<Options> {
@@ -51,6 +52,15 @@ pub(super) fn options(
         issuers: flags.service_account_issuer.clone(),
         keys: verifying_keys(flags, pki)?,
     };
+    let anonymous = match (flags.anonymous_auth, allows_everything) {
+        (true, false) => Anonymous::On,
+        (false, _) => Anonymous::Off,
+        (true, true) => {
+            // Who allows everything should at least know whom.
+            log.warn("anonymous requests are refused, for mode AlwaysAllow is on", &[]);
+            Anonymous::Off
+        }
+    };
     Ok(Options {
         loopback: None,
         front_proxy,
@@ -58,7 +68,7 @@ pub(super) fn options(
         token_file,
         service_accounts: Some(service_accounts),
         api_audiences: flags.api_audiences.clone(),
-        anonymous: if flags.anonymous_auth { Anonymous::On } else { Anonymous::Off },
+        anonymous,
     })
 }
 

@@ -7,6 +7,7 @@ use store::{Entry, Expect, Key, Put, Revision, Store, VALUE_BYTES_MAX, WriteErro
 
 use crate::gate::Admitted;
 use crate::rest::Call;
+use crate::view::is_tracked;
 
 /// Why something was not written.
 pub(crate) enum NotWritten {
@@ -31,10 +32,11 @@ impl<S: Store> Call<'_, S> {
         expect: Expect,
     ) -> Result<Revision, NotWritten> {
         let value = wire::to_stored(admitted.tree()).into();
+        let is_tracked = is_tracked(&self.host.prefix, &key);
         let put = Put { key, value, expect, ttl: self.ttl() };
         let operation = if expect == Expect::Absent { "create" } else { "update" };
         let written = self.host.store.put(put).await;
-        self.settle(written, operation).await
+        self.settle(written, operation, is_tracked).await
     }
 
     /// Deletes an object and waits until decisions see that.
@@ -45,17 +47,20 @@ impl<S: Store> Call<'_, S> {
         expect: Expect,
     ) -> Result<Revision, NotWritten> {
         let written = self.host.store.delete(key, expect).await;
-        self.settle(written, "delete").await
+        self.settle(written, "delete", is_tracked(&self.host.prefix, key)).await
     }
 
     async fn settle(
         &self,
         written: Result<Revision, WriteError>,
         operation: &str,
+        is_tracked: bool,
     ) -> Result<Revision, NotWritten> {
         match written {
             Ok(revision) => {
-                self.host.follower.wait_for(revision).await;
+                if is_tracked {
+                    self.host.follower.wait_for(revision).await;
+                }
                 Ok(revision)
             }
             Err(WriteError::Conflict { current }) => Err(NotWritten::Changed(current)),
