@@ -1,0 +1,23 @@
+//! Any body of a SubjectAccessReview is read on the quick way as on the long one, or left to it.
+
+#![no_main]
+
+use authz::Decision;
+use libfuzzer_sys::fuzz_target;
+use reviews::{Kind, Request, Review, SubjectAccessReview};
+use serde_json::Value;
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = std::str::from_utf8(bytes).map(|line| api::review::read_line("file", 1, line).is_ok());
+    let Some(quick) = SubjectAccessReview::parse(bytes) else { return };
+    let decision = Decision::allow("because");
+    let mut written = Vec::new();
+    quick.write_response(&decision, &mut written);
+    let written: Value = serde_json::from_slice(&written).expect("JSON");
+
+    let body: Value = serde_json::from_slice(bytes).expect("what was read is JSON");
+    let request = Request { version: "v1", namespace: "", user: None, now: Default::default() };
+    let review = reviews::prepare(Kind::SubjectAccessReview, &body, &request);
+    let Ok(Review::Access(review)) = review else { panic!("the long way refuses it") };
+    assert_eq!(review.respond(&decision), written);
+});

@@ -1,0 +1,23 @@
+//! Any text is a token file, a key, an audit policy or a definition, or is refused.
+
+#![no_main]
+
+use authn::{FrontProxyHeaders, SigningKey, TokenFile, VerifyingKey};
+use libfuzzer_sys::fuzz_target;
+use resources::{Definition, Registry};
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = audit::Policy::read(bytes);
+    if let Ok(tree) = serde_json::from_slice::<object::Tree>(bytes) {
+        let _ = Definition::read(&tree);
+        let (registry, _) = Registry::with_definitions(&[&tree]);
+        let _ = registry.discovery().groups.hash.len();
+        let _ = object::DeleteOptions::from_tree(&tree);
+    }
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let _ = TokenFile::parse("file", text);
+    let _ = VerifyingKey::all_from_pem(text);
+    let _ = SigningKey::from_pem(text);
+    let names = [text.to_owned()];
+    let _ = FrontProxyHeaders::new(&names, &names, &names, &names);
+});

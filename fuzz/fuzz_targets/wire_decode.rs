@@ -1,0 +1,43 @@
+//! Any body in any form is decoded or refused, and what was decoded can be stored, shown and read
+//! again. Any `Accept` is answered or refused.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use wire::{Asked, BodyFormat, Endpoint, Expected, TypeMeta};
+
+const KINDS: [(&str, &str, bool); 4] = [
+    ("", "ConfigMap", false),
+    ("rbac.authorization.k8s.io", "Role", false),
+    ("apps", "Deployment", false),
+    ("example.com", "Widget", true),
+];
+const FORMATS: [BodyFormat; 3] = [BodyFormat::Json, BodyFormat::Yaml, BodyFormat::Protobuf];
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((&choice, body)) = bytes.split_first() else { return };
+    let (group, kind, is_custom) = KINDS[usize::from(choice) % KINDS.len()];
+    let format = FORMATS[usize::from(choice >> 4) % FORMATS.len()];
+    let expected = Expected { group, version: "v1", kind, is_custom };
+    let _ = wire::decode_options(body, format);
+    if let Ok(decoded) = wire::decode_object(body, format, &expected) {
+        let mut tree = decoded.tree;
+        if object::shape_metadata(&mut tree).is_ok() {
+            let stored = wire::to_stored(&tree);
+            let mut shown = Vec::new();
+            wire::splice_resource_version(&stored, 7, TypeMeta::Keep, &mut shown).expect("stored");
+            let shown: object::Tree = serde_json::from_slice(&shown).expect("JSON");
+            assert_eq!(object::text(object::metadata(&shown), "resourceVersion"), "7");
+            assert_eq!(wire::to_stored(&shown), stored);
+        }
+    }
+    if let Ok(accept) = std::str::from_utf8(body) {
+        let asked = Asked { accept, pretty: None, user_agent: "" };
+        for endpoint in [Endpoint::Object, Endpoint::List, Endpoint::Watch, Endpoint::Plain] {
+            let _ = wire::negotiate(&asked, endpoint);
+        }
+        let _ = wire::negotiate_discovery(&asked);
+        let _ = wire::accepts_gzip(accept);
+        let _ = object::ContinueToken::decode(accept);
+    }
+});
