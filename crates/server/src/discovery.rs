@@ -14,6 +14,18 @@ use crate::rest::Query;
 
 const PRIVATE: &str = "no-cache, private";
 
+/// How kubectl asks for OpenAPI v2, and how it wants it to be called then: an `@` is no part of a
+/// media type to who reads the answer.
+const V2_ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+/// A document of OpenAPI v2 that describes no kind: those are described in version 3 only. kubectl asks
+/// for it when version 3 does not know a kind, as with `List`, and takes an empty one for permission to
+/// go on; without any it gives up.
+const V2_JSON: &[u8] =
+    br#"{"swagger":"2.0","info":{"title":"Portcullis","version":"v1"},"paths":{}}"#;
+/// The same as protobuf: `swagger` is field 1, `info` field 2 with `title` and `version`.
+const V2_BYTES: &[u8] = b"\x0a\x032.0\x12\x10\x0a\x0aPortcullis\x12\x02v1";
+
 /// The answer to a path of discovery; `None` if the path is none.
 pub(crate) fn document<S: Store>(
     host: &Host<S>,
@@ -52,6 +64,7 @@ pub(crate) fn document<S: Store>(
         [Some("apis"), Some(group), Some(version), None] => {
             registry.discovery().version(group, version).map(|own| own.body.clone())
         }
+        [Some("openapi"), Some("v2"), None, _] => return openapi_v2(asked).map(Some),
         [Some("openapi"), Some("v3"), ..] => {
             let reply = openapi(registry, trimmed, query);
             if reply.is_some() {
@@ -101,6 +114,24 @@ fn aggregated_reply<S: Store>(
     })))
 }
 
+fn openapi_v2<S: Store>(asked: &Asked<'_>) -> Result<Reply<S>, Status> {
+    let (bytes, content_type) = match asked.accept.contains(V2_ASKED) {
+        true => (V2_BYTES, V2_PROTOBUF),
+        false => {
+            wire::negotiate(asked, Endpoint::Plain)?;
+            (V2_JSON, "application/json")
+        }
+    };
+    Ok(Reply::Document(Document {
+        bytes: Bytes::from_static(bytes),
+        content_type,
+        etag: None,
+        cache: PRIVATE,
+        location: None,
+        is_not_modified: false,
+    }))
+}
+
 fn openapi<S: Store>(registry: &Registry, path: &str, query: &Query) -> Option<Reply<S>> {
     let openapi = registry.openapi();
     let rest = path.strip_prefix("/openapi/v3")?;
@@ -141,8 +172,11 @@ fn root(registry: &Registry) -> Bytes {
             group.versions.iter().map(|own| format!("/apis/{}/{}", group.name, own.version)),
         );
     }
-    let others = ["/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz", "/version"];
-    paths.extend(others.map(str::to_owned));
+    for other in
+        ["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
+    {
+        paths.push(other.to_owned());
+    }
     Bytes::from(json!({"paths": paths}).to_string())
 }
 

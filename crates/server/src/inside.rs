@@ -53,14 +53,14 @@ impl<S: Store> Host<S> {
     /// Makes an object.
     pub(crate) async fn own_create(&self, path: &str, tree: Tree) -> Result<Shown, Status> {
         let errand = self.errand(Method::POST, path).await?;
-        errand.call(self).create(tree, WriteOptions::default()).await
+        errand.call(self).create(errand.typed(tree), WriteOptions::default()).await
     }
 
     /// Replaces an object, or the part of it that the path names.
     pub(crate) async fn own_update(&self, path: &str, tree: Tree) -> Result<Shown, Status> {
         let errand = self.errand(Method::PUT, path).await?;
         let part = errand.route.subresource.as_deref();
-        let change = Change::Replace(tree);
+        let change = Change::Replace(errand.typed(tree));
         let options = WriteOptions::default();
         let updated = errand.call(self).update(errand.name(), part, &change, options).await?;
         Ok(updated.shown)
@@ -88,6 +88,14 @@ impl Errand {
             now: Timestamp::now(),
             warnings: Vec::new(),
         }
+    }
+
+    /// The object as the decoder of a request would hand it over: it says what it is.
+    fn typed(&self, mut tree: Tree) -> Tree {
+        let resource = &self.route.resource;
+        tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());
+        tree.insert("kind".to_owned(), resource.kind.clone().into());
+        tree
     }
 
     fn name(&self) -> &str {

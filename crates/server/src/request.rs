@@ -409,6 +409,8 @@ impl<S: Store> Errand<'_, S> {
         let registry = &self.authorized.view().registry;
         match discovery::document::<S>(self.host, registry, path, &asked, etag, self.query)? {
             Some(_) if !is_read => Err(Status::method_not_allowed().into()),
+            // How a document is answered was negotiated with the document.
+            Some(reply @ Reply::Document(_)) => Ok(self.form_of(PLAIN).response(reply, &[])),
             Some(reply) => Ok(self.plain_form()?.response(reply, &[])),
             None if discovery::is_known_group(registry, path) => {
                 Err(Status::unknown_resource().into())

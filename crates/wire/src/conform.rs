@@ -18,7 +18,7 @@ const LENIENT_BASE64: GeneralPurpose =
 /// A value of another type than its field has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("json: cannot unmarshal {found} into field {path} of type {wanted}")]
-pub(crate) struct WrongType {
+pub struct WrongType {
     path: String,
     found: String,
     wanted: &'static str,

@@ -71,8 +71,10 @@ pub fn options_format(content_type: Option<&str>) -> Result<BodyFormat, Status> 
 }
 
 fn format_among(content_type: Option<&str>, reads_protobuf: bool) -> Result<BodyFormat, Status> {
-    match essence(content_type.unwrap_or_default()).as_str() {
-        "" | JSON => Ok(BodyFormat::Json),
+    let content_type = content_type.unwrap_or_default();
+    match essence(content_type).as_str() {
+        "" if content_type.is_empty() => Ok(BodyFormat::Json),
+        JSON => Ok(BodyFormat::Json),
         YAML => Ok(BodyFormat::Yaml),
         PROTOBUF if reads_protobuf => Ok(BodyFormat::Protobuf),
         _ if reads_protobuf => Err(Status::unsupported_media_type(&[JSON, YAML, PROTOBUF])),
@@ -140,6 +142,7 @@ mod tests {
         assert_eq!(format(Some(PROTOBUF), &POD), Err(415));
         assert_eq!(format(Some(PROTOBUF), &WIDGET), Err(415));
         assert_eq!(format(Some("application/cbor"), &CONFIG_MAP), Err(415));
+        assert_eq!(format(Some(";"), &CONFIG_MAP), Err(415));
         assert_eq!(options_format(Some(PROTOBUF)), Ok(BodyFormat::Protobuf));
     }
 

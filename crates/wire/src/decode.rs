@@ -4,6 +4,7 @@ use field::{FieldErrors, FieldPath};
 use object::{GroupKind, GroupVersion, Status, Tree};
 use serde_json::Value;
 
+use crate::conform::WrongType;
 use crate::content_type::BodyFormat;
 use crate::finding::{Finding, Findings};
 use crate::shape::Message;
@@ -86,6 +87,18 @@ pub fn decode_object(
     }
     duplicates.into_iter().for_each(|finding| findings.push(finding));
     Ok(Decoded { tree, findings: findings.into_vec() })
+}
+
+/// Holds an object that a patch made against what is known of the shape of its kind, as
+/// [`decode_object`] does, and says what a strict client would be refused for.
+///
+/// # Errors
+///
+/// A value does not have the type of its field.
+pub fn conform_object(tree: &mut Tree, expected: &Expected<'_>) -> Result<Vec<Finding>, WrongType> {
+    let mut findings = Findings::default();
+    conform::conform(tree, expected.message(), &mut findings)?;
+    Ok(findings.into_vec())
 }
 
 /// Reads the options of a delete. Clients send them with the version of the resource or with any

@@ -32,10 +32,11 @@ pub use accept::{
 };
 pub use age::age;
 pub use compress::{GZIP_BYTES_MIN, accepts_gzip, gzip};
+pub use conform::WrongType;
 pub use content_type::{
     BodyFormat, PatchType, body_format, check_content_encoding, options_format, patch_type,
 };
-pub use decode::{Decoded, Expected, decode_object, decode_options};
+pub use decode::{Decoded, Expected, conform_object, decode_object, decode_options};
 pub use encode::{EventType, begin_event, encode_status, encode_tree, end_event, reencode};
 pub use finding::{Finding, strict_error};
 pub use json::{JsonError, JsonTree, NESTING_MAX, json_tree};

@@ -152,7 +152,7 @@ impl<S: Store> Call<'_, S> {
                 patch::strategic_merge_patch(current, parsed.value, &schema)
             }
         };
-        let patched = patched.map_err(|error| error.to_status())?;
+        let mut patched = patched.map_err(|error| error.to_status())?;
         for (member, own) in [
             ("apiVersion", self.resource.group_version().to_string()),
             ("kind", self.resource.kind.clone()),
@@ -166,10 +166,21 @@ impl<S: Store> Call<'_, S> {
                 return Err(Status::invalid(&self.group_kind(), name, &errors));
             }
         }
+        let expected = wire::Expected {
+            group: &self.resource.group,
+            version: &self.resource.version,
+            kind: &self.resource.kind,
+            is_custom: self.resource.is_custom(),
+        };
+        let findings = wire::conform_object(&mut patched, &expected).map_err(|error| {
+            let result = serde_json::Value::Object(patched.clone()).to_string();
+            patch_invalid(&result, &error.to_string())
+        })?;
+        self.check_findings(&findings, *field_validation)?;
         Ok(patched)
     }
 
-    /// Fields that stand twice in a patch.
+    /// Fields that stand twice in a patch, or that the kind does not have.
     fn check_findings(
         &mut self,
         findings: &[wire::Finding],
@@ -185,9 +196,7 @@ impl<S: Store> Call<'_, S> {
             FieldValidation::Strict => {
                 let texts: Vec<String> = findings.iter().map(ToString::to_string).collect();
                 let detail = format!("strict decoding error: {}", texts.join(", "));
-                let mut errors = FieldErrors::new();
-                errors.push(FieldPath::root("patch").invalid("", &detail));
-                Err(Status::invalid(&object::GroupKind::new("", ""), "", &errors))
+                Err(patch_invalid("", &detail))
             }
         }
     }
@@ -287,4 +296,11 @@ impl<S: Store> Call<'_, S> {
     fn is_over(&self, tree: &Tree) -> bool {
         object::can_go(tree) && !resources::is_held(self.resource, tree)
     }
+}
+
+/// The answer to a patch that does not make an object of its kind.
+fn patch_invalid(result: &str, why: &str) -> Status {
+    let mut errors = FieldErrors::new();
+    errors.push(FieldPath::root("patch").invalid(result, why));
+    Status::invalid(&object::GroupKind::new("", ""), "", &errors)
 }

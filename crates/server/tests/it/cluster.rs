@@ -1,7 +1,7 @@
 //! A server of its own for each test.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -20,11 +20,14 @@ use crate::client::Client;
 const ISSUER: &str = "https://kubernetes.default.svc";
 const TOKENS: &str = "admin-token,admin,1,system:masters\nalice-token,alice,2\n";
 
+/// Makes options differ, for a server whose files are in a folder.
+pub(crate) type Change = fn(&mut ServerOptions, &Path);
+
 /// A running server on the embedded store, with an administrator and somebody without roles.
 pub(crate) struct Cluster {
     server: Option<Server<Embedded>>,
     pub(crate) store: Arc<Embedded>,
-    change: fn(&mut ServerOptions),
+    change: Change,
     pub(crate) pki: Pki,
     pub(crate) address: SocketAddr,
     pub(crate) ca: String,
@@ -34,16 +37,16 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// A server on an empty store.
     pub(crate) async fn start() -> Self {
-        Self::start_with(|_| {}).await
+        Self::start_with(|_, _| {}).await
     }
 
     /// A server on an empty store, with options that differ.
-    pub(crate) async fn start_with(change: fn(&mut ServerOptions)) -> Self {
+    pub(crate) async fn start_with(change: Change) -> Self {
         Self::start_in(tempfile::tempdir().expect("a folder"), change).await
     }
 
     /// A server on what a folder holds.
-    pub(crate) async fn start_in(folder: TempDir, change: fn(&mut ServerOptions)) -> Self {
+    pub(crate) async fn start_in(folder: TempDir, change: Change) -> Self {
         let pki = serving::prepare(&PkiOptions {
             directory: folder.path().to_owned(),
             names: ServerNames::new(None, []),
@@ -60,7 +63,7 @@ impl Cluster {
         let store =
             Embedded::open(&folder.path().join("store"), store_embedded::Options::default());
         let mut options = options(&pki, address);
-        change(&mut options);
+        change(&mut options, folder.path());
         let store = Arc::new(store.expect("a store"));
         let server = Server::start(Arc::clone(&store), listener, options).await;
         let server = Some(server.expect("a server"));
@@ -86,9 +89,9 @@ impl Cluster {
         self.folder
     }
 
-    /// Where the store keeps its files.
-    pub(crate) fn store_folder(&self) -> PathBuf {
-        self.folder.path().join("store")
+    /// Where the server keeps its files.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     pub(crate) fn anonymous(&self) -> Client {

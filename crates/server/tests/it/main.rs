@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod audit;
 mod client;
 mod cluster;
 mod compaction;
@@ -17,5 +18,6 @@ mod life;
 mod limits;
 mod openapi;
 mod pattern;
+mod races;
 mod rows;
 mod watches;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use http::Method;
+use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 
@@ -40,6 +41,23 @@ async fn every_kind_can_be_validated() {
         assert!(!kinds.is_empty(), "{name}");
         assert!(hinted.is_superset(&kinds), "{name}: {kinds:?} {hinted:?}");
     }
+}
+
+/// Version 2 describes nothing, but there is such a document: kubectl asks for it when it meets a kind
+/// that version 3 does not have, and without an answer does not send a `List`.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_older_description_is_empty() {
+    let cluster = Cluster::start().await;
+    let admin = cluster.admin();
+    let document = admin.get("/openapi/v2").await.expect(200);
+    assert_eq!((&document["swagger"], &document["paths"]), (&json!("2.0"), &json!({})));
+    let accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    let answer = admin.send(Method::GET, "/openapi/v2", &[("accept", accept)], "").await;
+    assert_eq!(answer.code, 200);
+    let media_type = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+    assert_eq!(answer.headers["content-type"], media_type);
+    // Field 1 is the version.
+    assert!(answer.bytes.starts_with(b"\n\x032.0"), "{:?}", answer.bytes);
 }
 
 /// The kind of an operation that says what clients look for.

@@ -14,7 +14,8 @@
 //! | `save` | names for parts of the answer, `/metadata/uid` or `header etag`; `{name}` in later steps stands for the part |
 //! | `soon` | the step is repeated until it passes, for a while |
 //!
-//! See `pattern.rs` for how patterns match.
+//! See `pattern.rs` for how patterns match. Rows of `bad_input.json` and `life_of_objects.json` are no
+//! rows of the table: they are called by what else clients get wrong, or count on.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -97,7 +98,9 @@ async fn check(file: &str) {
         for step in &row.steps {
             if let Err(failure) = take(&cluster, step, &mut saved).await {
                 failures.push(format!("{}: {failure}", row.id));
-                break;
+                if row.id.starts_with("H-") {
+                    break;
+                }
             }
         }
     }
@@ -274,6 +277,7 @@ fn save(step: &Step, answer: &Answer, saved: &mut Saved) {
 /// Everything about a step that failed.
 fn told(step: &Step, answer: &Answer, faults: &[String]) -> String {
     let body = step.body.as_ref().map(Value::to_string).or_else(|| step.raw.clone());
+    let body = body.or_else(|| step.hex.clone());
     let headers: Vec<String> =
         answer.headers.iter().map(|(name, value)| format!("    {name}: {value:?}")).collect();
     format!(
@@ -332,6 +336,16 @@ async fn definitions() {
 #[tokio::test(flavor = "multi_thread")]
 async fn lists() {
     check("lists.json").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_input() {
+    check("bad_input.json").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn life_of_objects() {
+    check("life_of_objects.json").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -114,6 +114,29 @@ fn wrong_types_are_refused() {
 }
 
 #[test]
+fn what_a_patch_made_is_held_against_its_kind() {
+    let conform = |body: Value, expected: &Expected<'_>| {
+        let mut tree = body.as_object().unwrap().clone();
+        let findings = conform_object(&mut tree, expected).map_err(|error| error.to_string())?;
+        let findings: Vec<String> = findings.iter().map(Finding::to_string).collect();
+        Ok::<_, String>((Value::Object(tree), findings))
+    };
+    let patched = json!({"kind": "Role", "metadata": {"name": "r"}, "foo": 1});
+    let want = json!({"kind": "Role", "metadata": {"name": "r"}});
+    assert_eq!(conform(patched, &ROLE), Ok((want, vec!["unknown field \"foo\"".to_owned()])));
+    let patched = json!({"kind": "Widget", "metadata": {"name": "w"}, "foo": 1});
+    assert_eq!(conform(patched.clone(), &WIDGET), Ok((patched, Vec::new())));
+    for (patched, expected) in [
+        (json!({"metadata": "x"}), &WIDGET),
+        (json!({"metadata": {"labels": 5}}), &CONFIG_MAP),
+        (json!({"data": {"k": 5}}), &CONFIG_MAP),
+    ] {
+        let error = conform(patched, expected).unwrap_err();
+        assert!(error.starts_with("json: cannot unmarshal"), "{error}");
+    }
+}
+
+#[test]
 fn yaml_is_read_like_json() {
     // H-044
     let body = b"kind: ConfigMap\napiVersion: v1\nmetadata: {name: m}\ndata:\n  a: v\n  a: w\n";
