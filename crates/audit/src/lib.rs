@@ -18,6 +18,6 @@ pub use event::{EVENT_BYTES_MAX, Event, Received};
 pub use id::{NoRandomness, audit_id};
 pub use log::{Log, LogError, Rotation};
 pub use policy::{Policy, PolicyError, Verdict};
-pub use redact::REDACTED;
+pub use redact::{REDACTED, redact_uri};
 pub use source_ips::source_ips;
 pub use stage::{Level, Stage, Stages};

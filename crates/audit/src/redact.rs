@@ -194,7 +194,7 @@ fn mask(value: &Value) -> Value {
 }
 
 /// The target of a request without credentials: those of a query, and those before a host name.
-pub(crate) fn redact_uri(uri: &str) -> Cow<'_, str> {
+pub fn redact_uri(uri: &str) -> Cow<'_, str> {
     let target = match uri.split_once("://") {
         Some((scheme, rest)) if !scheme.contains(['/', '?']) => {
             rest.find(['/', '?']).map_or("/", |at| &rest[at..])

@@ -14,9 +14,8 @@ use crate::rest::Query;
 
 const PRIVATE: &str = "no-cache, private";
 
-/// How kubectl asks for OpenAPI v2, and how it wants it to be called then: an `@` is no part of a
-/// media type to who reads the answer.
-const V2_ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+/// How kubectl asks for OpenAPI v2, older ones with `@v1.0` after it.
+const V2_ASKED: &str = "application/com.github.proto-openapi.spec.v2";
 const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 /// A document of OpenAPI v2 that describes no kind: those are described in version 3 only. kubectl asks
 /// for it when version 3 does not know a kind, as with `List`, and takes an empty one for permission to
@@ -115,7 +114,7 @@ fn aggregated_reply<S: Store>(
 }
 
 fn openapi_v2<S: Store>(asked: &Asked<'_>) -> Result<Reply<S>, Status> {
-    let (bytes, content_type) = match asked.accept.contains(V2_ASKED) {
+    let (bytes, content_type) = match asked.accept.starts_with(V2_ASKED) {
         true => (V2_BYTES, V2_PROTOBUF),
         false => {
             wire::negotiate(asked, Endpoint::Plain)?;

@@ -298,7 +298,7 @@ impl Record {
                 "request",
                 &[
                     ("method", &self.method),
-                    ("uri", &self.uri),
+                    ("uri", &audit::redact_uri(&self.uri)),
                     ("verb", &self.verb),
                     ("code", &code),
                     ("micros", &micros),
