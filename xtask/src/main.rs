@@ -6,6 +6,7 @@
 mod bench;
 mod ci;
 mod conformance;
+mod crash;
 mod fuzz;
 mod process;
 mod setup;
@@ -26,6 +27,7 @@ Chores:
   tidy                                   rules of the source tree that no compiler checks
   conformance [--vectors DIR] [--suite NAME] [-v]
                                          compare with recorded answers of Kubernetes
+  crash [--kills N]                      kill the server N times while clients write
   bench NAME [ARGUMENT...]               run a benchmark; without NAME, list them
   fuzz [TARGET] [--seconds N]            fuzz one target or all of them, N seconds each";
 
@@ -49,6 +51,7 @@ fn run(args: &[&str]) -> anyhow::Result<ExitCode> {
         ["ci"] => return ci::run(),
         ["tidy"] => tidy::run()?,
         ["conformance", rest @ ..] => return conformance::run(rest),
+        ["crash", rest @ ..] => crash::run(rest)?,
         ["bench", rest @ ..] => bench::run(rest)?,
         ["fuzz", rest @ ..] => fuzz::run(rest)?,
         [chore @ ("setup" | "test" | "ci" | "tidy"), ..] => {

@@ -25,11 +25,32 @@ const NEEDS: &[Need] = &[
         install: &["rustup", "component", "add", "clippy"],
     },
     Need { name: "etcd", probe: &["etcd", "--version"], install: &["sh", "-c", INSTALL_ETCD] },
+    Need {
+        name: "kubectl",
+        probe: &["sh", "-c", "kubectl auth --help | grep --quiet whoami"],
+        install: &["sh", "-c", INSTALL_KUBECTL],
+    },
+    Need {
+        name: "the client of Python",
+        probe: &["sh", "-c", PROBE_PYTHON],
+        install: &["sh", "-c", INSTALL_PYTHON],
+    },
 ];
 
 /// The tests start members of their own, so the service that comes with the package is not wanted.
 const INSTALL_ETCD: &str = "apt-get update; apt-get install --yes --no-install-recommends etcd-server \
     && { ! command -v systemctl || systemctl disable --now etcd || true; }";
+
+/// The vendors' package and Debian's have different names. Old ones do not know `auth whoami`.
+const INSTALL_KUBECTL: &str = "apt-get update; \
+    apt-get install --yes --no-install-recommends kubectl \
+    || apt-get install --yes --no-install-recommends kubernetes-client";
+
+/// The first Python in PATH may be one without packages of the system.
+const PROBE_PYTHON: &str =
+    "python3 -c 'import kubernetes' || /usr/bin/python3 -c 'import kubernetes'";
+const INSTALL_PYTHON: &str =
+    "apt-get update; apt-get install --yes --no-install-recommends python3-kubernetes";
 
 /// Installs what is missing, saying so; does nothing when all is there.
 pub(crate) fn run() -> anyhow::Result<()> {

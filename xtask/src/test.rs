@@ -15,8 +15,9 @@ struct Totals {
     ignored: u64,
 }
 
-/// The arguments of cargo that run the tests: of the workspace, and of the peer that is one of its
-/// own because it depends on a package that has the name of ours.
+/// The arguments of cargo that run the tests: of the workspace, and of the peers that are workspaces of
+/// their own, one because it depends on a package that has the name of ours, the other because of how
+/// many it depends on.
 const RUNS: &[&[&str]] = &[
     &["test", "--workspace", "--no-fail-fast"],
     &[
@@ -24,6 +25,14 @@ const RUNS: &[&[&str]] = &[
         "--no-fail-fast",
         "--manifest-path",
         "peers/cel-rust/Cargo.toml",
+        "--target-dir",
+        "target/peers",
+    ],
+    &[
+        "test",
+        "--no-fail-fast",
+        "--manifest-path",
+        "peers/kube-rs/Cargo.toml",
         "--target-dir",
         "target/peers",
     ],

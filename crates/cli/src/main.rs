@@ -30,6 +30,11 @@ use clap::{Parser, Subcommand};
 
 use exit::Exit;
 
+/// The system's own allocator gives memory back late and takes longer, above all for what one thread
+/// allocates and another frees.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How much of the result is written at once.
 const OUTPUT_BUFFER_BYTES: usize = 64 << 10;
 

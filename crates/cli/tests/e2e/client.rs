@@ -98,7 +98,8 @@ impl Connection {
         body: &Value,
     ) -> Result<(u16, Value), Broken> {
         let (code, body) = self.begin(method, path, body).await?;
-        let bytes = tokio::time::timeout(PATIENCE, body.collect()).await.expect("an answer in time");
+        let bytes =
+            tokio::time::timeout(PATIENCE, body.collect()).await.expect("an answer in time");
         let bytes = bytes.map_err(|_| Broken)?.to_bytes();
         Ok((code, serde_json::from_slice(&bytes).expect("JSON")))
     }

@@ -78,8 +78,7 @@ impl Server {
 
     /// The administrator as a client.
     pub(crate) fn client(&self) -> Client {
-        let read =
-            |name: &str| std::fs::read_to_string(self.data.join("data").join(name)).unwrap();
+        let read = |name: &str| std::fs::read_to_string(self.data.join("data").join(name)).unwrap();
         Client::new(self.address, &read("ca.crt"), &read("admin.crt"), &read("admin.key"))
     }
 
@@ -90,7 +89,7 @@ impl Server {
         self.process.wait().unwrap();
     }
 
-    /// What it wrote to its log.
+    /// What it wrote to its log, but for the requests.
     pub(crate) fn log(&self) -> String {
         said(&self.data)
     }
@@ -105,7 +104,9 @@ impl Drop for Server {
 }
 
 fn said(data: &Path) -> String {
-    std::fs::read_to_string(data.join("log")).unwrap_or_default()
+    let log = std::fs::read_to_string(data.join("log")).unwrap_or_default();
+    let others = log.lines().filter(|line| !line.contains(" request method="));
+    others.collect::<Vec<_>>().join("\n")
 }
 
 /// A directory for one test, short enough for everything that is put there.
