@@ -130,6 +130,7 @@ async fn serve(args: &Args, order: Authorization, out: &mut dyn Write) -> anyhow
         host: HostOptions {
             event_ttl: args.requests.event_ttl,
             has_garbage_collector: args.requests.enable_garbage_collector,
+            has_graceful_pods: args.requests.pod_graceful_deletion,
             request_timeout: args.requests.request_timeout,
             min_watch: Duration::from_secs(args.requests.min_request_timeout.max(1)),
             bookmark_every: BOOKMARK_EVERY,

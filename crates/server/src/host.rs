@@ -10,6 +10,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use serving::{InFlight, Shutdown};
 
+use crate::audit_id::AuditIds;
 use crate::follow::Follower;
 use crate::health::Readiness;
 use crate::log::Log;
@@ -22,6 +23,8 @@ pub struct HostOptions {
     pub event_ttl: Duration,
     /// Whether dependents of what is deleted are taken care of.
     pub has_garbage_collector: bool,
+    /// Whether pods on nodes get time to end when they are deleted.
+    pub has_graceful_pods: bool,
     /// How long a request may take.
     pub request_timeout: Duration,
     /// How long a watch lasts at least when the client does not say; at most twice that.
@@ -45,6 +48,7 @@ pub(crate) struct Host<S> {
     pub(crate) metrics: Metrics,
     pub(crate) log: Log,
     pub(crate) rng: SystemRandom,
+    pub(crate) audit_ids: AuditIds,
     pub(crate) readiness: Readiness,
     /// Who the server is to itself.
     pub(crate) own_user: Arc<User>,

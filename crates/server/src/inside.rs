@@ -1,8 +1,10 @@
 //! The server as its own client. What it does by itself goes the way of every request: it is
-//! authorized, admitted, persisted.
+//! recorded, authorized, admitted, persisted.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
+use audit::{Event, Received, Stage};
 use authz::{RequestInfo, User};
 use http::Method;
 use jiff::Timestamp;
@@ -12,6 +14,7 @@ use store::Store;
 use crate::authorize::authorize;
 use crate::gate::Authorized;
 use crate::host::Host;
+use crate::record;
 use crate::rest::{Call, Change, Deleted, Query, Shown, WriteOptions};
 use crate::route::{NoRoute, Route};
 
@@ -23,7 +26,12 @@ pub(crate) struct Errand {
     authorized: Authorized,
     route: Route,
     query: Query,
+    /// `None` if nobody wants to know.
+    event: Option<Box<Event>>,
 }
+
+/// What the server calls itself in the audit log.
+const USER_AGENT: &str = "portcullis/loops";
 
 impl<S: Store> Host<S> {
     /// Begins a request to itself.
@@ -32,7 +40,8 @@ impl<S: Store> Host<S> {
             .map_err(|error| Status::internal(&error.to_string()))?;
         let view = self.follower.view();
         let user = Arc::clone(&self.own_user);
-        let (authorized, _) = authorize(view, user, info).await.map_err(|refused| {
+        let mut event = self.own_event(&info, path);
+        let (authorized, decision) = authorize(view, user, info).await.map_err(|refused| {
             Status::internal(&format!("the server may not: {}", refused.1.reason))
         })?;
         let registry = &authorized.view().registry;
@@ -41,19 +50,40 @@ impl<S: Store> Host<S> {
             NoRoute::Text => Status::unknown_resource(),
             NoRoute::Status(status) => status,
         })?;
-        Ok(Errand { authorized, route, query: Query::default() })
+        if let Some(event) = &mut event {
+            event.decided(true, &decision.reason.to_string());
+        }
+        Ok(Errand { authorized, route, query: Query::default(), event })
+    }
+
+    fn own_event(&self, info: &RequestInfo, path: &str) -> Option<Box<Event>> {
+        let auditor = self.auditor.as_ref()?;
+        let received = Received {
+            audit_id: &object::uuid4(self.random()),
+            uri: path,
+            attributes: info.attributes(Some(&self.own_user)),
+            source_ips: &[IpAddr::V4(Ipv4Addr::LOCALHOST)],
+            user_agent: USER_AGENT,
+            at: Timestamp::now(),
+        };
+        let event = auditor.begin(&received).map(Box::new)?;
+        record::write(self, &event, Stage::RequestReceived);
+        Some(event)
     }
 
     /// Reads an object.
     pub(crate) async fn own_get(&self, path: &str) -> Result<Shown, Status> {
         let errand = self.errand(Method::GET, path).await?;
-        errand.call(self).get(errand.name()).await
+        let result = errand.call(self).get(errand.name()).await;
+        errand.finish(self, 200, result)
     }
 
     /// Makes an object.
     pub(crate) async fn own_create(&self, path: &str, tree: Tree) -> Result<Shown, Status> {
         let errand = self.errand(Method::POST, path).await?;
-        errand.call(self).create(errand.typed(tree), WriteOptions::default()).await
+        let options = WriteOptions::default();
+        let result = errand.call(self).create(errand.typed(tree), options).await;
+        errand.finish(self, 201, result)
     }
 
     /// Replaces an object, or the part of it that the path names.
@@ -62,8 +92,8 @@ impl<S: Store> Host<S> {
         let part = errand.route.subresource.as_deref();
         let change = Change::Replace(errand.typed(tree));
         let options = WriteOptions::default();
-        let updated = errand.call(self).update(errand.name(), part, &change, options).await?;
-        Ok(updated.shown)
+        let result = errand.call(self).update(errand.name(), part, &change, options).await;
+        errand.finish(self, 200, result.map(|updated| updated.shown))
     }
 
     /// Deletes an object.
@@ -73,7 +103,8 @@ impl<S: Store> Host<S> {
         options: &DeleteOptions,
     ) -> Result<Deleted, Status> {
         let errand = self.errand(Method::DELETE, path).await?;
-        errand.call(self).delete(errand.name(), options).await
+        let result = errand.call(self).delete(errand.name(), options).await;
+        errand.finish(self, 200, result)
     }
 }
 
@@ -96,6 +127,25 @@ impl Errand {
         tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());
         tree.insert("kind".to_owned(), resource.kind.clone().into());
         tree
+    }
+
+    /// Records what it came to.
+    fn finish<S, T>(
+        mut self,
+        host: &Host<S>,
+        code: u16,
+        result: Result<T, Status>,
+    ) -> Result<T, Status> {
+        if let Some(event) = &mut self.event {
+            match &result {
+                Ok(_) => event.respond(code, None),
+                Err(status) => {
+                    event.respond(status.code, serde_json::to_value(status).ok().as_ref())
+                }
+            }
+            record::write(host, event, Stage::ResponseComplete);
+        }
+        result
     }
 
     fn name(&self) -> &str {

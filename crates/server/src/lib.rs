@@ -8,6 +8,7 @@
 //! Must not know: command lines, how stores keep their data, how authorizers decide.
 
 mod admit;
+mod audit_id;
 mod authorize;
 mod bootstrap;
 mod discovery;

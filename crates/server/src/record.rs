@@ -321,7 +321,7 @@ impl StreamRecord {
 }
 
 /// Writes an event; `false` if that failed, which is counted and logged.
-fn write<S>(host: &Host<S>, event: &Event, stage: Stage) -> bool {
+pub(crate) fn write<S>(host: &Host<S>, event: &Event, stage: Stage) -> bool {
     let Some(auditor) = &host.auditor else { return true };
     match auditor.record(event, stage, Timestamp::now()) {
         Ok(()) => {

@@ -29,6 +29,7 @@ use serving::{Body, CollectError, Connection, Phase, RequestKind};
 use store::Store;
 use wire::{Asked, Endpoint, Expected};
 
+use crate::audit_id::AUDIT_ID;
 use crate::authorize::authorize;
 use crate::discovery;
 use crate::gate::Authorized;
@@ -47,10 +48,6 @@ pub(crate) const BODY_BYTES_MAX: usize = 3_145_728;
 /// How long the write of one object may take, whatever the client allows.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(34);
 
-const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
-/// The longest audit id that is taken over from a client.
-const AUDIT_ID_BYTES_MAX: usize = 64;
-
 const NOT_FOUND_TEXT: &str = "404 page not found\n";
 const PANIC_TEXT: &str = "This request caused apiserver to panic. Look in the logs for details.";
 
@@ -65,7 +62,7 @@ pub(crate) async fn handle<S: Store>(
 ) -> Response<Body> {
     let started = Instant::now();
     let (mut parts, body) = request.into_parts();
-    let audit_id = audit_id(&host, &parts);
+    let audit_id = host.audit_ids.of(&parts.headers);
     let mut record = Record::new(&parts, connection.peer, audit_id.clone());
     let now = Timestamp::now();
     let mut body = Some(body);
@@ -617,19 +614,6 @@ fn room<S>(
 /// Health is told to the end, also while the server stops.
 fn is_exempt_path(path: &str) -> bool {
     ["/healthz", "/livez", "/readyz"].iter().any(|own| path.starts_with(own))
-}
-
-fn audit_id<S>(host: &Host<S>, parts: &Parts) -> String {
-    let given = parts.headers.get(AUDIT_ID).and_then(|value| value.to_str().ok());
-    let is_usable = |text: &&str| {
-        !text.is_empty()
-            && text.len() <= AUDIT_ID_BYTES_MAX
-            && text.bytes().all(|byte| byte.is_ascii_graphic())
-    };
-    match given.filter(is_usable) {
-        Some(text) => text.to_owned(),
-        None => object::uuid4(host.random()),
-    }
 }
 
 /// Labels of numbers about requests; a closed set, whatever clients send.

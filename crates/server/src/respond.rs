@@ -89,28 +89,6 @@ pub(crate) struct Form {
 pub(crate) const PLAIN: Answer = Answer { format: Format::Json, pretty: false, transform: None };
 
 impl Form {
-    /// The bytes of an answer that is not a stream, and its code.
-    pub(crate) fn encode<S: Store>(&self, reply: &Reply<S>) -> (u16, Vec<u8>) {
-        match reply {
-            Reply::Object { code, resource, tree } => (*code, self.object(resource, tree)),
-            Reply::Tree { code, tree } => (*code, wire::encode_tree(tree, &self.plain())),
-            Reply::Json { code, json } => {
-                let is_plain = self.answer.format == Format::Json && !self.answer.pretty;
-                (
-                    *code,
-                    if is_plain {
-                        json.clone()
-                    } else {
-                        wire::reencode(json.clone(), &self.plain())
-                    },
-                )
-            }
-            Reply::List { resource, listed } => (200, self.list(resource, listed)),
-            Reply::Status(status) => (status.code, wire::encode_status(status, &self.plain())),
-            Reply::Watch { .. } | Reply::Document(_) => (200, Vec::new()),
-        }
-    }
-
     fn plain(&self) -> Answer {
         Answer { transform: None, ..self.answer }
     }
@@ -248,9 +226,23 @@ impl Form {
         warnings: &[String],
     ) -> Response<Body> {
         let mut response = match reply {
-            Reply::Document(document) => document_response(document),
+            Reply::Object { code, resource, tree } => {
+                self.bytes_response(code, self.object(&resource, &tree))
+            }
+            Reply::Tree { code, tree } => {
+                self.bytes_response(code, wire::encode_tree(&tree, &self.plain()))
+            }
+            Reply::Json { code, json } => {
+                let is_plain = self.answer.format == Format::Json && !self.answer.pretty;
+                let json = if is_plain { json } else { wire::reencode(json, &self.plain()) };
+                self.bytes_response(code, json)
+            }
+            Reply::List { resource, listed } => {
+                self.bytes_response(200, self.list(&resource, &listed))
+            }
             Reply::Watch { .. } => empty_response(200),
-            other => self.encoded_response(&other),
+            Reply::Status(status) => self.status_response(&status),
+            Reply::Document(document) => document_response(document),
         };
         for warning in wire::warning_headers(warnings) {
             if let Ok(value) = HeaderValue::from_str(&warning) {
@@ -258,14 +250,6 @@ impl Form {
             }
         }
         response
-    }
-
-    fn encoded_response<S: Store>(&self, reply: &Reply<S>) -> Response<Body> {
-        if let Reply::Status(status) = reply {
-            return self.status_response(status);
-        }
-        let (code, bytes) = self.encode(reply);
-        self.bytes_response(code, bytes)
     }
 
     /// A failure, ready to be sent.

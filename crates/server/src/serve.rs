@@ -11,6 +11,7 @@ use serving::{DrainPlan, Drained, InFlight, Limits, Listener, Shutdown};
 use store::{ReadError, Store};
 use tokio::task::JoinSet;
 
+use crate::audit_id::AuditIds;
 use crate::bootstrap::{BootstrapError, bootstrap};
 use crate::follow::Follower;
 use crate::health::Readiness;
@@ -100,6 +101,7 @@ impl<S: Store> Server<S> {
             metrics: Metrics::new()?,
             log: options.log,
             rng: SystemRandom::new(),
+            audit_ids: AuditIds::new([0; 16]),
             readiness: Readiness::default(),
             own_user: own_user(String::new()),
             authenticator,
@@ -110,6 +112,7 @@ impl<S: Store> Server<S> {
             shutdown: Shutdown::new(),
         };
         host.own_user = own_user(object::uuid4(host.random()));
+        host.audit_ids = AuditIds::new(host.random());
         let host = Arc::new(host);
         let mut loops = JoinSet::new();
         loops.spawn(Arc::clone(&host.follower).run(empty));

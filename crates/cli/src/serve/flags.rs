@@ -231,6 +231,18 @@ pub(crate) struct RequestFlags {
     )]
     pub(crate) enable_garbage_collector: bool,
 
+    /// Whether pods on nodes get time to end when they are deleted; somebody must delete them again
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = false,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    pub(crate) pod_graceful_deletion: bool,
+
     /// How long to serve on after readiness is denied, when stopping
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
     pub(crate) shutdown_delay_duration: Duration,

@@ -1,7 +1,9 @@
 //! `delete` and `deletecollection`.
 
+use jiff::SignedDuration;
 use object::{DeleteOptions, Status, Tree};
-use serde_json::json;
+use resources::Resource;
+use serde_json::{Value, json};
 use store::{At, Entry, Expect, Item, Store};
 
 use crate::admit::Operation;
@@ -60,6 +62,9 @@ impl<S: Store> Call<'_, S> {
             true => options.finalizers(&old),
             false => object::finalizers(&old).into_iter().map(str::to_owned).collect(),
         };
+        if let Some(deleted) = self.delete_gracefully(name, options, &old, entry).await? {
+            return Ok(deleted);
+        }
         let mut next = old.clone();
         resources::prepare_delete(self.resource, &mut next, &mut finalizers, self.now);
         if finalizers.is_empty() && !resources::is_held(self.resource, &next) {
@@ -77,6 +82,48 @@ impl<S: Store> Call<'_, S> {
         let revision = self.persist(key, &admitted, expect).await?;
         let shown = Shown { tree: admitted.into_tree(), revision: Some(revision) };
         Ok(Deleted::Begun(shown))
+    }
+
+    /// Gives a pod that runs on a node the time to end that it asks for. It stays until somebody
+    /// deletes it without that.
+    async fn delete_gracefully(
+        &mut self,
+        name: &str,
+        options: &DeleteOptions,
+        old: &Tree,
+        entry: &Entry,
+    ) -> Result<Option<Deleted>, NotWritten> {
+        if !self.host.options.has_graceful_pods || !is_running_pod(self.resource, old) {
+            return Ok(None);
+        }
+        let seconds = match options.grace_period_seconds {
+            Some(seconds) if seconds < 0 => 1,
+            Some(seconds) => seconds,
+            None => own_grace_seconds(old),
+        };
+        if seconds == 0 {
+            return Ok(None);
+        }
+        let former = object::number(object::metadata(old), "deletionGracePeriodSeconds");
+        if object::is_terminating(old) && former <= seconds {
+            let shown = Shown { tree: old.clone(), revision: Some(entry.mod_rev) };
+            return Ok(Some(Deleted::Begun(shown)));
+        }
+        let mut next = old.clone();
+        let ends = self.now.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(self.now);
+        let metadata = object::metadata_mut(&mut next);
+        metadata.insert("deletionTimestamp".to_owned(), object::rfc3339(ends).into());
+        metadata.insert("deletionGracePeriodSeconds".to_owned(), seconds.into());
+        let admitted = self.admit_validating(Operation::Delete, next, None).await?;
+        let revision = match options.is_dry_run {
+            true => entry.mod_rev,
+            false => {
+                let key = self.key(name)?;
+                self.persist(key, &admitted, Expect::At(entry.mod_rev)).await?
+            }
+        };
+        let shown = Shown { tree: admitted.into_tree(), revision: Some(revision) };
+        Ok(Some(Deleted::Begun(shown)))
     }
 
     /// Deletes all objects of a page and returns them as they were listed.
@@ -130,4 +177,22 @@ impl<S: Store> Call<'_, S> {
         });
         status.as_object().cloned().unwrap_or_default()
     }
+}
+
+/// How long a pod gets to end that does not say it.
+const GRACE_SECONDS: i64 = 30;
+
+fn is_running_pod(resource: &Resource, tree: &Tree) -> bool {
+    let member = |part: &str, member: &str| {
+        tree.get(part).and_then(|part| part.get(member)).and_then(Value::as_str).unwrap_or_default()
+    };
+    resource.group.is_empty()
+        && resource.kind == "Pod"
+        && !member("spec", "nodeName").is_empty()
+        && !matches!(member("status", "phase"), "Succeeded" | "Failed")
+}
+
+fn own_grace_seconds(pod: &Tree) -> i64 {
+    let own = pod.get("spec").and_then(|spec| spec.get("terminationGracePeriodSeconds"));
+    own.and_then(Value::as_i64).unwrap_or(GRACE_SECONDS).max(0)
 }

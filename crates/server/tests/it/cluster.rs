@@ -128,6 +128,7 @@ fn options(pki: &Pki, address: SocketAddr) -> ServerOptions {
         host: HostOptions {
             event_ttl: Duration::from_secs(3600),
             has_garbage_collector: true,
+            has_graceful_pods: false,
             request_timeout: Duration::from_secs(60),
             min_watch: Duration::from_secs(1800),
             bookmark_every: Duration::from_secs(50),

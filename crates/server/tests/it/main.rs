@@ -18,6 +18,7 @@ mod life;
 mod limits;
 mod openapi;
 mod pattern;
+mod pods;
 mod races;
 mod rows;
 mod watches;
