@@ -400,7 +400,7 @@ impl<S: Store> Errand<'_, S> {
             return Ok(text_response(text.code, text.text));
         }
         if path == "/metrics" && is_read {
-            return Ok(crate::metrics::response(self.host));
+            return Ok(crate::metrics::response(self.host).await);
         }
         let (asked, etag) = (self.asked(), self.header(&http::header::IF_NONE_MATCH));
         let registry = &self.authorized.view().registry;

@@ -1,5 +1,7 @@
 //! One authorized request for a resource that exists.
 
+use std::time::Instant;
+
 use jiff::Timestamp;
 use object::{Status, Tree};
 use resources::Resource;
@@ -52,6 +54,23 @@ impl<S: Store> Call<'_, S> {
     pub(crate) fn key_prefix(&self) -> Result<Prefix, Status> {
         let text = resources::prefix(&self.host.prefix, self.resource, self.namespace);
         text.and_then(|text| Prefix::new(&text).ok()).ok_or_else(Status::unknown_resource)
+    }
+
+    /// Waits for the store, and counts how long that took.
+    pub(crate) async fn timed<T>(
+        &self,
+        operation: &'static str,
+        request: impl Future<Output = T>,
+    ) -> T {
+        let started = Instant::now();
+        let answer = request.await;
+        let labels = [operation, &self.resource.plural];
+        self.host
+            .metrics
+            .store_requests
+            .with_label_values(&labels)
+            .observe(started.elapsed().as_secs_f64());
+        answer
     }
 
     pub(crate) fn not_found(&self, name: &str) -> Status {

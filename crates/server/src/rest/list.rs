@@ -76,7 +76,7 @@ impl<S: Store> Call<'_, S> {
         loop {
             let wanted = if filter.is_open() { limit.saturating_sub(items.len()) } else { round };
             let request = ListRequest { from, limit: NonZeroUsize::new(wanted), at };
-            let page = self.host.store.list(prefix, request).await?;
+            let page = self.timed("list", self.host.store.list(prefix, request)).await?;
             at = At::Exactly(page.revision);
             let last = page.items.last().map(|item| item.key.clone());
             let n_read = page.items.len() as u64;

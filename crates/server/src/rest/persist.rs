@@ -35,7 +35,7 @@ impl<S: Store> Call<'_, S> {
         let is_tracked = is_tracked(&self.host.prefix, &key);
         let put = Put { key, value, expect, ttl: self.ttl() };
         let operation = if expect == Expect::Absent { "create" } else { "update" };
-        let written = self.host.store.put(put).await;
+        let written = self.timed(operation, self.host.store.put(put)).await;
         self.settle(written, operation, is_tracked).await
     }
 
@@ -46,7 +46,7 @@ impl<S: Store> Call<'_, S> {
         _: &Admitted,
         expect: Expect,
     ) -> Result<Revision, NotWritten> {
-        let written = self.host.store.delete(key, expect).await;
+        let written = self.timed("delete", self.host.store.delete(key, expect)).await;
         self.settle(written, "delete", is_tracked(&self.host.prefix, key)).await
     }
 

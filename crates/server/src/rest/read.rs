@@ -22,7 +22,7 @@ impl<S: Store> Call<'_, S> {
             text => self.not_older_than(parse_version(text)?, "get").await?,
         };
         let key = self.key(name)?;
-        let got = self.host.store.get(&key, at).await;
+        let got = self.timed("get", self.host.store.get(&key, at)).await;
         let got = got.map_err(|error| self.read_failed("get", &error))?;
         let entry = got.entry.ok_or_else(|| self.not_found(name))?;
         Ok(Shown { tree: self.parse(&entry)?, revision: Some(entry.mod_rev) })

@@ -43,7 +43,7 @@ impl<S: Store> Call<'_, S> {
             let current = match known.take() {
                 Some(current) => current,
                 None => {
-                    let got = self.host.store.get(&key, At::Newest).await;
+                    let got = self.timed("get", self.host.store.get(&key, At::Newest)).await;
                     got.map_err(|error| self.read_failed("update", &error))?.entry
                 }
             };
