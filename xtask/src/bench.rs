@@ -30,6 +30,11 @@ const BENCHES: &[Bench] = &[
             "target/peers",
         ],
     },
+    Bench {
+        name: "server",
+        about: "requests a second, latency and memory of the server over TLS",
+        cargo: &["run", "--release", "--package", "server-bench"],
+    },
 ];
 
 /// Runs the named benchmark, or lists them all. What follows the name is for the benchmark.
@@ -64,7 +69,8 @@ mod tests {
     fn benchmarks_are_found_by_name_only() {
         assert_eq!(find("cel").unwrap().name, "cel");
         assert_eq!(find("authz").unwrap().name, "authz");
+        assert_eq!(find("server").unwrap().name, "server");
         let error = find("cle").err().unwrap().to_string();
-        assert_eq!(error, "unknown benchmark `cle`, known: authz, cel");
+        assert_eq!(error, "unknown benchmark `cle`, known: authz, cel, server");
     }
 }

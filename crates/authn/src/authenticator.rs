@@ -1,5 +1,7 @@
 //! From a request to its user.
 
+use std::sync::LazyLock;
+
 use authz::User;
 use http::HeaderMap;
 use jiff::Timestamp;
@@ -324,7 +326,8 @@ impl Authenticator {
     /// them. To be called when the user is known, whoever it is.
     pub fn strip_credentials(&self, headers: &mut HeaderMap) {
         bearer::strip(headers);
-        FrontProxyHeaders::default().strip(headers);
+        static USUAL: LazyLock<FrontProxyHeaders> = LazyLock::new(FrontProxyHeaders::default);
+        USUAL.strip(headers);
         if let Some(proxy) = &self.front_proxy {
             proxy.headers.strip(headers);
         }

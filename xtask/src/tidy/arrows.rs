@@ -130,6 +130,8 @@ pub(super) const TABLE: &[Row] = &[
         "authz-bench",
         &["api", "authz", "authz-abac", "authz-chain", "authz-node", "authz-oracle", "authz-rbac"],
     ),
+    // It knows the server as its clients do.
+    row("server-bench", &[]),
     Row { from: "freeze-authorizer", to: &["authz"], dev: &["authz-chain"] },
     row("xtask", &[]),
 ];

@@ -161,9 +161,10 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// Reads the text of an object.
+/// Reads the text of an object. That it is text is looked at once, and not for each of its strings.
 pub(super) fn from_object<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Option<T> {
-    serde_json::from_slice::<Object<T>>(text).ok().map(|Object(value)| value)
+    let text = std::str::from_utf8(text).ok()?;
+    serde_json::from_str::<Object<T>>(text).ok().map(|Object(value)| value)
 }
 
 /// A map that names nothing twice. A derived reader would keep the last of two silently.

@@ -169,7 +169,7 @@ fn is_plain(bytes: &[u8], part: UrlPart) -> bool {
 }
 
 /// Reports whether `byte` is written as itself in `part`.
-fn is_literal(byte: u8, part: UrlPart) -> bool {
+pub(super) fn is_literal(byte: u8, part: UrlPart) -> bool {
     match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => true,
         b'!' | b'(' | b')' | b'*' => is_host(part) || part == UrlPart::Fragment,

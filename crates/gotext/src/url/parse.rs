@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::escape::{EscapeError, UrlPart, url_escape, url_unescape};
+use super::escape::{EscapeError, UrlPart, is_literal, url_escape, url_unescape};
 use super::{Url, authority};
 use crate::ip::IpError;
 use crate::quote::quote;
@@ -129,9 +129,13 @@ impl Url {
 
 /// Decodes a text, and keeps the original where the default escaping would not give it back.
 fn decode(escaped: &str, part: UrlPart) -> Result<(Vec<u8>, String), EscapeError> {
-    let decoded = url_unescape(escaped, part).map(Cow::into_owned)?;
-    let raw = if url_escape(&decoded, part) == escaped { "" } else { escaped };
-    Ok((decoded, raw.to_owned()))
+    let decoded = url_unescape(escaped, part)?;
+    // Most texts need no escape and have none, which is quicker to see than to try.
+    let is_literal =
+        matches!(decoded, Cow::Borrowed(_)) && decoded.iter().all(|byte| is_literal(*byte, part));
+    let is_default = is_literal || url_escape(&decoded, part) == escaped;
+    let raw = if is_default { "" } else { escaped };
+    Ok((decoded.into_owned(), raw.to_owned()))
 }
 
 fn error_at(text: &str) -> impl FnOnce(Fault) -> UrlError {

@@ -1,0 +1,121 @@
+//! The server as a process: started, watched, stopped.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::Context;
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A server that serves. Dropping it ends the process.
+pub(crate) struct Process {
+    pub(crate) address: SocketAddr,
+    child: Child,
+    /// Kept open: a server that can not write there would fail for a reason of ours.
+    _stdout: BufReader<ChildStdout>,
+}
+
+impl Process {
+    /// Starts a server on a free port and waits until it says that it serves.
+    ///
+    /// # Errors
+    /// It does not start; why, it says on standard error.
+    pub(crate) fn start(program: &Path, data: &Path, tokens: &Path) -> anyhow::Result<Self> {
+        let mut child = Command::new(program)
+            .args(["serve", "--secure-port=0", "-v", "0", "--data-dir"])
+            .arg(data)
+            .arg("--token-auth-file")
+            .arg(tokens)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {}", program.display()))?;
+        let stdout = child.stdout.take().context("the server has no standard output")?;
+        let mut stdout = BufReader::new(stdout);
+        let mut line = String::new();
+        stdout.read_line(&mut line)?;
+        let Some(address) = address(&line) else {
+            // It is gone already or of no use.
+            let _ = child.kill();
+            let _ = child.wait();
+            anyhow::bail!("the server does not start: {line}");
+        };
+        Ok(Self { address, child, _stdout: stdout })
+    }
+
+    /// Bytes of memory that are resident now.
+    pub(crate) fn resident_bytes(&self) -> anyhow::Result<u64> {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        resident_bytes(&text).context("the system does not tell how much memory is resident")
+    }
+
+    /// Processor time that was used so far.
+    pub(crate) fn processor_time(&self) -> anyhow::Result<Duration> {
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        let ticks = ticks(&text).context("the system does not tell how long the server ran")?;
+        let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
+        Ok(Duration::from_secs_f64(ticks as f64 / ticks_per_second as f64))
+    }
+
+    /// Ends it in good order.
+    pub(crate) fn stop(mut self) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok()) {
+            // Dropping it does the rest in any case.
+            let _ = self.child.wait();
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Where it serves, out of the first line that it says.
+fn address(line: &str) -> Option<SocketAddr> {
+    line.strip_prefix("serving https://")?.split(' ').next()?.parse().ok()
+}
+
+/// Out of `/proc/PID/status`.
+fn resident_bytes(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kibibytes << 10)
+}
+
+/// Time in the program and for it in the system, out of `/proc/PID/stat`. The name of the program
+/// is in parentheses and may hold anything.
+fn ticks(stat: &str) -> Option<u64> {
+    let (_, rest) = stat.rsplit_once(") ")?;
+    let mut fields = rest.split(' ').skip(11);
+    let program: u64 = fields.next()?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    Some(program + system)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_names_the_address() {
+        let line = "serving https://127.0.0.1:6443 from /x, authorization RBAC, ready in 9 ms\n";
+        assert_eq!(address(line), Some(([127, 0, 0, 1], 6443).into()));
+        assert_eq!(address("error: no"), None);
+    }
+
+    #[test]
+    fn the_system_tells_memory_and_time() {
+        assert_eq!(resident_bytes("VmHWM:\t 9 kB\nVmRSS:\t   2 kB\n"), Some(2048));
+        assert_eq!(resident_bytes("VmRSS:\t2 MB\n"), None);
+        let stat = "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 100 23 0 0";
+        assert_eq!(ticks(stat), Some(123));
+        assert_eq!(ticks("7 (a) S 1"), None);
+    }
+}
