@@ -6,7 +6,7 @@ mod flags;
 mod open;
 
 use std::io::{self, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -130,6 +130,8 @@ async fn serve(args: &Args, order: Authorization, out: &mut dyn Write) -> anyhow
         host: HostOptions {
             event_ttl: args.requests.event_ttl,
             has_garbage_collector: args.requests.enable_garbage_collector,
+            delete_workers: args.requests.delete_collection_workers,
+            service_range: args.listen.service_cluster_ip_range,
             has_graceful_pods: args.requests.pod_graceful_deletion,
             request_timeout: args.requests.request_timeout,
             min_watch: Duration::from_secs(args.requests.min_request_timeout.max(1)),
@@ -232,7 +234,8 @@ impl Banner {
 
 fn prepare(args: &Args) -> anyhow::Result<Pki> {
     let listen = &args.listen;
-    let addresses = [Some(listen.bind_address), listen.advertise_address];
+    let service = listen.service_cluster_ip_range.map(|range| IpAddr::V4(range.first()));
+    let addresses = [Some(listen.bind_address), listen.advertise_address, service];
     let names = ServerNames::new(serving::host_name().as_deref(), addresses.into_iter().flatten());
     let serving = match (&listen.tls_cert_file, &listen.tls_private_key_file) {
         (Some(certificate), Some(key)) => {

@@ -191,10 +191,16 @@ mod tests {
     #[test]
     fn arguments() {
         assert_eq!(parse("").unwrap(), Arguments::default());
-        let want =
-            Arguments { is_quick: true, program: Some("p".into()), document: Some("a.md".into()) };
+        let want = Arguments {
+            is_quick: true,
+            only: "GET".to_owned(),
+            program: Some("p".into()),
+            document: Some("a.md".into()),
+        };
         assert_eq!(parse("--write a.md --program p --quick --only GET").unwrap(), want);
-        assert!(parse("--write").is_err() && parse("--program").is_err());
+        assert!(
+            parse("--write").is_err() && parse("--program").is_err() && parse("--only").is_err()
+        );
         assert!(parse("--fast").is_err());
     }
 }

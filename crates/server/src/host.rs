@@ -10,6 +10,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use serving::{InFlight, Shutdown};
 
+use crate::addresses::ServiceRange;
 use crate::audit_id::AuditIds;
 use crate::follow::Follower;
 use crate::health::Readiness;
@@ -25,6 +26,10 @@ pub struct HostOptions {
     pub has_garbage_collector: bool,
     /// Whether pods on nodes get time to end when they are deleted.
     pub has_graceful_pods: bool,
+    /// How many objects of a collection are deleted at one time.
+    pub delete_workers: usize,
+    /// The addresses that services get; `None` gives them none.
+    pub service_range: Option<ServiceRange>,
     /// How long a request may take.
     pub request_timeout: Duration,
     /// How long a watch lasts at least when the client does not say; at most twice that.

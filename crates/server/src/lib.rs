@@ -7,6 +7,7 @@
 //! follows the store, the verbs, the loops, health, numbers and logs.
 //! Must not know: command lines, how stores keep their data, how authorizers decide.
 
+mod addresses;
 mod admit;
 mod audit_id;
 mod authorize;
@@ -31,6 +32,7 @@ mod serve;
 mod view;
 mod watch_body;
 
+pub use addresses::{ServiceRange, ServiceRangeError};
 pub use admit::Operation;
 pub use bootstrap::BootstrapError;
 pub use gate::{Admitted, Authorized};

@@ -4,6 +4,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use server::ServiceRange;
+
 use crate::offline::AuthorizationFlags;
 
 /// Serves the API: `kubectl` and other clients of Kubernetes work with it
@@ -57,6 +59,10 @@ pub(crate) struct ListenFlags {
     /// Key of that certificate, PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     pub(crate) tls_private_key_file: Option<PathBuf>,
+
+    /// Network from which services get their addresses: 10.96.0.0/16. Without it they get none
+    #[arg(long, value_name = "CIDR")]
+    pub(crate) service_cluster_ip_range: Option<ServiceRange>,
 
     /// Kubernetes version that /version reports: MAJOR.MINOR
     #[arg(long, value_name = "VERSION", default_value = "1.34", value_parser = version)]
@@ -230,6 +236,10 @@ pub(crate) struct RequestFlags {
         action = clap::ArgAction::Set
     )]
     pub(crate) enable_garbage_collector: bool,
+
+    /// How many objects of a collection are deleted at one time
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) delete_collection_workers: usize,
 
     /// Whether pods on nodes get time to end when they are deleted; somebody must delete them again
     #[arg(

@@ -70,19 +70,36 @@ impl<S: Store> Call<'_, S> {
             return Err(Status::invalid(&self.resource.group_kind(), &name, &errors));
         }
         self.guard(&tree, None).await?;
+        let taken = match options.is_dry_run {
+            true => None,
+            false => self.take_address(&mut tree).await?,
+        };
+        let result = self.store_new(tree, &name, options).await;
+        if let (Err(_), Some(address)) = (&result, taken) {
+            self.release_address(address).await;
+        }
+        result
+    }
+
+    async fn store_new(
+        &self,
+        tree: Tree,
+        name: &str,
+        options: WriteOptions,
+    ) -> Result<Shown, Status> {
         let admitted = self.admit_validating(Operation::Create, tree, None).await?;
-        let key = self.key(&name)?;
+        let key = self.key(name)?;
         if options.is_dry_run {
             let got = self.host.store.get(&key, store::At::Newest).await;
             let got = got.map_err(|error| self.read_failed("create", &error))?;
             return match got.entry {
-                Some(entry) => Err(self.exists(&name, Some(&entry))),
+                Some(entry) => Err(self.exists(name, Some(&entry))),
                 None => Ok(Shown { tree: admitted.into_tree(), revision: None }),
             };
         }
         match self.persist(key, &admitted, Expect::Absent).await {
             Ok(revision) => Ok(Shown { tree: admitted.into_tree(), revision: Some(revision) }),
-            Err(NotWritten::Changed(current)) => Err(self.exists(&name, current.as_ref())),
+            Err(NotWritten::Changed(current)) => Err(self.exists(name, current.as_ref())),
             Err(NotWritten::Failed(status)) => Err(status),
         }
     }

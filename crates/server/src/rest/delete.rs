@@ -1,5 +1,8 @@
 //! `delete` and `deletecollection`.
 
+use std::pin::Pin;
+use std::task::Poll;
+
 use jiff::SignedDuration;
 use object::{DeleteOptions, Status, Tree};
 use resources::Resource;
@@ -70,6 +73,7 @@ impl<S: Store> Call<'_, S> {
         if finalizers.is_empty() && !resources::is_held(self.resource, &next) {
             if !options.is_dry_run {
                 self.remove(&key, &admitted, expect).await?;
+                self.release_address_of(&old).await;
             }
             return Ok(Deleted::Gone(Shown { tree: old, revision: Some(entry.mod_rev) }));
         }
@@ -133,17 +137,19 @@ impl<S: Store> Call<'_, S> {
         options: &DeleteOptions,
     ) -> Result<Listed, Status> {
         let listed = self.list(filter).await?;
-        for item in &listed.items {
-            if let Err(status) = self.delete_item(item, options).await
-                && status.code != 404
-            {
-                return Err(status);
+        for some in listed.items.chunks(self.host.options.delete_workers.max(1)) {
+            let deleting = some.iter().map(|item| Box::pin(self.delete_item(item, options)));
+            for result in all(deleting.collect()).await {
+                match result {
+                    Err(status) if status.code != 404 => return Err(status),
+                    _ => {}
+                }
             }
         }
         Ok(listed)
     }
 
-    async fn delete_item(&mut self, item: &Item, options: &DeleteOptions) -> Result<(), Status> {
+    async fn delete_item(&self, item: &Item, options: &DeleteOptions) -> Result<(), Status> {
         let names = resources::names(&self.host.prefix, self.resource, &item.key);
         let Some((namespace, name)) = names else { return Ok(()) };
         let mut one = Call {
@@ -177,6 +183,25 @@ impl<S: Store> Call<'_, S> {
         });
         status.as_object().cloned().unwrap_or_default()
     }
+}
+
+/// Waits for all of some futures, at one time.
+async fn all<F: Future + Unpin>(mut futures: Vec<F>) -> Vec<F::Output> {
+    let mut outputs: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
+    std::future::poll_fn(|cx| {
+        let mut is_done = true;
+        for (future, output) in futures.iter_mut().zip(&mut outputs) {
+            if output.is_none() {
+                match Pin::new(future).poll(cx) {
+                    Poll::Ready(own) => *output = Some(own),
+                    Poll::Pending => is_done = false,
+                }
+            }
+        }
+        if is_done { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    outputs.into_iter().flatten().collect()
 }
 
 /// How long a pod gets to end that does not say it.

@@ -125,6 +125,7 @@ impl<S: Store> Call<'_, S> {
         let expect = Expect::At(entry.mod_rev);
         if self.is_over(admitted.tree()) {
             self.remove(&key, &admitted, expect).await?;
+            self.release_address_of(admitted.tree()).await;
             return done(admitted.into_tree(), entry.mod_rev);
         }
         // The order in which a client names members is no change.

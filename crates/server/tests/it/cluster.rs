@@ -129,6 +129,8 @@ fn options(pki: &Pki, address: SocketAddr) -> ServerOptions {
             event_ttl: Duration::from_secs(3600),
             has_garbage_collector: true,
             has_graceful_pods: false,
+            delete_workers: 1,
+            service_range: None,
             request_timeout: Duration::from_secs(60),
             min_watch: Duration::from_secs(1800),
             bookmark_every: Duration::from_secs(50),

@@ -21,4 +21,5 @@ mod pattern;
 mod pods;
 mod races;
 mod rows;
+mod services;
 mod watches;
