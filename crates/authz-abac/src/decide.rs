@@ -1,7 +1,8 @@
 //! The decision, and the snapshot it is made from.
 
-use authz::{Attributes, Decision, Event, Recorder};
+use authz::{Attributes, Decision, Event, Recorder, User};
 
+use crate::hashes::Hashes;
 use crate::index::{Index, PolicyIdx};
 use crate::near_miss;
 use crate::policy::Policy;
@@ -18,8 +19,8 @@ pub const POLICIES_MAX: usize = 1_000_000;
 /// INVARIANT: at most [`POLICIES_MAX`] policies, in file order.
 #[derive(Debug, Clone, Default)]
 pub struct Policies {
-    pub(crate) policies: Box<[Policy]>,
-    pub(crate) index: Index,
+    policies: Box<[Policy]>,
+    index: Index,
 }
 
 /// There are more than [`POLICIES_MAX`] policies.
@@ -39,7 +40,7 @@ impl Policies {
         if policies.len() > POLICIES_MAX {
             return Err(TooManyPolicies { n_policies: policies.len() });
         }
-        let index = Index::new(&policies);
+        let index = Index::new(Hashes::default(), &policies);
         Ok(Self { policies: policies.into(), index })
     }
 
@@ -60,8 +61,7 @@ impl Policies {
     ///
     /// Never denies and never fails. Allocates nothing unless the recorder is on.
     pub fn authorize(&self, attributes: &Attributes<'_>, mut recorder: Recorder<'_>) -> Decision {
-        let matching = self.matching(attributes, recorder.is_on());
-        if let Some(policy) = matching.and_then(|idx| self.policy(idx)) {
+        if let Some(policy) = self.matching(attributes, recorder.is_on()) {
             recorder.note(|| event(policy).with("matches", true));
             return Decision::allow("");
         }
@@ -76,13 +76,28 @@ impl Policies {
     }
 
     /// A policy that matches: the first one, or whichever is found first if nobody is told which.
-    fn matching(&self, attributes: &Attributes<'_>, is_told: bool) -> Option<PolicyIdx> {
+    ///
+    /// What the index proposes is compared with the request. Should it not match, then two hashes
+    /// are equal, which is hardly ever seen, and the policies are tried one by one.
+    fn matching(&self, attributes: &Attributes<'_>, is_told: bool) -> Option<&Policy> {
+        let user = attributes.user?;
         let question = self.index.question(attributes);
-        let mut granting = self.index.granting(attributes.user?, &question);
-        if is_told { granting.min() } else { granting.next() }
+        let mut proposals = self.index.proposals(user, &question);
+        let proposed = if is_told { proposals.min() } else { proposals.next() };
+        let matches = |policy: &&Policy| policy.matches(user, attributes);
+        let found = self.policy(proposed?).filter(matches);
+        found.or_else(|| self.policies.iter().find(matches))
     }
 
-    pub(crate) fn policy(&self, idx: PolicyIdx) -> Option<&Policy> {
+    /// All policies whose subject the user is, in file order.
+    pub(crate) fn of_user(&self, user: &User) -> impl Iterator<Item = &Policy> {
+        let policies = self.index.policies_of(user).into_iter();
+        policies
+            .filter_map(|idx| self.policy(idx))
+            .filter(move |policy| policy.matches_subject(user))
+    }
+
+    fn policy(&self, idx: PolicyIdx) -> Option<&Policy> {
         self.policies.get(usize::try_from(idx).ok()?)
     }
 }

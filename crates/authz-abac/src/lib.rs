@@ -24,6 +24,7 @@
 //! ```
 
 mod decide;
+mod hashes;
 mod index;
 mod near_miss;
 mod policy;
@@ -31,6 +32,7 @@ mod prefixes;
 mod rules;
 mod sieve;
 mod subjects;
+mod table;
 mod targets;
 
 pub use decide::{NO_POLICY_MATCHED, POLICIES_MAX, Policies, TooManyPolicies};

@@ -1,10 +1,11 @@
 //! Policies that would have granted a request but for one thing.
 
-use authz::{Attributes, Target};
+use std::collections::HashSet;
+
+use authz::{Attributes, Target, User};
 
 use crate::decide::Policies;
-use crate::index::PolicyIdx;
-use crate::policy::{Policy, covers, covers_path};
+use crate::policy::{Policy, Subject, covers, covers_path};
 
 /// The most near misses in one explanation: enough to find the typing error, few enough to read.
 pub const NEAR_MISSES_MAX: usize = 10;
@@ -17,7 +18,7 @@ pub(crate) struct NearMiss<'p> {
 }
 
 /// What differs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lack {
     /// The policy is for a user of almost this name.
     User,
@@ -53,30 +54,39 @@ impl Lack {
 /// The near misses of a request that nothing grants, in file order.
 ///
 /// 1. Policies for the user that differ from the request in one part.
-/// 2. Policies for the user as a member of a group that the user is not in.
-/// 3. Policies for users and groups of almost the same name. This looks at the names of all
-///    subjects, which only somebody who asked for an explanation pays for.
+/// 2. The first policy for the user as a member of each group that the user is not in.
+/// 3. The first policy for each user and group of almost the same name. This looks at all policies,
+///    which only somebody who asked for an explanation pays for.
 pub(crate) fn find<'p>(policies: &'p Policies, attributes: &Attributes<'_>) -> Vec<NearMiss<'p>> {
     let Some(user) = attributes.user else { return Vec::new() };
-    let index = &policies.index;
-    let question = index.question(attributes);
-    let own = index.policies_of(user).into_iter().filter_map(|idx| {
-        policies.policy(idx).and_then(|policy| lack(policy, attributes)).map(|lack| (idx, lack))
+    let own = policies
+        .of_user(user)
+        .filter_map(|policy| lack(policy, attributes).map(|lack| NearMiss { policy, lack }));
+    let mut subjects = HashSet::new();
+    let others = policies.as_slice().iter().filter_map(|policy| {
+        let lack = lack_of_subject(policy.subject(), user)?;
+        let grants = policy.matches_verb(attributes) && policy.matches_target(&attributes.target);
+        (grants && subjects.insert(policy.subject())).then_some(NearMiss { policy, lack })
     });
-    let mut found: Vec<(PolicyIdx, Lack)> = own.take(NEAR_MISSES_MAX).collect();
-    let with = |lack| move |idx| (idx, lack);
-    found.extend(index.first_of_other_groups(user, &question).into_iter().map(with(Lack::Group)));
-    let others = index.first_of_others(&question, &|name| is_almost(name, &user.name), &|name| {
-        user.groups.iter().any(|group| is_almost(name, group))
-    });
-    found.extend(others.users.into_iter().map(with(Lack::User)));
-    found.extend(others.groups.into_iter().map(with(Lack::Group)));
-    found.sort_unstable();
+    let mut found: Vec<NearMiss<'p>> = own.take(NEAR_MISSES_MAX).collect();
+    found.extend(others.take(NEAR_MISSES_MAX));
+    found.sort_by_key(|miss| miss.policy.line());
+    found.truncate(NEAR_MISSES_MAX);
     found
-        .into_iter()
-        .filter_map(|(idx, lack)| Some(NearMiss { policy: policies.policy(idx)?, lack }))
-        .take(NEAR_MISSES_MAX)
-        .collect()
+}
+
+/// How a subject differs from the user, if it does and is close.
+fn lack_of_subject(subject: Subject<'_>, user: &User) -> Option<Lack> {
+    match subject {
+        Subject::User(name) => is_almost(name, &user.name).then_some(Lack::User),
+        Subject::Group(name) => {
+            user.groups.iter().any(|group| is_almost(name, group)).then_some(Lack::Group)
+        }
+        Subject::Member { user: name, group } => {
+            (name == user.name && !user.is_in_group(group)).then_some(Lack::Group)
+        }
+        Subject::Nobody => None,
+    }
 }
 
 /// The one part in which a policy for the user differs from the request, if it is one and close.

@@ -1,6 +1,6 @@
 //! What one line of a policy file grants.
 
-use authz::{Attributes, Target};
+use authz::{Attributes, Target, User};
 
 /// The group of everybody who is not anonymous.
 const AUTHENTICATED: &str = "system:authenticated";
@@ -38,7 +38,7 @@ pub struct Policy {
 }
 
 /// Whom a policy is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Subject<'a> {
     /// A policy without user and group grants nothing.
     Nobody,
@@ -93,6 +93,22 @@ impl Policy {
             (user, "") => Subject::User(user),
             ("", group) => Subject::Group(group),
             (user, group) => Subject::Member { user, group },
+        }
+    }
+
+    /// Reports whether the policy grants the request to the user.
+    pub(crate) fn matches(&self, user: &User, attributes: &Attributes<'_>) -> bool {
+        self.matches_subject(user)
+            && self.matches_verb(attributes)
+            && self.matches_target(&attributes.target)
+    }
+
+    pub(crate) fn matches_subject(&self, user: &User) -> bool {
+        match self.subject() {
+            Subject::Nobody => false,
+            Subject::User(name) => name == user.name,
+            Subject::Group(group) => user.is_in_group(group),
+            Subject::Member { user: name, group } => name == user.name && user.is_in_group(group),
         }
     }
 

@@ -77,12 +77,12 @@ mod tests {
     /// Prefixes that are numbered as they are given.
     fn prefixes<'a>(texts: impl IntoIterator<Item = &'a str>) -> Prefixes {
         let given = texts.into_iter().zip(0..);
-        let target = |idx| Target { idx, sieve: Sieve::Small(0) };
-        Prefixes::new(given.map(|(text, idx)| (text.into(), target(idx))).collect())
+        let target = |hash| Target { hash, sieve: Sieve::Small(0) };
+        Prefixes::new(given.map(|(text, number)| (text.into(), target(number))).collect())
     }
 
-    fn covering(prefixes: &Prefixes, path: &str) -> Vec<u32> {
-        prefixes.and_above(prefixes.longest(path)).map(|target| target.idx).collect()
+    fn covering(prefixes: &Prefixes, path: &str) -> Vec<u64> {
+        prefixes.and_above(prefixes.longest(path)).map(|target| target.hash).collect()
     }
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
         ) {
             let texts: Vec<String> = texts.into_iter().collect();
             let prefixes = prefixes(texts.iter().map(String::as_str));
-            let mut want: Vec<u32> =
+            let mut want: Vec<u64> =
                 (0..).zip(&texts).filter(|(_, text)| path.starts_with(*text)).map(|(idx, _)| idx).collect();
             want.reverse();
             prop_assert_eq!(covering(&prefixes, &path), want);

@@ -12,7 +12,7 @@ impl Policies {
     /// leaves them out unless the policy is for all namespaces or for this one.
     pub fn rules_for(&self, user: &User, namespace: &str) -> Rules {
         let mut rules = Rules::default();
-        for policy in self.index.policies_of(user).into_iter().filter_map(|idx| self.policy(idx)) {
+        for policy in self.of_user(user) {
             let spec = policy.spec();
             if covers(&spec.namespace, namespace) && !spec.resource.is_empty() {
                 rules.resource_rules.push(ResourceRule {

@@ -13,7 +13,7 @@ impl Policies {
     /// policies are looked at, since any subject may be in the answer.
     pub fn allowed_subjects(&self, attributes: &Attributes<'_>) -> Subjects {
         let mut subjects = Subjects::default();
-        let granting = self.policies.iter().filter(|policy| {
+        let granting = self.as_slice().iter().filter(|policy| {
             policy.matches_verb(attributes) && policy.matches_target(&attributes.target)
         });
         for policy in granting {

@@ -5,29 +5,22 @@ use std::collections::HashMap;
 use authz::{Resource, Target as Wanted};
 use foldhash::fast::RandomState;
 
+use crate::hashes::{Hashes, Parts};
 use crate::policy::{ANY, Spec, prefix_of};
 use crate::prefixes::Prefixes;
 use crate::sieve::Sieve;
-
-/// A number for each target.
-pub(crate) type TargetIdx = u32;
-
-/// A number for each value of a part of a resource.
-type Symbol = u32;
-
-/// The symbol of `*`.
-const ANY_SYMBOL: Symbol = 0;
+use crate::table::Table;
 
 /// A resource is covered by its parts or by `*` in place of each of the three.
 const COVERING_MAX: usize = 8;
 
-/// Hash maps are asked on every decision, so the hash is a fast one. It is seeded at random.
+/// Maps are for making the index only.
 pub(crate) type Map<K, V> = HashMap<K, V, RandomState>;
 
 /// What policies are for: a resource, a path or the beginning of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Target {
-    pub(crate) idx: TargetIdx,
+    pub(crate) hash: u64,
     /// Who may hold a policy for it.
     pub(crate) sieve: Sieve,
 }
@@ -38,30 +31,17 @@ pub(crate) struct Target {
 /// these. So the values of a request are hashed once, however many groups the user is in.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Targets {
-    symbols: Map<Box<str>, Symbol>,
-    /// Where the rows of a namespace and a resource are. Most have few rows, which lie together in
-    /// memory, so this takes fewer looks than to find all three parts at once.
-    pairs: Map<[Symbol; 2], Rows>,
-    /// INVARIANT: the rows of a pair are sorted by API group, so `*` is the first.
-    rows: Box<[Row]>,
+    resources: Table<Sieve>,
+    /// Bit N is set if some resource has `*` exactly in the parts that are bits of N.
+    combinations: u8,
+    /// The hashes of `*`.
+    any: Parts,
     /// Paths that do not end in `*`.
-    paths: Map<Box<str>, Target>,
+    paths: Table<Sieve>,
     prefixes: Prefixes,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Rows {
-    start: u32,
-    end: u32,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Row {
-    api_group: Symbol,
-    target: Target,
-}
-
-/// The targets that cover a request.
+/// The targets that may cover a request: all that do, and others if hashes are equal by accident.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Covering<'t> {
     targets: [Target; COVERING_MAX],
@@ -73,8 +53,8 @@ pub(crate) struct Covering<'t> {
 
 impl Targets {
     /// The targets that cover what is asked for.
-    pub(crate) fn covering(&self, wanted: &Wanted<'_>) -> Covering<'_> {
-        let none = Target { idx: 0, sieve: Sieve::Small(0) };
+    pub(crate) fn covering(&self, hashes: &Hashes, wanted: &Wanted<'_>) -> Covering<'_> {
+        let none = Target { hash: 0, sieve: Sieve::Small(0) };
         let mut covering = Covering {
             targets: [none; COVERING_MAX],
             n_targets: 0,
@@ -82,58 +62,46 @@ impl Targets {
             longest: None,
         };
         match wanted {
-            Wanted::Resource(resource) => self.cover_resource(resource, &mut covering),
+            Wanted::Resource(resource) => self.cover_resource(hashes, resource, &mut covering),
             Wanted::Path(path) => {
-                if let Some(exact) = self.paths.get(*path) {
-                    covering.push(*exact);
-                }
+                let hash = hashes.path(path);
+                covering.push(hash, self.paths.get(hash));
                 covering.longest = self.prefixes.longest(path);
             }
         }
         covering
     }
 
-    fn cover_resource(&self, wanted: &Resource<'_>, covering: &mut Covering<'_>) {
-        let symbol = |text: &str| self.symbols.get(text).copied();
-        let (namespace, resource) = (symbol(wanted.namespace), symbol(wanted.resource));
-        let api_group = symbol(wanted.api_group);
-        let any = Some(ANY_SYMBOL);
-        for pair in [(namespace, resource), (namespace, any), (any, resource), (any, any)] {
-            if let (Some(namespace), Some(resource)) = pair {
-                self.cover_pair([namespace, resource], api_group, covering);
+    /// Looks for the values of the request and for `*` in their place, but only in combinations
+    /// that some policy has. None of these waits for another.
+    fn cover_resource(&self, hashes: &Hashes, wanted: &Resource<'_>, covering: &mut Covering<'_>) {
+        let own = hashes.parts(wanted.namespace, wanted.resource, wanted.api_group);
+        for combination in 0..8_u8 {
+            if self.combinations & (1 << combination) != 0 {
+                let part = |bit: u8, own, any| if combination & bit == 0 { own } else { any };
+                let parts = Parts {
+                    namespace: part(NAMESPACE, own.namespace, self.any.namespace),
+                    resource: part(RESOURCE, own.resource, self.any.resource),
+                    api_group: part(API_GROUP, own.api_group, self.any.api_group),
+                };
+                covering.push(parts.whole(), self.resources.get(parts.whole()));
             }
-        }
-    }
-
-    /// Adds the targets of a namespace and a resource, with all API groups and with the one given.
-    fn cover_pair(
-        &self,
-        pair: [Symbol; 2],
-        api_group: Option<Symbol>,
-        covering: &mut Covering<'_>,
-    ) {
-        let Some(Rows { start, end }) = self.pairs.get(&pair) else { return };
-        let rows = self.rows.get(*start as usize..*end as usize).unwrap_or_default();
-        if let Some(first) = rows.first()
-            && first.api_group == ANY_SYMBOL
-        {
-            covering.push(first.target);
-        }
-        if let Some(api_group) = api_group
-            && api_group != ANY_SYMBOL
-            && let Ok(at) = rows.binary_search_by_key(&api_group, |row| row.api_group)
-            && let Some(row) = rows.get(at)
-        {
-            covering.push(row.target);
         }
     }
 }
 
+/// The bits of combinations.
+const NAMESPACE: u8 = 1;
+const RESOURCE: u8 = 2;
+const API_GROUP: u8 = 4;
+
 impl Covering<'_> {
-    /// INVARIANT: a request pushes at most two targets for each of four pairs, or one path.
-    fn push(&mut self, target: Target) {
-        if let Some(place) = self.targets.get_mut(self.n_targets) {
-            *place = target;
+    /// INVARIANT: a request pushes at most one target for each of eight combinations, or one path.
+    fn push(&mut self, hash: u64, sieve: Option<&Sieve>) {
+        if let Some(sieve) = sieve
+            && let Some(place) = self.targets.get_mut(self.n_targets)
+        {
+            *place = Target { hash, sieve: *sieve };
             self.n_targets += 1;
         }
     }
@@ -148,23 +116,25 @@ impl Covering<'_> {
     }
 }
 
-/// Targets to which those of policies are added.
+/// Targets to which those of policies are added. They are numbered, so that sieves can be made for
+/// them when all are known.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
-    symbols: Map<Box<str>, Symbol>,
-    resources: Map<[Symbol; 3], TargetIdx>,
-    paths: Map<Box<str>, TargetIdx>,
-    prefixes: Map<Box<str>, TargetIdx>,
-    n_targets: TargetIdx,
+    resources: Map<u64, u32>,
+    combinations: u8,
+    paths: Map<u64, u32>,
+    prefixes: Map<Box<str>, u32>,
+    n_targets: u32,
+}
+
+/// The number of a target, and its hash.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Numbered {
+    pub(crate) number: u32,
+    pub(crate) hash: u64,
 }
 
 impl Builder {
-    pub(crate) fn new() -> Self {
-        let mut builder = Self::default();
-        builder.symbol(ANY);
-        builder
-    }
-
     /// How many different targets there are.
     pub(crate) fn n_targets(&self) -> usize {
         self.n_targets as usize
@@ -172,61 +142,54 @@ impl Builder {
 
     /// The two targets of a policy. Each policy has both, if only because what is empty covers what
     /// is empty.
-    pub(crate) fn add(&mut self, spec: &Spec) -> [TargetIdx; 2] {
-        let parts =
-            [&spec.namespace, &spec.resource, &spec.api_group].map(|part| self.symbol(part));
+    pub(crate) fn add(&mut self, hashes: &Hashes, spec: &Spec) -> [Numbered; 2] {
+        [self.add_resource(hashes, spec), self.add_path(hashes, &spec.non_resource_path)]
+    }
+
+    fn add_resource(&mut self, hashes: &Hashes, spec: &Spec) -> Numbered {
+        let bit = |part: &str, bit: u8| if part == ANY { bit } else { 0 };
+        let combination = bit(&spec.namespace, NAMESPACE)
+            | bit(&spec.resource, RESOURCE)
+            | bit(&spec.api_group, API_GROUP);
+        self.combinations |= 1 << combination;
+        let hash = hashes.parts(&spec.namespace, &spec.resource, &spec.api_group).whole();
+        let number = *self.resources.entry(hash).or_insert_with(|| count(&mut self.n_targets));
+        Numbered { number, hash }
+    }
+
+    fn add_path(&mut self, hashes: &Hashes, path: &str) -> Numbered {
         let next = &mut self.n_targets;
-        let resource = *self.resources.entry(parts).or_insert_with(|| count(next));
-        let (known, text) = match prefix_of(&spec.non_resource_path) {
-            Some(prefix) => (&mut self.prefixes, prefix),
-            None => (&mut self.paths, spec.non_resource_path.as_str()),
-        };
-        let path = match known.get(text) {
-            Some(path) => *path,
-            None => *known.entry(text.into()).or_insert_with(|| count(next)),
-        };
-        [resource, path]
+        match prefix_of(path) {
+            Some(prefix) => {
+                let number = match self.prefixes.get(prefix) {
+                    Some(known) => *known,
+                    None => *self.prefixes.entry(prefix.into()).or_insert_with(|| count(next)),
+                };
+                Numbered { number, hash: hashes.prefix(prefix) }
+            }
+            None => {
+                let hash = hashes.path(path);
+                Numbered { number: *self.paths.entry(hash).or_insert_with(|| count(next)), hash }
+            }
+        }
     }
 
-    fn symbol(&mut self, text: &str) -> Symbol {
-        if let Some(known) = self.symbols.get(text) {
-            return *known;
-        }
-        // INVARIANT on Policies: at three texts a policy, there are fewer than a u32 can count.
-        let symbol = u32::try_from(self.symbols.len()).unwrap_or(u32::MAX);
-        self.symbols.insert(text.into(), symbol);
-        symbol
-    }
-
-    /// The targets, with a sieve for each.
-    pub(crate) fn finish(self, sieves: &[Sieve]) -> Targets {
-        let target = |idx: TargetIdx| {
-            let sieve = sieves.get(idx as usize).copied().unwrap_or(Sieve::Small(0));
-            Target { idx, sieve }
+    /// The targets with their sieves, in the order of their numbers.
+    pub(crate) fn finish(self, hashes: &Hashes, sieves: &[Sieve]) -> Targets {
+        let sieve = |number: u32| sieves.get(number as usize).copied().unwrap_or(Sieve::Small(0));
+        let table = |numbers: Map<u64, u32>| {
+            Table::new(numbers.into_iter().map(|(hash, number)| (hash, sieve(number))))
         };
-        let with_sieves = |texts: Map<Box<str>, TargetIdx>| {
-            texts.into_iter().map(move |(text, idx)| (text, target(idx)))
-        };
-        let mut resources: Vec<([Symbol; 3], TargetIdx)> = self.resources.into_iter().collect();
-        resources.sort_unstable();
-        let mut pairs: Map<[Symbol; 2], Rows> = Map::default();
-        // INVARIANT on Policies: there are fewer resources than a u32 can count.
-        for ([namespace, resource, _], at) in resources.iter().map(|(parts, _)| parts).zip(0_u32..)
-        {
-            let rows = pairs.entry([*namespace, *resource]).or_insert(Rows { start: at, end: at });
-            rows.end = at + 1;
-        }
-        pairs.shrink_to_fit();
-        let row = |([_, _, api_group], idx): ([Symbol; 3], TargetIdx)| Row {
-            api_group,
-            target: target(idx),
+        let prefix = |(text, number): (Box<str>, u32)| {
+            let target = Target { hash: hashes.prefix(&text), sieve: sieve(number) };
+            (text, target)
         };
         Targets {
-            symbols: self.symbols,
-            pairs,
-            rows: resources.into_iter().map(row).collect(),
-            paths: with_sieves(self.paths).collect(),
-            prefixes: Prefixes::new(with_sieves(self.prefixes).collect()),
+            resources: table(self.resources),
+            combinations: self.combinations,
+            any: hashes.parts(ANY, ANY, ANY),
+            paths: table(self.paths),
+            prefixes: Prefixes::new(self.prefixes.into_iter().map(prefix).collect()),
         }
     }
 }

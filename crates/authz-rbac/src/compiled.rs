@@ -12,7 +12,7 @@ use crate::question::{Hashes, OTHER_VERB, Question, VerbIdx, verb_idx};
 const RULE_TARGETS_MAX: usize = 1024;
 
 /// A set of verbs: a bit for each number.
-type Verbs = u32;
+pub(crate) type Verbs = u32;
 const ALL_VERBS: Verbs = Verbs::MAX;
 
 /// A role and its rules as numbers.
@@ -21,10 +21,19 @@ pub(crate) struct CompiledRole {
     pub(crate) role: Arc<Role>,
     /// What the rules speak of.
     pub(crate) mask: Mask,
+    /// Whether they speak of targets that are not listed.
+    pub(crate) wild: Wild,
     /// What plain rules grant, in the order of targets and, for each, of rules.
     listed: Box<[Listed]>,
     /// The other rules in their order.
     unlisted: Box<[Unlisted]>,
+}
+
+/// Of what a role speaks beside the targets that it lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Wild {
+    pub(crate) resources: bool,
+    pub(crate) paths: bool,
 }
 
 /// A plain rule grants these verbs on this target.
@@ -47,12 +56,14 @@ struct Unlisted {
 
 impl CompiledRole {
     pub(crate) fn new(hashes: &Hashes, role: Arc<Role>) -> Self {
-        let mut mask = Mask::NONE;
+        let (mut mask, mut wild) = (Mask::NONE, Wild::default());
         let (mut listed, mut unlisted) = (Vec::new(), Vec::new());
         for (rule_idx, rule) in role.rules.iter().enumerate() {
             let verbs = verbs(rule);
             let targets = targets(hashes, rule);
             add_to_mask(&mut mask, verbs, rule, &targets);
+            wild.resources |= targets.is_none() && !rule.resources.is_empty();
+            wild.paths |= targets.is_none() && !rule.non_resource_urls.is_empty();
             // Verbs that are not told apart are one for a request with such a verb.
             let are_verbs_plain = verbs == ALL_VERBS || verbs & (1 << OTHER_VERB) == 0;
             match targets {
@@ -70,22 +81,21 @@ impl CompiledRole {
             }
         }
         listed.sort_unstable_by_key(|own| (own.target, own.rule_idx));
-        Self { role, mask, listed: listed.into(), unlisted: unlisted.into() }
+        Self { role, mask, wild, listed: listed.into(), unlisted: unlisted.into() }
     }
 
     /// The first rule that may allow the request: it does unless two targets have one hash. If there
     /// is none, no rule allows it.
     pub(crate) fn may_allow(&self, question: &Question<'_>) -> Option<usize> {
-        let has_verb = |verbs: Verbs| verbs >> question.verb & 1 == 1;
         let start = self.listed.partition_point(|own| own.target < question.target);
         let listed = self.listed.get(start..).unwrap_or_default().iter();
         let mut listed = listed.take_while(|own| own.target == question.target);
-        let listed = listed.find(|own| has_verb(own.verbs)).map(|own| own.rule_idx);
+        let listed = listed.find(|own| has_verb(own.verbs, question.verb)).map(|own| own.rule_idx);
         for own in &self.unlisted {
             if listed.is_some_and(|listed| listed < own.rule_idx) {
                 break;
             }
-            if has_verb(own.verbs) && self.unlisted_allows(own, question) {
+            if has_verb(own.verbs, question.verb) && self.unlisted_allows(own, question) {
                 return Some(own.rule_idx);
             }
         }
@@ -106,6 +116,38 @@ impl CompiledRole {
     pub(crate) fn allows(&self, attributes: &Attributes<'_>) -> Option<usize> {
         self.role.rules.iter().position(|rule| rule.allows(attributes))
     }
+}
+
+impl Wild {
+    pub(crate) const ALL: Self = Self { resources: true, paths: true };
+}
+
+impl Hashes {
+    /// The targets that a role lists, each once, beside the verbs that it speaks of there. Those of
+    /// a role of a namespace are mixed with its hash.
+    pub(crate) fn spoken(&self, role: &Role) -> Vec<(u64, Verbs)> {
+        let namespace = self.namespace(&role.metadata.namespace);
+        let of_rule = |rule: &PolicyRule| {
+            let verbs = verbs(rule);
+            let targets = targets(self, rule).into_iter();
+            let all = targets.flat_map(|own| own.resources.into_iter().chain(own.paths));
+            all.map(move |target| (target ^ namespace, verbs))
+        };
+        let mut spoken: Vec<(u64, Verbs)> = role.rules.iter().flat_map(of_rule).collect();
+        spoken.sort_unstable();
+        spoken.dedup_by(|(target, verbs), (kept, kept_verbs)| {
+            let is_same = target == kept;
+            *kept_verbs |= if is_same { *verbs } else { 0 };
+            is_same
+        });
+        spoken
+    }
+}
+
+/// Reports whether a verb is in a set.
+#[inline]
+pub(crate) fn has_verb(verbs: Verbs, verb: VerbIdx) -> bool {
+    verbs >> verb & 1 == 1
 }
 
 /// The targets of a rule, if it lists them.
@@ -140,14 +182,12 @@ fn is_about_all(rule: &PolicyRule) -> bool {
 }
 
 fn add_to_mask(mask: &mut Mask, verbs: Verbs, rule: &PolicyRule, targets: &Option<Targets>) {
-    let are_subresources = rule.resources.iter().all(|entry| entry.starts_with("*/"));
     for verb in (0..=OTHER_VERB).filter(|verb: &VerbIdx| verbs >> verb & 1 == 1) {
         match targets {
             Some(Targets { resources, .. }) => {
                 resources.iter().for_each(|target| mask.add_resource(verb, *target));
             }
             None if rule.resources.is_empty() => {}
-            None if are_subresources => mask.add_subresources(verb),
             None => mask.add_resources(verb),
         }
     }
@@ -169,6 +209,7 @@ mod tests {
     use proptest::sample::{select, subsequence};
 
     use super::*;
+    use crate::mask::Masks;
 
     const VERBS: [&str; 5] = ["get", "list", "frob", "frobnicate", "*"];
     const GROUPS: [&str; 3] = ["", "apps", "*"];
@@ -216,6 +257,8 @@ mod tests {
             let hashes = if loses_hashes { Hashes::weak() } else { Hashes::default() };
             let role = Arc::new(Role { rules, ..Role::default() });
             let compiled = CompiledRole::new(&hashes, Arc::clone(&role));
+            let spoken = hashes.spoken(&role);
+            prop_assert!(spoken.is_sorted_by(|(a, _), (b, _)| a < b));
             for (verb, target) in requests {
                 let attributes = Attributes { user: None, verb, target };
                 let Some(question) = Question::new(&hashes, &attributes) else { continue };
@@ -226,7 +269,17 @@ mod tests {
                     false => prop_assert_eq!(may, want),
                     true => prop_assert!(want.is_none_or(|idx| may.is_some_and(|own| own <= idx))),
                 }
-                prop_assert!(want.is_none() || compiled.mask.meets(question.probe));
+                let mut masks = Masks::default();
+                masks.set(0, compiled.mask);
+                prop_assert!(want.is_none() || masks.glance(question.probe).meets(0));
+                let is_wild = match attributes.target {
+                    Target::Resource(_) => compiled.wild.resources,
+                    Target::Path(_) => compiled.wild.paths,
+                };
+                let is_spoken = spoken.iter().any(|(target, verbs)| {
+                    *target == question.target && has_verb(*verbs, question.verb)
+                });
+                prop_assert!(want.is_none() || is_wild || is_spoken);
             }
         }
     }
@@ -250,12 +303,14 @@ mod tests {
             vec![rule(&["get", "list"], &["pods", "pods/log"]), rule(&["*"], &["jobs"]), paths];
         let hashes = Hashes::default();
         let role = CompiledRole::new(&hashes, Arc::new(Role { rules, ..Role::default() }));
+        let mut masks = Masks::default();
+        masks.set(0, role.mask);
         let names: Vec<String> = (0..1000).map(|n| format!("other-{n}")).collect();
         let met = names.iter().filter(|name| {
             let resource = Resource { resource: name, ..Resource::default() };
             let target = Target::Resource(resource);
             let attributes = Attributes { user: None, verb: "get", target };
-            Question::new(&hashes, &attributes).is_some_and(|it| role.mask.meets(it.probe))
+            Question::new(&hashes, &attributes).is_some_and(|it| masks.glance(it.probe).meets(0))
         });
         let n_met = met.count();
         assert!(n_met < 100, "{n_met}");

@@ -10,8 +10,9 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::bucket::{BindingRef, Bucket, Entry, ShortRole};
+use crate::bucket::{self, Entry, Line, Rest, ShortRole};
 use crate::filter::{FILTER_KEYS_MAX, Filter};
+use crate::mask::Glance;
 use crate::sequence::Sequence;
 use crate::slab::Slab;
 use crate::trie::{FANOUT, Page, Trie};
@@ -32,7 +33,7 @@ const PAGE_ENTRIES_MAX: usize = 512;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) role: u32,
-    pub(crate) binding: BindingRef,
+    pub(crate) binding: u32,
 }
 
 /// The table. Keys are hashes and not 0.
@@ -50,18 +51,25 @@ pub(crate) struct Holders {
 /// INVARIANT: there is always room in some bucket.
 #[derive(Debug, Clone, Default)]
 struct Buckets {
-    buckets: Option<Arc<[Bucket]>>,
+    parts: Option<Parts>,
     n_entries: usize,
+}
+
+/// The two parts of the buckets, as many of one as of the other.
+#[derive(Debug, Clone)]
+struct Parts {
+    lines: Arc<[Line]>,
+    rests: Arc<[Rest]>,
 }
 
 /// What the table has of a holder.
 enum Holding {
-    Few(Vec<BindingRef>),
+    Few(Vec<u32>),
     Crowd(u32),
 }
 
-/// A bucket without entries.
-pub(crate) static EMPTY: Bucket = Bucket::EMPTY;
+/// The first part of a bucket without entries.
+pub(crate) static NO_ENTRIES: Line = Line::EMPTY;
 
 /// Reading.
 impl Holders {
@@ -70,22 +78,49 @@ impl Holders {
         (self.n_entries <= FILTER_KEYS_MAX).then_some(&self.filter)
     }
 
-    /// The bucket where the entries of a holder are; if it overflows, more may be in the
-    /// [overflow](Self::overflow).
+    /// The first part of the bucket where the entries of a holder are, unless it overflows.
     #[inline]
-    pub(crate) fn bucket(&self, key: u64) -> &Bucket {
-        let buckets = self.trie.page(key).as_slice();
-        buckets.get(bucket_idx(key, buckets.len())).unwrap_or(&EMPTY)
+    pub(crate) fn line(&self, key: u64) -> &Line {
+        let (lines, _) = self.trie.page(key).parts();
+        lines.get(bucket_idx(key, lines.len())).unwrap_or(&NO_ENTRIES)
     }
 
-    /// The buckets after the first that may have entries of a holder.
-    pub(crate) fn overflow(&self, key: u64) -> impl Iterator<Item = &Bucket> {
-        let buckets = self.trie.page(key).as_slice();
-        let (before, after) = buckets.split_at(bucket_idx(key, buckets.len()));
-        let mut did_overflow = true;
-        let all = after.iter().chain(before);
-        all.take_while(move |bucket| std::mem::replace(&mut did_overflow, bucket.overflows()))
-            .skip(1)
+    /// Some bits of the second part, for who only wants it to be at hand.
+    #[inline]
+    pub(crate) fn touch_rest(&self, key: u64) -> u64 {
+        let (lines, rests) = self.trie.page(key).parts();
+        let idx = bucket_idx(key, lines.len());
+        let place = lines.get(idx).map_or(0, |line| line.places(key).first());
+        rests.get(idx).map_or(0, |rest| rest.holder(place).key)
+    }
+
+    /// Visits what a holder may have of roles that speak of what is asked: each role, and the number
+    /// of the binding or crowd.
+    #[inline]
+    pub(crate) fn visit_speaking(
+        &self,
+        key: u64,
+        glance: Glance<'_>,
+        mut visit: impl FnMut(ShortRole, u32),
+    ) {
+        for (line, rest) in self.buckets(key) {
+            for place in line.places(key) {
+                let holder = rest.holder(place);
+                if holder.key != key {
+                    continue;
+                }
+                for (role, number) in line.roles(place).into_iter().zip(holder.bindings) {
+                    if glance.meets(role.idx()) {
+                        visit(role, number);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Every bucket where the entries of a holder may be.
+    fn buckets(&self, key: u64) -> impl Iterator<Item = (&Line, &Rest)> {
+        self.trie.page(key).buckets(key).map(|(_, line, rest)| (line, rest))
     }
 
     /// What a crowd holds, in the order of roles and, for each role, of bindings.
@@ -96,21 +131,22 @@ impl Holders {
     /// The bindings that a holder may have.
     pub(crate) fn bindings(&self, key: u64) -> Vec<u32> {
         match self.find(key) {
-            Holding::Few(bindings) => bindings.into_iter().map(|own| own.binding).collect(),
+            Holding::Few(bindings) => bindings,
             Holding::Crowd(number) => {
                 let crowd = self.crowd(number).into_iter().flat_map(Sequence::iter);
-                crowd.map(|held| held.binding.binding).collect()
+                crowd.map(|held| held.binding).collect()
             }
         }
     }
 
     fn find(&self, key: u64) -> Holding {
         let mut few = Vec::new();
-        for bucket in [self.bucket(key)].into_iter().chain(self.overflow(key)) {
-            let entries = bucket.places(key).map(|place| bucket.entry(place));
-            for (role, binding) in entries.filter(|own| own.key == key).flat_map(Entry::holdings) {
+        for (line, rest) in self.buckets(key) {
+            let entries = line.places(key).map(|place| bucket::entry(line, rest, place));
+            for (role, binding) in entries.filter(|own| own.key() == key).flat_map(Entry::holdings)
+            {
                 if role == ShortRole::CROWD {
-                    return Holding::Crowd(binding.binding);
+                    return Holding::Crowd(binding);
                 }
                 few.push(binding);
             }
@@ -131,20 +167,19 @@ impl Holders {
     ) {
         match self.find(key) {
             Holding::Crowd(number) => self.join_crowd(number, held, order),
-            Holding::Few(few) if few.iter().any(|own| own.binding == held.binding.binding) => {}
+            Holding::Few(few) if few.contains(&held.binding) => {}
             Holding::Few(few) if few.len() < HOLDINGS_INLINE_MAX => {
                 self.insert_holding(key, ShortRole::new(held.role), held.binding);
             }
             Holding::Few(few) => {
                 let Some(number) = self.crowds.insert(Sequence::default()) else { return };
                 for binding in few {
-                    let role = role_of(binding.binding);
+                    let role = role_of(binding);
                     self.join_crowd(number, Held { role, binding }, order);
-                    self.remove_holding(key, binding.binding);
+                    self.remove_holding(key, binding);
                 }
                 self.join_crowd(number, held, order);
-                let crowd = BindingRef { binding: number, subject_idx: 0 };
-                self.insert_holding(key, ShortRole::CROWD, crowd);
+                self.insert_holding(key, ShortRole::CROWD, number);
             }
         }
     }
@@ -161,8 +196,8 @@ impl Holders {
                 }
             }
             Holding::Few(few) => {
-                if few.iter().any(|own| own.binding == held.binding.binding) {
-                    self.remove_holding(key, held.binding.binding);
+                if few.contains(&held.binding) {
+                    self.remove_holding(key, held.binding);
                 }
             }
         }
@@ -175,7 +210,7 @@ impl Holders {
         }
     }
 
-    fn insert_holding(&mut self, key: u64, role: ShortRole, binding: BindingRef) {
+    fn insert_holding(&mut self, key: u64, role: ShortRole, binding: u32) {
         self.n_entries += self.trie.page_mut(key).insert(key, role, binding);
         self.filter.add(key);
     }
@@ -188,67 +223,80 @@ impl Holders {
             let filter = &mut self.filter;
             *filter = Filter::default();
             self.trie.for_each(&mut |page| {
-                page.entries().for_each(|entry| filter.add(entry.key));
+                page.entries().for_each(|entry| filter.add(entry.key()));
             });
         }
     }
 }
 
 fn by_role(held: Held, order: &dyn Fn(u32, u32) -> Ordering) -> impl Fn(Held) -> Ordering {
-    let by_binding = move |own: Held| order(own.binding.binding, held.binding.binding);
+    let by_binding = move |own: Held| order(own.binding, held.binding);
     move |own| own.role.cmp(&held.role).then_with(|| by_binding(own))
 }
 
 impl Buckets {
     /// A page of these entries that has room for more.
     fn of(entries: &[Entry]) -> Self {
-        if entries.is_empty() {
+        let n_buckets = entries.len().div_ceil(BUCKET_ENTRIES_NEW);
+        if n_buckets == 0 {
             return Self::default();
         }
-        let n_buckets = entries.len().div_ceil(BUCKET_ENTRIES_NEW);
-        let mut buckets: Arc<[Bucket]> = std::iter::repeat_n(Bucket::EMPTY, n_buckets).collect();
-        let own = Arc::make_mut(&mut buckets);
-        entries.iter().for_each(|entry| fill(own, *entry));
-        Self { buckets: Some(buckets), n_entries: entries.len() }
+        let mut lines: Arc<[Line]> = std::iter::repeat_n(Line::EMPTY, n_buckets).collect();
+        let mut rests: Arc<[Rest]> = std::iter::repeat_n(Rest::EMPTY, n_buckets).collect();
+        let (own_lines, own_rests) = (Arc::make_mut(&mut lines), Arc::make_mut(&mut rests));
+        entries.iter().for_each(|entry| fill(own_lines, own_rests, *entry));
+        Self { parts: Some(Parts { lines, rests }), n_entries: entries.len() }
     }
 
     #[inline]
-    fn as_slice(&self) -> &[Bucket] {
-        self.buckets.as_deref().unwrap_or_default()
+    fn parts(&self) -> (&[Line], &[Rest]) {
+        match &self.parts {
+            Some(Parts { lines, rests }) => (lines, rests),
+            None => (&[], &[]),
+        }
     }
 
     fn entries(&self) -> impl Iterator<Item = Entry> {
-        self.as_slice().iter().flat_map(Bucket::entries)
+        let (lines, rests) = self.parts();
+        lines.iter().zip(rests).flat_map(|(line, rest)| bucket::entries(line, rest))
+    }
+
+    /// Every bucket where the entries of a key may be, with its number.
+    #[inline]
+    fn buckets(&self, key: u64) -> impl Iterator<Item = (usize, &Line, &Rest)> {
+        let (lines, rests) = self.parts();
+        let mut next = Some(bucket_idx(key, lines.len()));
+        // A bucket that overflows is followed by another, and some bucket does not.
+        std::iter::from_fn(move || {
+            let idx = next?;
+            let (line, rest) = (lines.get(idx)?, rests.get(idx)?);
+            next = line.overflows().then_some((idx + 1) % lines.len());
+            Some((idx, line, rest))
+        })
     }
 
     /// The entries of a key: bucket and place of each.
-    fn find(&self, key: u64) -> Vec<(usize, usize)> {
-        let n_buckets = self.as_slice().len();
-        let mut found = Vec::new();
-        for offset in 0..n_buckets {
-            let idx = (bucket_idx(key, n_buckets) + offset) % n_buckets;
-            let bucket = &self.as_slice()[idx];
-            let places = bucket.places(key).filter(|place| bucket.entry(*place).key == key);
-            found.extend(places.map(|place| (idx, place)));
-            if !bucket.overflows() {
-                break;
-            }
-        }
-        found
+    fn find(&self, key: u64) -> Vec<(usize, usize, Entry)> {
+        let places = self.buckets(key).flat_map(|(idx, line, rest)| {
+            let places = line.places(key);
+            places.map(move |place| (idx, place, bucket::entry(line, rest, place)))
+        });
+        places.filter(|(_, _, entry)| entry.key() == key).collect()
     }
 
     /// Adds a holding and returns how many entries that took, which is none or one.
-    fn insert(&mut self, key: u64, role: ShortRole, binding: BindingRef) -> usize {
-        for (idx, place) in self.find(key) {
-            let mut entry = self.as_slice()[idx].entry(place);
+    fn insert(&mut self, key: u64, role: ShortRole, binding: u32) -> usize {
+        for (idx, place, mut entry) in self.find(key) {
             if entry.push(role, binding) {
-                self.edit(|buckets| buckets[idx].set(place, entry));
+                self.edit(|lines, rests| {
+                    bucket::set(&mut lines[idx], &mut rests[idx], place, entry);
+                });
                 return 0;
             }
         }
         let entry = Entry::new(key, role, binding);
-        if self.n_entries < BUCKET_ENTRIES_OLD * self.as_slice().len() {
-            self.edit(|buckets| fill(buckets, entry));
+        if self.n_entries < BUCKET_ENTRIES_OLD * self.parts().0.len() {
+            self.edit(|lines, rests| fill(lines, rests, entry));
             self.n_entries += 1;
         } else {
             *self = Self::of(&self.entries().chain([entry]).collect::<Vec<_>>());
@@ -258,37 +306,39 @@ impl Buckets {
 
     /// Takes out a holding and returns how many entries were given up, which is none or one.
     fn remove(&mut self, key: u64, binding: u32) -> usize {
-        let has = |entry: Entry| entry.holdings().any(|(_, own)| own.binding == binding);
-        let found = self.find(key).into_iter();
-        let mut found = found.filter(|(idx, place)| has(self.as_slice()[*idx].entry(*place)));
-        let Some((idx, place)) = found.next() else { return 0 };
-        let bucket = &self.as_slice()[idx];
-        if let Some(entry) = bucket.entry(place).without(binding) {
-            self.edit(|buckets| buckets[idx].set(place, entry));
+        let has = |entry: Entry| entry.holdings().any(|(_, own)| own == binding);
+        let mut found = self.find(key).into_iter().filter(|(_, _, entry)| has(*entry));
+        let Some((idx, place, entry)) = found.next() else { return 0 };
+        if let Some(entry) = entry.without(binding) {
+            self.edit(|lines, rests| {
+                bucket::set(&mut lines[idx], &mut rests[idx], place, entry);
+            });
             return 0;
         }
-        if bucket.overflows() {
+        self.edit(|lines, rests| bucket::remove(&mut lines[idx], &mut rests[idx], place));
+        self.n_entries -= 1;
+        if self.parts().0[idx].overflows() {
             // Entries behind it may belong here, so all are placed anew.
-            self.edit(|buckets| buckets[idx].remove(place));
             *self = Self::of(&self.entries().collect::<Vec<_>>());
-        } else {
-            self.edit(|buckets| buckets[idx].remove(place));
-            self.n_entries -= 1;
         }
         1
     }
 
-    fn edit(&mut self, edit: impl FnOnce(&mut [Bucket])) {
-        if let Some(buckets) = &mut self.buckets {
-            edit(Arc::make_mut(buckets));
+    fn edit(&mut self, edit: impl FnOnce(&mut [Line], &mut [Rest])) {
+        if let Some(Parts { lines, rests }) = &mut self.parts {
+            edit(Arc::make_mut(lines), Arc::make_mut(rests));
         }
     }
 }
 
 /// Puts an entry into the first bucket with room.
-fn fill(buckets: &mut [Bucket], entry: Entry) {
-    let (before, after) = buckets.split_at_mut(bucket_idx(entry.key, buckets.len()));
-    after.iter_mut().chain(before).any(|bucket| bucket.push(entry));
+fn fill(lines: &mut [Line], rests: &mut [Rest], entry: Entry) {
+    let home = bucket_idx(entry.key(), lines.len());
+    let (lines_before, lines_after) = lines.split_at_mut(home);
+    let (rests_before, rests_after) = rests.split_at_mut(home);
+    let after = lines_after.iter_mut().zip(rests_after);
+    let before = lines_before.iter_mut().zip(rests_before);
+    after.chain(before).any(|(line, rest)| bucket::push(line, rest, entry));
 }
 
 /// INVARIANT: less than `n_buckets`, unless that is 0; then 0. Goes by the lowest 32 bits of the
@@ -310,7 +360,7 @@ impl Page for Buckets {
     fn split(&self, child: &dyn Fn(u64) -> usize) -> [Self; FANOUT] {
         let mut parts: [Vec<Entry>; FANOUT] = std::array::from_fn(|_| Vec::new());
         for entry in self.entries() {
-            parts[child(entry.key)].push(entry);
+            parts[child(entry.key())].push(entry);
         }
         parts.map(|part| Self::of(&part))
     }
@@ -340,8 +390,7 @@ mod tests {
     }
 
     fn held(number: u32) -> Held {
-        let binding = BindingRef { binding: number, subject_idx: number % 3 };
-        Held { role: role_of(number), binding }
+        Held { role: role_of(number), binding: number }
     }
 
     fn reverse(a: u32, b: u32) -> Ordering {
@@ -401,9 +450,9 @@ mod tests {
         let Holding::Crowd(number) = holders.find(7) else { panic!("no crowd") };
         let crowd: Vec<Held> = holders.crowd(number).unwrap().iter().collect();
         assert_eq!((crowd.len(), holders.n_entries), (40, 1));
-        let key = |own: &Held| (own.role, u32::MAX - own.binding.binding);
+        let key = |own: &Held| (own.role, u32::MAX - own.binding);
         assert!(crowd.is_sorted_by_key(key));
-        assert!(crowd.iter().all(|own| *own == held(own.binding.binding)));
+        assert!(crowd.iter().all(|own| *own == held(own.binding)));
         crowd.into_iter().for_each(|held| holders.remove(7, held, &reverse));
         assert!(holders.n_entries == 0 && holders.trie.is_empty());
         assert!(holders.crowd(number).is_none());
@@ -416,7 +465,7 @@ mod tests {
         for key in &keys {
             holders.insert(*key, held((*key >> 40) as u32), &role_of, &reverse);
         }
-        assert!(holders.bucket(keys[0]).overflows() && holders.overflow(keys[0]).count() > 2);
+        assert!(holders.line(keys[0]).overflows() && holders.buckets(keys[0]).count() > 3);
         for key in &keys {
             assert_eq!(holders.bindings(*key), [(*key >> 40) as u32]);
         }

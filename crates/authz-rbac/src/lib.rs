@@ -15,11 +15,16 @@ mod compiled;
 mod mask;
 mod question;
 
+mod bound;
 mod bucket;
 mod filter;
 mod holders;
+mod journal;
+mod multimap;
 mod names;
+mod roles;
 mod sequence;
+mod sieve;
 mod slab;
 mod snapshot;
 mod trie;

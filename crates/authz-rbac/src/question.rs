@@ -3,9 +3,10 @@
 use std::hash::{BuildHasher, Hasher};
 
 use authz::{Attributes, Resource, Target, User};
-use foldhash::quality::RandomState;
+use foldhash::fast::RandomState;
 
 use crate::mask::Probe;
+use crate::sieve::Place;
 
 /// Turns names into numbers. The seeds are its own, so that nobody can choose names that collide.
 #[derive(Debug, Clone, Default)]
@@ -77,6 +78,22 @@ impl Hashes {
         self.key(&self.groups, name)
     }
 
+    /// What targets of the roles of a namespace are mixed with; 0 for those of the cluster.
+    pub(crate) fn namespace(&self, name: &str) -> u64 {
+        match name {
+            "" => 0,
+            name => self.hash(&self.words, name),
+        }
+    }
+
+    /// Where the bindings of a namespace apply; if it is empty, those of the cluster.
+    pub(crate) fn place(&self, namespace: &str) -> Place {
+        match namespace {
+            "" => Place::CLUSTER,
+            name => Place::namespace(self.namespace(name)),
+        }
+    }
+
     /// The keys of a user and of the groups of the user, in this order.
     pub(crate) fn keys(&self, user: &User) -> impl Iterator<Item = u64> {
         let groups = user.groups.iter().map(|group| self.group(group));
@@ -126,7 +143,7 @@ impl<'a> Question<'a> {
             Target::Resource(resource) if resource.resource.contains('/') => return None,
             Target::Resource(resource) => {
                 let target = hashes.resource(resource);
-                (target, Probe::resource(verb, target, !resource.subresource.is_empty()))
+                (target, Probe::resource(verb, target))
             }
             Target::Path(path) => {
                 let target = hashes.path(path);

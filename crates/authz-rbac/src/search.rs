@@ -5,295 +5,320 @@
 //! perhaps more. The first of that, if names confirm it, is the grant; if they do not, whoever asks
 //! has to go the plain way. Nothing here allocates.
 //!
-//! Speed comes from doing one thing for many holders before doing the next thing for any: lookups
-//! that do not depend on each other wait for memory together.
+//! Few roles speak of a request, so it begins with these and asks who may hold them. If there are
+//! many, or few groups, it begins with what the asker holds. Either way speed comes from doing one thing for
+//! many holders before doing the next thing for any: lookups that do not depend on each other wait
+//! for memory together.
+
+use std::hint::black_box;
 
 use authz::User;
 
-use crate::bucket::{BindingRef, Bucket, ShortRole};
+use crate::bound::{AskerName, BindingSlot};
+use crate::bucket::ShortRole;
 use crate::decide::{Grant, Search};
-use crate::filter::Filter;
-use crate::holders::{EMPTY, Held, Holders};
-use crate::mask::Mask;
-use crate::question::Question;
-use crate::snapshot::{BindingSlot, Scope, Snapshot};
+use crate::holders::{Held, Holders, NO_ENTRIES};
+use crate::mask::Glance;
+use crate::question::{Hashes, Question};
+use crate::roles::Suspects;
+use crate::sieve::{BATCH_MAX, Place};
+use crate::snapshot::{Scope, Snapshot};
 
-/// How many holders are looked up together.
-const BATCH_MAX: usize = 64;
+/// In how many groups somebody has to be for it to be quicker to begin with roles: to find those
+/// takes as long as to look up a few holders.
+const GROUPS_MIN: usize = 8;
 
 /// Looks for the grant that decides what `user` asks in `namespace`; `None` if numbers mislead.
+///
+/// 1. Tell who may hold a role that speaks of the request.
+/// 2. Look up those as whom the user asks, if they are among these, and weigh what they hold in the
+///    cluster.
+/// 3. If nothing there may grant the request, do the same in the namespace.
+/// 4. Confirm what was found.
 pub(crate) fn search<'s>(
     snapshot: &'s Snapshot,
     question: &Question<'_>,
     user: &User,
     namespace: &str,
 ) -> Option<Search<'s>> {
-    let mut search =
-        Searcher { snapshot, question, user, has_broken_bindings: false, is_misled: false };
-    let (mut in_cluster, mut in_namespace) = (None, None);
-    let mut keys = snapshot.hashes.keys(user);
-    let mut batch = Batch { keys: [0; BATCH_MAX], n_keys: 0, n_before: 0 };
-    while batch.fill(&mut keys) {
-        search.look_through(&snapshot.cluster, &batch, &mut in_cluster);
-        if in_cluster.is_none()
-            && !namespace.is_empty()
-            && let Some(local) = snapshot.scope(namespace)
-        {
-            search.look_through(local, &batch, &mut in_namespace);
-        }
+    let mut searcher = Searcher {
+        snapshot,
+        question,
+        glance: snapshot.roles.masks.glance(question.probe),
+        user,
+        askers: Askers::new(),
+        best: None,
+        has_broken_bindings: false,
+        is_misled: false,
+    };
+    let suspects = match user.groups.len() {
+        ..GROUPS_MIN => None,
+        _ => snapshot.roles.suspects(question).ok(),
+    };
+    searcher.look_through("", Place::CLUSTER, suspects);
+    if searcher.best.is_none() && !namespace.is_empty() {
+        let hash = snapshot.hashes.namespace(namespace);
+        let suspects =
+            suspects.and_then(|own| snapshot.roles.local_suspects(own, question, hash).ok());
+        searcher.look_through(namespace, Place::namespace(hash), suspects);
     }
-    match in_cluster.or(in_namespace) {
-        Some(candidate) => search.confirm(candidate).map(Search::Found),
-        None if search.is_misled => None,
-        None => Some(Search::Nothing { has_broken_bindings: search.has_broken_bindings }),
+    match searcher.best {
+        _ if searcher.is_misled => None,
+        Some(candidate) => searcher.confirm(candidate).map(Search::Found),
+        None => {
+            let has_broken_bindings = searcher.has_broken_bindings;
+            Some(Search::Nothing { has_broken_bindings })
+        }
     }
 }
 
-/// Some of those as whom the user asks: the user, and the groups of the user.
-struct Batch {
+/// Some of those as whom the user asks: the user, who has the number 0, and the groups of the user.
+struct Askers {
+    /// The number of the first.
+    start: usize,
     keys: [u64; BATCH_MAX],
-    n_keys: usize,
-    /// How many came before.
-    n_before: usize,
+    /// How many there are; none until somebody asks for them.
+    n_askers: usize,
 }
 
-impl Batch {
-    /// Takes the next; `false` if there are none.
-    fn fill(&mut self, keys: &mut impl Iterator<Item = u64>) -> bool {
-        self.n_before += self.n_keys;
-        self.n_keys = 0;
-        for (own, key) in self.keys.iter_mut().zip(keys) {
-            *own = key;
-            self.n_keys += 1;
+/// One as whom the user asks.
+#[derive(Debug, Clone, Copy)]
+struct Asker {
+    key: u64,
+    idx: usize,
+}
+
+impl Askers {
+    const fn new() -> Self {
+        Self { start: 0, keys: [0; BATCH_MAX], n_askers: 0 }
+    }
+
+    /// Makes the keys of the askers from this number on, as many as there is room for; `false` if
+    /// there are none.
+    fn load(&mut self, hashes: &Hashes, user: &User, start: usize) -> bool {
+        if start > user.groups.len() {
+            return false;
         }
-        self.n_keys > 0
+        if self.n_askers == 0 || self.start != start {
+            let groups = user.groups.get(start.saturating_sub(1)..).unwrap_or_default();
+            let n_users = usize::from(start == 0);
+            self.keys[0] = hashes.user(&user.name);
+            for (own, group) in self.keys.iter_mut().skip(n_users).zip(groups) {
+                *own = hashes.group(group);
+            }
+            self.start = start;
+            self.n_askers = (n_users + groups.len()).min(BATCH_MAX);
+        }
+        true
     }
 
+    #[inline]
     fn keys(&self) -> &[u64] {
-        self.keys.get(..self.n_keys).unwrap_or_default()
+        self.keys.get(..self.n_askers).unwrap_or_default()
     }
 
     #[inline]
-    fn key(&self, idx: usize) -> u64 {
-        self.keys[idx % BATCH_MAX]
+    fn asker(&self, at: usize) -> Asker {
+        Asker { key: self.keys[at % BATCH_MAX], idx: self.start + at }
     }
 }
 
-/// Some of a batch, by number.
-struct Kept {
-    idxs: [u8; BATCH_MAX],
-    n_kept: usize,
+/// The places of the bits that are set.
+fn places(mut bits: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let place = (bits != 0).then(|| bits.trailing_zeros() as usize);
+        bits &= bits.wrapping_sub(1);
+        place
+    })
 }
 
-impl Default for Kept {
-    fn default() -> Self {
-        Self { idxs: [0; BATCH_MAX], n_kept: 0 }
-    }
+/// How many holdings are read together.
+const HOLDINGS_MAX: usize = 16;
+
+/// A role that speaks of the request, the number of the binding, and as whom the user holds it.
+#[derive(Debug, Clone, Copy)]
+struct Holding {
+    role: ShortRole,
+    number: u32,
+    asker: Asker,
 }
 
-impl Kept {
-    /// Adds a number if it is wanted, without a branch. Each is added once at most.
-    #[inline]
-    fn push_if(&mut self, is_wanted: bool, idx: usize) {
-        self.idxs[self.n_kept % BATCH_MAX] = idx as u8;
-        self.n_kept += usize::from(is_wanted);
-    }
-
-    fn iter(&self) -> impl Iterator<Item = usize> {
-        let kept = self.idxs.get(..self.n_kept).unwrap_or_default();
-        kept.iter().map(|idx| usize::from(*idx) % BATCH_MAX)
-    }
+impl Holding {
+    const NONE: Self = Self { role: ShortRole::NONE, number: 0, asker: Asker { key: 0, idx: 0 } };
 }
 
 /// What may grant the request.
 #[derive(Clone, Copy)]
 struct Candidate<'s> {
     slot: &'s BindingSlot,
-    held: Held,
-    /// As whom the user holds it.
-    holder_idx: usize,
+    /// The number of the binding.
+    number: u32,
+    subject_idx: usize,
     rule_idx: usize,
 }
-
-/// The first that may grant the request, of those that were weighed.
-type Best<'s> = Option<Candidate<'s>>;
 
 struct Searcher<'s, 'q> {
     snapshot: &'s Snapshot,
     question: &'q Question<'q>,
+    glance: Glance<'s>,
     user: &'q User,
+    askers: Askers,
+    /// The first of what may grant the request, as far as it was looked for.
+    best: Option<Candidate<'s>>,
     has_broken_bindings: bool,
-    /// Some binding that leads to no role has the number of the asker and another name.
+    /// Somebody in the table of holders has the key of an asker and another name, so what the table
+    /// says of the asker may not be all.
     is_misled: bool,
 }
 
 impl<'s> Searcher<'s, '_> {
-    fn look_through(&mut self, scope: &'s Scope, batch: &Batch, best: &mut Best<'s>) {
-        match scope.holders.filter() {
-            Some(filter) => self.look_through_small(&scope.holders, filter, batch, best),
-            None => self.look_through_large(&scope.holders, batch, best),
+    /// Looks through a namespace, or the cluster, which has no name. Without suspects it begins with
+    /// what the askers hold.
+    fn look_through(&mut self, namespace: &str, place: Place, suspects: Option<Suspects<'s>>) {
+        if suspects.is_some_and(|suspects| !suspects.are_any(place)) {
+            return;
+        }
+        let Some(Scope { holders, .. }) = self.snapshot.scope(namespace) else { return };
+        let mut start = 0;
+        while self.askers.load(&self.snapshot.hashes, self.user, start) {
+            let chosen = match suspects {
+                Some(suspects) => suspects.among(self.askers.keys(), place),
+                None => self.speaking(holders),
+            };
+            self.look_up(holders, chosen);
+            start += BATCH_MAX;
         }
     }
 
-    fn look_through_small(
-        &mut self,
-        holders: &'s Holders,
-        filter: &Filter,
-        batch: &Batch,
-        best: &mut Best<'s>,
-    ) {
-        let mut kept = Kept::default();
-        for idx in 0..batch.n_keys {
-            kept.push_if(filter.may_have(batch.key(idx)), idx);
-        }
-        for idx in kept.iter() {
-            self.look_for(holders, holders.bucket(batch.key(idx)), batch, idx, best);
-        }
-    }
-
-    /// 1. Find out where each holder is in the table.
-    /// 2. Turn down holders who have no role that speaks of the request.
-    /// 3. Weigh what the others have.
+    /// The askers who may hold a role that speaks of the request, as the table of holders tells it: a
+    /// bit for each.
     ///
-    /// The first two steps have no branch that could be guessed wrong, and no lookup in them waits
-    /// for another.
-    fn look_through_large(&mut self, holders: &'s Holders, batch: &Batch, best: &mut Best<'s>) {
-        let mut buckets = [&EMPTY; BATCH_MAX];
-        for (bucket, key) in buckets.iter_mut().zip(batch.keys()) {
-            *bucket = holders.bucket(*key);
-            bucket.touch();
+    /// 1. Leave out askers of whom there is nothing in the table, if that is easy to tell.
+    /// 2. Find the others in the table.
+    /// 3. Leave out those who have no role that speaks of the request.
+    ///
+    /// No step has a branch that could be guessed wrong, and no lookup waits for another.
+    fn speaking(&self, holders: &Holders) -> u64 {
+        let (mut known, mut n_known) = ([0_u8; BATCH_MAX], 0);
+        for (at, key) in self.askers.keys().iter().enumerate() {
+            known[n_known % BATCH_MAX] = at as u8;
+            n_known += usize::from(holders.filter().is_none_or(|filter| filter.may_have(*key)));
         }
-        let mut kept = Kept::default();
-        for (idx, (bucket, key)) in buckets.iter().zip(batch.keys()).enumerate() {
-            let places = bucket.places(*key);
-            let [a, b, c] = bucket.roles(places.first()).map(|role| self.speaks(role));
-            let speaks = (a | b | c) & !places.is_empty();
-            kept.push_if(speaks | places.has_more() | bucket.overflows(), idx);
+        let known = known.get(..n_known).unwrap_or_default();
+        let key_of = |at: &u8| self.askers.asker(usize::from(*at)).key;
+        let mut lines = [&NO_ENTRIES; BATCH_MAX];
+        for (line, at) in lines.iter_mut().zip(known) {
+            *line = holders.line(key_of(at));
         }
-        for idx in kept.iter() {
-            self.look_for(holders, buckets[idx], batch, idx, best);
-        }
+        // Reading a bit of every line first makes them all be fetched at once.
+        black_box(lines.iter().take(n_known).fold(0, |all, line| all ^ line.touch()));
+        let pairs = lines.iter().zip(known);
+        pairs.fold(0, |speaking, (line, at)| {
+            let places = line.places(key_of(at));
+            let [a, b, c] = line.roles(places.first());
+            let speaks = self.glance.meets_any([a.idx(), b.idx(), c.idx()]) & !places.is_empty();
+            speaking | u64::from(speaks | places.has_more() | line.overflows()) << at
+        })
     }
 
-    /// Reports whether a role may speak of the request.
-    #[inline]
-    fn speaks(&self, role: ShortRole) -> bool {
-        self.snapshot.masks.get(role.idx()).unwrap_or(&Mask::ALL).meets(self.question.probe)
-    }
-
-    /// Weighs what one holder has.
-    fn look_for(
-        &mut self,
-        holders: &'s Holders,
-        bucket: &'s Bucket,
-        batch: &Batch,
-        idx: usize,
-        best: &mut Best<'s>,
-    ) {
-        let (key, holder_idx) = (batch.key(idx), batch.n_before + idx);
-        self.look_into(holders, bucket, key, holder_idx, best);
-        if bucket.overflows() {
-            for bucket in holders.overflow(key) {
-                self.look_into(holders, bucket, key, holder_idx, best);
-            }
+    /// Weighs what the chosen askers hold. What has to be read is read for all of them, as far as
+    /// possible, before it is needed for one.
+    fn look_up(&mut self, holders: &'s Holders, chosen: u64) {
+        let keys = || places(chosen).map(|at| self.askers.asker(at).key);
+        black_box(keys().fold(0, |all, key| all ^ holders.line(key).touch()));
+        black_box(keys().fold(0, |all, key| all ^ holders.touch_rest(key)));
+        let (mut held, mut n_held) = ([Holding::NONE; HOLDINGS_MAX], 0);
+        for at in places(chosen) {
+            let asker = self.askers.asker(at);
+            holders.visit_speaking(asker.key, self.glance, |role, number| {
+                let holding = Holding { role, number, asker };
+                match held.get_mut(n_held) {
+                    Some(own) => *own = holding,
+                    None => self.weigh(holders, holding),
+                }
+                n_held += 1;
+            });
         }
+        let held = held.get(..n_held).unwrap_or(&held);
+        let role_of = |own: &Holding| self.snapshot.bindings.get(own.number).map(|slot| slot.role);
+        black_box(held.iter().filter_map(role_of).fold(0, |all, role| all ^ role));
+        held.iter().for_each(|holding| self.weigh(holders, *holding));
     }
 
-    fn look_into(
-        &mut self,
-        holders: &'s Holders,
-        bucket: &Bucket,
-        key: u64,
-        holder_idx: usize,
-        best: &mut Best<'s>,
-    ) {
-        for place in bucket.places(key) {
-            for (idx, role) in bucket.roles(place).into_iter().enumerate() {
-                if !self.speaks(role) {
-                    continue;
-                }
-                let (own, binding) = bucket.holding(place, idx);
-                if own != key {
-                    break;
-                }
-                if role == ShortRole::CROWD {
-                    self.weigh_crowd(holders, binding.binding, holder_idx, best);
-                } else if role == ShortRole::OF_BINDING {
-                    if let Some(slot) = self.snapshot.bindings.get(binding.binding) {
-                        self.weigh(Held { role: slot.role, binding }, holder_idx, best);
-                    }
-                } else {
-                    self.weigh(Held { role: role.idx() as u32, binding }, holder_idx, best);
-                }
-            }
+    fn weigh(&mut self, holders: &'s Holders, holding: Holding) {
+        let Holding { role, number, asker } = holding;
+        if role == ShortRole::CROWD {
+            self.weigh_crowd(holders, number, asker);
+        } else if role == ShortRole::OF_BINDING {
+            let slot = self.snapshot.bindings.get(number);
+            slot.into_iter().for_each(|slot| self.weigh_role(slot.role, number, asker));
+        } else {
+            self.weigh_role(role.idx() as u32, number, asker);
         }
     }
 
     /// Of the bindings that give a crowd the same role only the first by name can be the grant.
-    fn weigh_crowd(
-        &mut self,
-        holders: &'s Holders,
-        number: u32,
-        holder_idx: usize,
-        best: &mut Best<'s>,
-    ) {
-        let crowd = holders.crowd(number);
-        for mut rest in crowd.into_iter().flat_map(|crowd| crowd.chunks()) {
-            while let [first, ..] = *rest {
-                if self.speaks(ShortRole::new(first.role)) {
-                    self.weigh(first, holder_idx, best);
+    fn weigh_crowd(&mut self, holders: &'s Holders, number: u32, asker: Asker) {
+        for mut rest in holders.crowd(number).into_iter().flat_map(|crowd| crowd.chunks()) {
+            while let [Held { role, binding }, ..] = *rest {
+                let short = ShortRole::new(role);
+                if self.glance.meets(short.idx()) {
+                    self.weigh_role(role, binding, asker);
                 }
-                let n_same = rest.partition_point(|held| held.role == first.role);
+                let n_same = rest.partition_point(|held| held.role == role);
                 rest = rest.get(n_same..).unwrap_or_default();
             }
         }
     }
 
-    fn weigh(&mut self, held: Held, holder_idx: usize, best: &mut Best<'s>) {
-        let Held { role, binding: BindingRef { binding, subject_idx } } = held;
-        let Some(compiled) = self.snapshot.roles.get(role).and_then(|role| role.compiled.as_ref())
-        else {
-            let slot = self.snapshot.bindings.get(binding);
-            match slot.is_some_and(|slot| self.is_for_asker(slot, held, holder_idx)) {
-                true => self.has_broken_bindings = true,
-                false => self.is_misled = true,
-            }
-            return;
+    fn weigh_role(&mut self, role: u32, number: u32, asker: Asker) {
+        let role = self.snapshot.roles.get(role).and_then(|role| role.compiled.as_ref());
+        let rule_idx = match role.map(|compiled| compiled.may_allow(self.question)) {
+            Some(Some(rule_idx)) => Some(rule_idx),
+            Some(None) => return,
+            None => None,
         };
-        let Some(rule_idx) = compiled.may_allow(self.question) else { return };
-        let Some(slot) = self.snapshot.bindings.get(binding) else { return };
-        let is_better = match best {
-            None => true,
-            Some(own) if own.held.binding.binding == binding => {
-                subject_idx < own.held.binding.subject_idx
+        match (self.subject_of(number, asker), rule_idx) {
+            (Some(_), None) => self.has_broken_bindings = true,
+            (Some((slot, subject_idx)), Some(rule_idx)) => {
+                self.weigh_candidate(Candidate { slot, number, subject_idx, rule_idx });
             }
-            Some(own) => slot.order(own.slot).is_lt(),
-        };
-        if is_better {
-            *best = Some(Candidate { slot, held, holder_idx, rule_idx });
+            (None, _) => self.is_misled = true,
         }
     }
 
-    /// Reports whether names say that the binding is for the asker.
-    fn is_for_asker(&self, slot: &BindingSlot, held: Held, holder_idx: usize) -> bool {
-        let subject = slot.binding.subjects.get(held.binding.subject_idx as usize);
-        subject.is_some_and(|subject| match holder_idx.checked_sub(1) {
-            None => subject.is_user(&self.user.name, slot.binding.namespace()),
-            Some(idx) => {
-                let group = self.user.groups.get(idx);
-                group.is_some_and(|group| subject.is_group(group))
-            }
-        })
+    fn weigh_candidate(&mut self, candidate: Candidate<'s>) {
+        if self.best.as_ref().is_none_or(|best| candidate.is_before(best)) {
+            self.best = Some(candidate);
+        }
+    }
+
+    /// A binding and the first of its subjects that means the asker, if names say that one does.
+    fn subject_of(&self, number: u32, asker: Asker) -> Option<(&'s BindingSlot, usize)> {
+        let slot = self.snapshot.bindings.get(number)?;
+        let subject_idx = slot.subject_of(AskerName::new(self.user, asker.idx)?)?;
+        Some((slot, subject_idx))
     }
 
     /// The grant, if names say that it is one.
     fn confirm(&self, candidate: Candidate<'s>) -> Option<Grant<'s>> {
-        let Candidate { slot, held, holder_idx, rule_idx } = candidate;
-        let compiled = self.snapshot.roles.get(slot.role)?.compiled.as_ref()?;
-        let (role, binding) = (compiled.role.as_ref(), &slot.binding);
-        let is_granted = self.is_for_asker(slot, held, holder_idx)
-            && role.rules.get(rule_idx)?.allows(self.question.attributes);
-        let subject_idx = held.binding.subject_idx as usize;
-        is_granted.then_some(Grant { binding, subject_idx, role, rule_idx })
+        let Candidate { slot, subject_idx, rule_idx, .. } = candidate;
+        let role = self.snapshot.roles.get(slot.role)?.compiled.as_ref()?.role.as_ref();
+        let is_granted = role.rules.get(rule_idx)?.allows(self.question.attributes);
+        is_granted.then_some(Grant { binding: &slot.binding, subject_idx, role, rule_idx })
     }
 }
+
+impl Candidate<'_> {
+    /// Reports whether it is visited before the other. One binding may be held in several ways, of
+    /// which that of the first subject counts.
+    fn is_before(&self, other: &Self) -> bool {
+        match self.number == other.number {
+            true => self.subject_idx < other.subject_idx,
+            false => self.slot.order(other.slot).is_lt(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

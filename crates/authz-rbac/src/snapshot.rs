@@ -3,13 +3,13 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::bucket::BindingRef;
+use crate::bound::BindingSlot;
 use crate::compiled::CompiledRole;
 use crate::holders::{Held, Holders};
-use crate::mask::Mask;
 use crate::names::Names;
-use crate::policy::{Binding, Identity, Role};
+use crate::policy::{Binding, Identity, Role, Subject};
 use crate::question::Hashes;
+use crate::roles::{NO_ROLE, RoleSlot, Roles};
 use crate::sequence::Sequence;
 use crate::slab::Slab;
 
@@ -47,13 +47,10 @@ use crate::slab::Slab;
 /// let asked = Attributes { user: Some(&ana), verb: "get", target: Target::Resource(pods) };
 /// assert_eq!(snapshot.authorize(&asked, Recorder::off()).verdict, Verdict::Allow);
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     pub(crate) hashes: Hashes,
-    pub(crate) roles: Slab<RoleSlot>,
-    /// The masks of the roles whose numbers have two bytes, by number; everything for a role that
-    /// does not exist, so that nobody passes over that.
-    pub(crate) masks: Arc<Vec<Mask>>,
+    pub(crate) roles: Roles,
     pub(crate) bindings: Slab<BindingSlot>,
     pub(crate) cluster: Scope,
     namespaces: Names<Arc<Scope>>,
@@ -71,31 +68,6 @@ pub(crate) struct Scope {
     pub(crate) holders: Holders,
 }
 
-/// A role under its number, which stays the same while the role comes and goes, so that bindings
-/// need not be touched when it does.
-#[derive(Debug, Clone)]
-pub(crate) struct RoleSlot {
-    /// `None` if the role does not exist.
-    pub(crate) compiled: Option<Arc<CompiledRole>>,
-    /// How many bindings refer to the role.
-    n_bindings: usize,
-}
-
-/// A binding under its number.
-#[derive(Debug, Clone)]
-pub(crate) struct BindingSlot {
-    /// The beginning of the name, so that comparing two bindings rarely needs more than this.
-    head: [u64; 4],
-    pub(crate) binding: Arc<Binding>,
-    pub(crate) role: u32,
-}
-
-/// The most masks. Roles with greater numbers are looked at one by one, which takes longer.
-const MASKS_MAX: usize = u16::MAX as usize - 1;
-
-/// The number of what is no role: such a reference never leads to one.
-const NO_ROLE: u32 = 1;
-
 /// Why a binding grants nothing. Displays in Kubernetes' words.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum LookupError {
@@ -110,45 +82,21 @@ pub enum LookupError {
     UnsupportedKind(String),
 }
 
-impl Default for Snapshot {
-    /// No policy.
-    fn default() -> Self {
-        let mut roles = Slab::default();
-        // INVARIANT: the first numbers are 0, which tables use where there is no role, and
-        // `NO_ROLE`.
-        roles.insert(RoleSlot::missing());
-        roles.insert(RoleSlot::missing());
-        Self {
-            hashes: Hashes::default(),
-            roles,
-            masks: Arc::new(vec![Mask::NONE, Mask::ALL]),
-            bindings: Slab::default(),
-            cluster: Scope::default(),
-            namespaces: Names::default(),
-        }
-    }
-}
-
 /// Changes.
 impl Snapshot {
     /// Adds a role, or replaces the one of its name.
     pub fn put_role(&mut self, role: Role) {
         let Some(number) = self.role_number(&role.metadata.namespace, role.name()) else { return };
         let compiled = CompiledRole::new(&self.hashes, Arc::new(role));
-        self.set_mask(number, compiled.mask);
-        if let Some(slot) = self.roles.get_mut(number) {
-            slot.compiled = Some(Arc::new(compiled));
-        }
+        self.roles.set(&self.hashes, number, Some(compiled));
     }
 
     /// Takes out a role; an empty namespace means a ClusterRole.
     pub fn remove_role(&mut self, namespace: &str, name: &str) -> Option<Arc<Role>> {
         let number = *self.scope(namespace)?.roles.get(name)?;
-        self.roles.get(number)?.compiled.as_ref()?;
-        self.set_mask(number, Mask::ALL);
-        let removed = self.roles.get_mut(number)?.compiled.take()?;
+        let removed = self.roles.set(&self.hashes, number, None)?;
         self.drop_unused_role(namespace, name, number);
-        Some(Arc::clone(&removed.role))
+        Some(removed)
     }
 
     /// Adds a binding, or replaces the one of its name.
@@ -158,17 +106,15 @@ impl Snapshot {
         let slot = BindingSlot::new(binding, role);
         let binding = Arc::clone(&slot.binding);
         let Some(number) = self.bindings.insert(slot) else { return };
-        if let Some(role) = self.roles.get_mut(role) {
-            role.n_bindings += 1;
-        }
-        let Self { hashes, bindings, cluster, namespaces, .. } = self;
+        let keys = self.keys(&binding);
+        self.roles.bind(role, self.hashes.place(binding.namespace()), &keys);
+        let Self { bindings, cluster, namespaces, .. } = self;
         let order = |a: u32, b: u32| order(bindings, a, b);
         let role_of = |number: u32| bindings.get(number).map_or(NO_ROLE, |slot| slot.role);
         let scope = scope_mut(cluster, namespaces, binding.namespace());
         scope.bindings.put(number, |own| order(own, number));
-        for (subject_idx, key) in keys(hashes, &binding) {
-            // The first of several subjects that mean the same holder is the one that stays.
-            let held = Held { role, binding: BindingRef { binding: number, subject_idx } };
+        for key in keys {
+            let held = Held { role, binding: number };
             scope.holders.insert(key, held, &role_of, &order);
         }
     }
@@ -177,11 +123,13 @@ impl Snapshot {
     pub fn remove_binding(&mut self, namespace: &str, name: &str) -> Option<Arc<Binding>> {
         let number = self.binding_number(namespace, name)?;
         let BindingSlot { binding, role, .. } = self.bindings.get(number)?.clone();
-        let Self { hashes, bindings, cluster, namespaces, .. } = self;
+        let keys = self.keys(&binding);
+        self.roles.unbind(role, self.hashes.place(namespace), &keys);
+        let Self { bindings, cluster, namespaces, .. } = self;
         let order = |a: u32, b: u32| order(bindings, a, b);
         let scope = scope_mut(cluster, namespaces, namespace);
-        for (subject_idx, key) in keys(hashes, &binding) {
-            let held = Held { role, binding: BindingRef { binding: number, subject_idx } };
+        for key in keys {
+            let held = Held { role, binding: number };
             scope.holders.remove(key, held, &order);
         }
         scope.bindings.remove(|own| order(own, number));
@@ -190,12 +138,19 @@ impl Snapshot {
             "Role" => namespace,
             _ => "",
         };
-        if let Some(slot) = self.roles.get_mut(role) {
-            slot.n_bindings = slot.n_bindings.saturating_sub(1);
-        }
         self.drop_unused_role(role_namespace, &binding.role_ref.name, role);
         self.drop_empty_scope(namespace);
         Some(binding)
+    }
+
+    /// The keys of those for whom a binding is.
+    fn keys(&self, binding: &Binding) -> Vec<u64> {
+        let identity = |subject: &Subject| subject.identity(binding.namespace());
+        let key = |identity: Identity| match identity {
+            Identity::User(name) => self.hashes.user(&name),
+            Identity::Group(name) => self.hashes.group(&name),
+        };
+        binding.subjects.iter().filter_map(identity).map(key).collect()
     }
 
     /// The number of a role, which gets one if it has none; `None` if there are no more.
@@ -204,22 +159,9 @@ impl Snapshot {
         if let Some(number) = known {
             return Some(*number);
         }
-        let number = self.roles.insert(RoleSlot::missing())?;
-        self.set_mask(number, Mask::ALL);
+        let number = self.roles.add()?;
         let scope = scope_mut(&mut self.cluster, &mut self.namespaces, namespace);
         Some(*scope.roles.slot(name, || number))
-    }
-
-    fn set_mask(&mut self, number: u32, mask: Mask) {
-        let idx = number as usize;
-        if idx >= MASKS_MAX || self.masks.get(idx) == Some(&mask) {
-            return;
-        }
-        let masks = Arc::make_mut(&mut self.masks);
-        if masks.len() <= idx {
-            masks.resize(idx + 1, Mask::ALL);
-        }
-        masks[idx] = mask;
     }
 
     /// The number of the role that a binding refers to.
@@ -236,13 +178,10 @@ impl Snapshot {
 
     /// Gives up the number of a role that does not exist and that no binding refers to.
     fn drop_unused_role(&mut self, namespace: &str, name: &str, number: u32) {
-        let is_unused = |slot: &RoleSlot| slot.compiled.is_none() && slot.n_bindings == 0;
-        if number == NO_ROLE || !self.roles.get(number).is_some_and(is_unused) {
-            return;
+        if self.roles.remove_unused(number) {
+            scope_mut(&mut self.cluster, &mut self.namespaces, namespace).roles.remove(name);
+            self.drop_empty_scope(namespace);
         }
-        self.roles.remove(number);
-        scope_mut(&mut self.cluster, &mut self.namespaces, namespace).roles.remove(name);
-        self.drop_empty_scope(namespace);
     }
 
     fn drop_empty_scope(&mut self, namespace: &str) {
@@ -262,17 +201,6 @@ fn scope_mut<'a>(
         "" => cluster,
         namespace => Arc::make_mut(namespaces.slot(namespace, Arc::default)),
     }
-}
-
-/// Whom a binding is for, each beside the number of the subject.
-fn keys(hashes: &Hashes, binding: &Binding) -> impl Iterator<Item = (u32, u64)> {
-    (0..).zip(&binding.subjects).filter_map(|(idx, subject)| {
-        let key = match subject.identity(binding.namespace())? {
-            Identity::User(name) => hashes.user(&name),
-            Identity::Group(name) => hashes.group(&name),
-        };
-        Some((idx, key))
-    })
 }
 
 /// The order of bindings by name.
@@ -351,41 +279,10 @@ impl Snapshot {
     }
 
     fn binding_number(&self, namespace: &str, name: &str) -> Option<u32> {
-        let head = head(name);
-        self.scope(namespace)?.bindings.get(|number| match self.bindings.get(number) {
-            Some(own) => own.head.cmp(&head).then_with(|| own.binding.name().cmp(name)),
-            None => Ordering::Less,
-        })
+        let order =
+            |number| self.bindings.get(number).map_or(Ordering::Less, |own| own.order_to(name));
+        self.scope(namespace)?.bindings.get(order)
     }
-}
-
-impl RoleSlot {
-    const fn missing() -> Self {
-        Self { compiled: None, n_bindings: 0 }
-    }
-
-    pub(crate) fn role(&self) -> Option<&Arc<Role>> {
-        self.compiled.as_ref().map(|compiled| &compiled.role)
-    }
-}
-
-impl BindingSlot {
-    fn new(binding: Binding, role: u32) -> Self {
-        Self { head: head(binding.name()), binding: Arc::new(binding), role }
-    }
-
-    /// The order by name.
-    pub(crate) fn order(&self, other: &Self) -> Ordering {
-        let by_name = || self.binding.name().cmp(other.binding.name());
-        self.head.cmp(&other.head).then_with(by_name)
-    }
-}
-
-/// The beginning of a name as numbers of the same order. What it has less than it could is 0.
-fn head(name: &str) -> [u64; 4] {
-    let mut bytes = name.bytes();
-    let mut next = || (0..8).fold(0, |word, _| word << 8 | u64::from(bytes.next().unwrap_or(0)));
-    [next(), next(), next(), next()]
 }
 
 impl LookupError {

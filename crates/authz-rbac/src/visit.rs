@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use authz::User;
 
+use crate::bound::BindingSlot;
 use crate::compiled::CompiledRole;
 use crate::policy::{Binding, Subject};
-use crate::snapshot::{BindingSlot, Snapshot};
+use crate::snapshot::Snapshot;
 
 /// A binding that applies to a user.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +52,7 @@ impl Snapshot {
 }
 
 /// The first subject of a binding that means the user.
-fn first_subject(binding: &Binding, user: &User) -> Option<usize> {
+pub(crate) fn first_subject(binding: &Binding, user: &User) -> Option<usize> {
     let is_meant = |subject: &Subject| {
         subject.is_user(&user.name, binding.namespace())
             || user.groups.iter().any(|group| subject.is_group(group))

@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 
 use authz::{Attributes, Subjects};
 
+use crate::bound::BindingSlot;
 use crate::decide::namespace_of;
 use crate::policy::{Binding, Identity, Subject};
-use crate::snapshot::{BindingSlot, LookupError, RoleSlot, Snapshot};
+use crate::roles::RoleSlot;
+use crate::snapshot::{LookupError, Snapshot};
 
 /// The group whose members are allowed everything before any policy is looked at.
 pub const SUPERUSER_GROUP: &str = "system:masters";

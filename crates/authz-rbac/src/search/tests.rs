@@ -1,0 +1,155 @@
+//! The quick way and the plain way come to the same, also when names collide.
+
+use authz::{Attributes, Recorder, Resource, Target, Trace};
+use proptest::prelude::*;
+
+use super::*;
+use crate::policy::{Binding, Metadata, PolicyRule, Role, RoleRef, Subject};
+use crate::question::Hashes;
+use crate::visit::first_subject;
+
+const VERBS: [&str; 3] = ["get", "list", "frobnicate"];
+const RESOURCES: [&str; 4] = ["pods", "pods/log", "jobs", "*"];
+
+fn metadata(namespace: &str, name: String) -> Metadata {
+    Metadata { namespace: namespace.to_owned(), name, ..Metadata::default() }
+}
+
+fn role(name: usize, namespace: &str, (verb, resource): (usize, usize)) -> Role {
+    let rule = PolicyRule {
+        verbs: vec![VERBS[verb].to_owned()],
+        api_groups: vec![String::new()],
+        resources: vec![RESOURCES[resource].to_owned()],
+        ..PolicyRule::default()
+    };
+    let metadata = metadata(namespace, format!("role-{name}"));
+    Role { metadata, rules: vec![rule], aggregation_rule: None }
+}
+
+/// Some roles of bindings do not exist, and some are of no kind.
+fn binding(name: usize, namespace: &str, role: usize, subjects: &[(bool, usize)]) -> Binding {
+    let kind = ["ClusterRole", "Role", "ClusterRole", "Other"][role % 4];
+    let subject = |&(is_group, name): &(bool, usize)| match is_group {
+        true => Subject::group(&format!("group-{name}")),
+        false => Subject::user(&format!("user-{name}")),
+    };
+    Binding {
+        // Long names, which differ where their heads do not.
+        metadata: metadata(namespace, format!("a-binding-with-a-rather-long-name-{name}")),
+        role_ref: RoleRef {
+            kind: kind.to_owned(),
+            name: format!("role-{role}"),
+            ..RoleRef::default()
+        },
+        subjects: subjects.iter().map(subject).collect(),
+    }
+}
+
+/// The name of the binding and the number of the subject, or whether bindings are broken.
+type Answer = Result<(String, usize), bool>;
+
+/// Every binding in order, by names alone.
+fn plainest(snapshot: &Snapshot, attributes: &Attributes<'_>, namespace: &str) -> Answer {
+    let Some(user) = attributes.user else { return Err(false) };
+    let mut has_broken_bindings = false;
+    for binding in snapshot.bindings("").chain(snapshot.bindings(namespace)) {
+        let Some(subject_idx) = first_subject(binding, user) else { continue };
+        match snapshot.role_of(binding) {
+            Ok(role) if role.rules.iter().any(|rule| rule.allows(attributes)) => {
+                return Ok((binding.name().to_owned(), subject_idx));
+            }
+            Ok(_) => {}
+            Err(_) => has_broken_bindings = true,
+        }
+    }
+    Err(has_broken_bindings)
+}
+
+fn answer(search: Search<'_>) -> Answer {
+    match search {
+        Search::Found(grant) => Ok((grant.binding.name().to_owned(), grant.subject_idx)),
+        Search::Nothing { has_broken_bindings } => Err(has_broken_bindings),
+    }
+}
+
+fn user() -> impl Strategy<Value = User> {
+    let groups = prop_oneof![
+        3 => prop::collection::vec(0..60usize, 0..8),
+        1 => prop::collection::vec(0..400usize, 60..140),
+    ];
+    (0..40usize, groups).prop_map(|(name, groups)| User {
+        name: format!("user-{name}"),
+        groups: groups.into_iter().map(|group| format!("group-{group}")).collect(),
+        ..User::default()
+    })
+}
+
+fn subjects() -> impl Strategy<Value = Vec<(bool, usize)>> {
+    // A few groups are crowds.
+    let group = prop_oneof![2 => 0..3usize, 3 => 0..60usize];
+    let subject = prop_oneof![
+        3 => group.prop_map(|name| (true, name)),
+        2 => (0..40usize).prop_map(|name| (false, name)),
+    ];
+    prop::collection::vec(subject, 0..4)
+}
+
+/// In half of the cases so many are about the same that it is better not to begin with them.
+fn roles(n: std::ops::Range<usize>) -> impl Strategy<Value = Vec<(usize, bool, (usize, usize))>> {
+    any::<bool>().prop_flat_map(move |are_alike| {
+        let n_alike = if are_alike { 1 } else { VERBS.len() };
+        let resource = prop_oneof![6 => 0..n_alike, 1 => 0..RESOURCES.len()];
+        prop::collection::vec((0..28usize, any::<bool>(), (0..n_alike, resource)), n.clone())
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn three_ways_agree(
+        is_weak in any::<bool>(),
+        [roles, late_roles] in [roles(0..60), roles(0..20)],
+        bindings in prop::collection::vec(
+            (0..150usize, any::<bool>(), 0..32usize, subjects()), 0..300),
+        removed in prop::collection::vec((any::<bool>(), 0..150usize), 0..40),
+        removed_roles in prop::collection::vec((any::<bool>(), 0..28usize), 0..12),
+        users in prop::collection::vec(user(), 1..6),
+    ) {
+        let namespace = |is_local: bool| if is_local { "ns" } else { "" };
+        let hashes = if is_weak { Hashes::weak() } else { Hashes::default() };
+        let mut snapshot = Snapshot::default();
+        snapshot.hashes = hashes;
+        for (name, is_local, rule) in roles {
+            snapshot.put_role(role(name, namespace(is_local), rule));
+        }
+        for (name, is_local, role, subjects) in bindings {
+            snapshot.put_binding(binding(name, namespace(is_local), role, &subjects));
+        }
+        for (is_local, name) in removed {
+            let name = format!("a-binding-with-a-rather-long-name-{name}");
+            snapshot.remove_binding(namespace(is_local), &name);
+        }
+        for (name, is_local, rule) in late_roles {
+            snapshot.put_role(role(name, namespace(is_local), rule));
+        }
+        for (is_local, name) in removed_roles {
+            snapshot.remove_role(namespace(is_local), &format!("role-{name}"));
+        }
+        for user in &users {
+            for (verb, resource) in VERBS.iter().flat_map(|verb| RESOURCES.map(|it| (*verb, it))) {
+                let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+                let target =
+                    Resource { resource, subresource, namespace: "ns", ..Resource::default() };
+                let target = Target::Resource(target);
+                let attributes = Attributes { user: Some(user), verb, target };
+                let want = plainest(&snapshot, &attributes, "ns");
+                let quick = answer(snapshot.find_grant(&attributes, &mut Recorder::off()));
+                prop_assert_eq!(&quick, &want);
+                let mut trace = Trace::default();
+                let plain = answer(snapshot.find_grant(&attributes, &mut Recorder::on(&mut trace)));
+                prop_assert_eq!(&plain, &want);
+            }
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! Who may hold a role, at a glance.
+//!
+//! Few roles speak of what is asked, and most of those as whom somebody asks hold none of them. A
+//! sieve tells that by four bits of a word for each. It is small enough to stay in the cache when the
+//! table of all holders does not. What passes proves nothing, since holders share bits.
+
+use std::sync::Arc;
+
+use crate::journal::Journal;
+
+/// Holders for each word. At four bits for each, fewer than one stranger in a hundred passes.
+const HOLDERS_PER_WORD: usize = 3;
+
+/// The most words. A change copies them, so they must not be too many; of a role with more holders
+/// than they have room for, more strangers pass.
+const WORDS_MAX: usize = 2048;
+
+/// How many changes are kept in any case, however few holders are left.
+const CHANGES_MIN: usize = 64;
+
+/// The most holders that are looked up together: as many as a word has bits.
+pub(crate) const BATCH_MAX: usize = u64::BITS as usize;
+
+/// The holders of a role.
+#[derive(Debug, Clone)]
+pub(crate) struct Sieve {
+    /// INVARIANT: at least one word, in which the bits of all holders are set. Bits of holders that
+    /// were removed stay until the words are made anew.
+    words: Arc<[u64]>,
+    /// How many more holders there is room for before that.
+    n_free: usize,
+    /// Who became a holder by some binding, and who is one no longer.
+    changes: Journal<Change>,
+    /// By how many bindings somebody is a holder in the cluster, and in namespaces.
+    n_cluster: usize,
+    n_local: usize,
+}
+
+/// Somebody becomes a holder by one more binding, or by one less.
+#[derive(Debug, Clone, Copy)]
+struct Change {
+    holder: ShortHolder,
+    is_added: bool,
+}
+
+/// A holder in the cluster or in a namespace, in four bytes. Holders may share them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ShortHolder(u32);
+
+/// The cluster, or the namespace of a hash, as the place of a holder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place(u64);
+
+impl Place {
+    pub(crate) const CLUSTER: Self = Self(0);
+
+    /// The namespace of this hash.
+    pub(crate) fn namespace(hash: u64) -> Self {
+        Self(hash | LOCAL)
+    }
+
+    fn is_local(self) -> bool {
+        self.0 & LOCAL != 0
+    }
+
+    /// The holder of this key here.
+    #[inline]
+    pub(crate) fn holder(self, key: u64) -> ShortHolder {
+        ShortHolder((((key & !LOCAL) ^ self.0) >> 32) as u32)
+    }
+}
+
+/// The lowest bit of what is left of a key in a [`ShortHolder`].
+const LOCAL: u64 = 1 << 32;
+
+impl Default for Sieve {
+    fn default() -> Self {
+        Self {
+            words: [0].into(),
+            n_free: HOLDERS_PER_WORD,
+            changes: Journal::default(),
+            n_cluster: 0,
+            n_local: 0,
+        }
+    }
+}
+
+/// Reading.
+impl Sieve {
+    /// Reports whether somebody holds the role there, or in some other namespace.
+    #[inline]
+    pub(crate) fn is_about(&self, place: Place) -> bool {
+        match place.is_local() {
+            true => self.n_local > 0,
+            false => self.n_cluster > 0,
+        }
+    }
+
+    /// What [`passing`] looks at.
+    #[inline]
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
+    }
+}
+
+/// Which of these keys may be those of holders there, of any of the roles whose words these are: a
+/// bit for each key, the lowest for the first.
+pub(crate) fn passing(sieves: &[&[u64]], keys: &[u64], place: Place) -> u64 {
+    // It is told how many there are when it is compiled, so that it need not count for each key.
+    match *sieves {
+        [a] => passing_any([a], keys, place),
+        [a, b] => passing_any([a, b], keys, place),
+        [a, b, c] => passing_any([a, b, c], keys, place),
+        [a, b, c, ref rest @ ..] => {
+            passing_any([a, b, c], keys, place) | passing(rest, keys, place)
+        }
+        [] => 0,
+    }
+}
+
+#[inline]
+fn passing_any<const N: usize>(sieves: [&[u64]; N], keys: &[u64], place: Place) -> u64 {
+    // From the last to the first, so that every bit is shifted to its place.
+    keys.iter().rev().fold(0, |passing, key| {
+        let holder = place.holder(*key);
+        let bits = bits(holder);
+        let passes = sieves.iter().fold(false, |passes, words| {
+            let word = words.get(word_idx(holder, words.len())).copied().unwrap_or_default();
+            passes | (word & bits == bits)
+        });
+        passing << 1 | u64::from(passes)
+    })
+}
+
+/// Changes.
+impl Sieve {
+    /// Makes somebody a holder by one more binding.
+    pub(crate) fn insert(&mut self, holder: ShortHolder) {
+        self.changes.push(Change { holder, is_added: true });
+        *self.count(holder) += 1;
+        match self.n_free {
+            0 => self.make_anew(),
+            _ => self.set_bits(holder),
+        }
+    }
+
+    /// The reverse of [`insert`](Self::insert). Whoever removes a holder has inserted it.
+    pub(crate) fn remove(&mut self, holder: ShortHolder) {
+        self.changes.push(Change { holder, is_added: false });
+        let count = self.count(holder);
+        *count = count.saturating_sub(1);
+        let n_holders = self.n_cluster + self.n_local;
+        if self.words.len() > 1 + n_holders || self.changes.len() > CHANGES_MIN + 2 * n_holders {
+            self.make_anew();
+        }
+    }
+
+    /// Adds the holders of another role.
+    pub(crate) fn insert_all(&mut self, other: &Self) {
+        other.holders().into_iter().for_each(|holder| self.insert(holder));
+    }
+
+    /// The reverse of [`insert_all`](Self::insert_all).
+    pub(crate) fn remove_all(&mut self, other: &Self) {
+        other.holders().into_iter().for_each(|holder| self.remove(holder));
+    }
+
+    /// The holders, each as often as there are bindings that make it one.
+    fn holders(&self) -> Vec<ShortHolder> {
+        let mut changes: Vec<Change> = self.changes.iter().collect();
+        changes.sort_unstable_by_key(|change| change.holder);
+        let of_holder = changes.chunk_by(|a, b| a.holder == b.holder);
+        let left = of_holder.flat_map(|own| {
+            let n_added = own.iter().filter(|change| change.is_added).count();
+            let n_left = n_added.saturating_sub(own.len() - n_added);
+            own.iter().map(|change| change.holder).take(n_left)
+        });
+        left.collect()
+    }
+
+    fn count(&mut self, holder: ShortHolder) -> &mut usize {
+        match holder.0 & 1 {
+            0 => &mut self.n_cluster,
+            _ => &mut self.n_local,
+        }
+    }
+
+    /// Makes the words anew, with room for half as many holders more. So this is done after a number
+    /// of changes in proportion to what it costs.
+    fn make_anew(&mut self) {
+        let holders = self.holders();
+        let n_wanted = holders.len() + holders.len() / 2;
+        let n_words = (n_wanted / HOLDERS_PER_WORD + 1).min(WORDS_MAX);
+        self.words = std::iter::repeat_n(0, n_words).collect();
+        self.n_free = n_wanted.max(n_words * HOLDERS_PER_WORD);
+        self.changes = Journal::default();
+        for holder in holders {
+            self.changes.push(Change { holder, is_added: true });
+            self.set_bits(holder);
+        }
+    }
+
+    fn set_bits(&mut self, holder: ShortHolder) {
+        let (idx, bits) = (word_idx(holder, self.words.len()), bits(holder));
+        let is_set = |word: &u64| word & bits == bits;
+        // Nothing is copied in vain.
+        if !self.words.get(idx).is_some_and(is_set)
+            && let Some(word) = Arc::make_mut(&mut self.words).get_mut(idx)
+        {
+            *word |= bits;
+        }
+        self.n_free = self.n_free.saturating_sub(1);
+    }
+}
+
+/// The word in which the bits of a holder are. INVARIANT: less than `n_words`. Goes above all by the
+/// highest bits, which leaves the others for the bits.
+#[inline]
+fn word_idx(holder: ShortHolder, n_words: usize) -> usize {
+    ((u64::from(holder.0) * n_words as u64) >> 32) as usize
+}
+
+/// The bits of a holder within its word. They go by what follows the lowest bit of the holder, which
+/// is the same for all of a place.
+#[inline]
+fn bits(holder: ShortHolder) -> u64 {
+    FIRST_PAIR.rotate_left(holder.0 >> 1) | SECOND_PAIR.rotate_left(holder.0 >> 7)
+}
+
+/// Two bits each, at different distances. To turn a pair is as quick as to set one bit.
+const FIRST_PAIR: u64 = 1 << 21 | 1;
+const SECOND_PAIR: u64 = 1 << 9 | 1;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// As good as random, and the same for two numbers.
+    fn key(number: u32) -> u64 {
+        let mixed = (u64::from(number / 2) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+    }
+
+    fn place(number: u32) -> Place {
+        match number % 3 {
+            0 => Place::CLUSTER,
+            _ => Place::namespace(key(number % 3)),
+        }
+    }
+
+    fn holder(number: u32) -> ShortHolder {
+        place(number).holder(key(number))
+    }
+
+    fn has(sieve: &Sieve, number: u32) -> bool {
+        let keys = [1_000_001, 1_000_003, 1_000_005, number].map(key);
+        let place = place(number);
+        sieve.is_about(place) && passing(&[&[0], sieve.words()], &keys, place) >> 3 == 1
+    }
+
+    fn check(sieve: &Sieve, plain: &BTreeSet<u32>) -> Result<(), TestCaseError> {
+        prop_assert!(sieve.words.len() <= 1 + plain.len());
+        prop_assert!(sieve.changes.len() <= CHANGES_MIN + 2 * plain.len());
+        let mut holders: Vec<ShortHolder> = plain.iter().map(|number| holder(*number)).collect();
+        holders.sort_unstable();
+        prop_assert_eq!(sieve.holders(), holders);
+        let n_local = plain.iter().filter(|number| place(**number).is_local()).count();
+        prop_assert_eq!((sieve.n_cluster, sieve.n_local), (plain.len() - n_local, n_local));
+        prop_assert!(plain.iter().all(|number| has(sieve, *number)));
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn every_holder_passes_and_clones_are_left_alone(
+            runs in prop::collection::vec((0..3000_u32, 0..900_u32, any::<bool>()), 0..10),
+            cut in 0..10_usize,
+        ) {
+            let (mut sieve, mut plain) = (Sieve::default(), BTreeSet::new());
+            let mut earlier = None;
+            for (idx, (start, length, is_added)) in runs.into_iter().enumerate() {
+                if idx == cut {
+                    earlier = Some((sieve.clone(), plain.clone()));
+                }
+                for number in start..start + length {
+                    if is_added && plain.insert(number) {
+                        sieve.insert(holder(number));
+                    } else if !is_added && plain.remove(&number) {
+                        sieve.remove(holder(number));
+                    }
+                }
+            }
+            for (sieve, plain) in earlier.into_iter().chain([(sieve, plain)]) {
+                check(&sieve, &plain)?;
+                // Into another and out again.
+                let mut other = Sieve::default();
+                other.insert(holder(1_000_000));
+                other.insert_all(&sieve);
+                prop_assert!(plain.iter().all(|number| has(&other, *number)));
+                other.remove_all(&sieve);
+                check(&other, &BTreeSet::from([1_000_000]))?;
+            }
+        }
+    }
+
+    /// Counts strangers rather than trusting the arithmetic, at every size.
+    #[test]
+    fn strangers_rarely_pass() {
+        let mut sieve = Sieve::default();
+        let strangers: Vec<u64> = (0..64).map(|number| key(10_000 + 2 * number)).collect();
+        let mut n_passed = 0;
+        for number in 0..2000 {
+            sieve.insert(holder(2 * number));
+            n_passed += passing(&[sieve.words()], &strangers, place(number)).count_ones();
+        }
+        assert!(n_passed < 64 * 2000 / 100, "{n_passed}");
+    }
+
+    #[test]
+    fn a_sieve_stops_growing_and_still_lets_holders_pass() {
+        let mut sieve = Sieve::default();
+        let n_holders = (WORDS_MAX * HOLDERS_PER_WORD * 2) as u32;
+        (0..n_holders).for_each(|number| sieve.insert(holder(2 * number)));
+        assert_eq!(sieve.words.len(), WORDS_MAX);
+        assert!((0..n_holders).all(|number| has(&sieve, 2 * number)));
+        (0..n_holders).for_each(|number| sieve.remove(holder(2 * number)));
+        assert_eq!(sieve.words.len(), 1);
+        assert!(!sieve.is_about(Place::CLUSTER) && !sieve.is_about(Place::namespace(0)));
+    }
+
+    #[test]
+    fn whoever_passes_one_of_several_sieves_passes() {
+        let sieves = [2, 4, 6, 8, 10, 12, 14, 16].map(|number| {
+            let mut sieve = Sieve::default();
+            sieve.insert(Place::CLUSTER.holder(key(number)));
+            sieve
+        });
+        let words = sieves.each_ref().map(Sieve::words);
+        let keys = [2, 4, 6, 8, 10, 12, 14, 16, 18].map(key);
+        for n_sieves in 0..=sieves.len() {
+            let passing = passing(&words[..n_sieves], &keys, Place::CLUSTER);
+            assert_eq!(passing, (1 << n_sieves) - 1);
+        }
+    }
+
+    #[test]
+    fn the_cluster_and_namespaces_are_kept_apart() {
+        let places = [Place::CLUSTER, Place::namespace(key(5)), Place::namespace(key(9))];
+        for (idx, own) in places.into_iter().enumerate() {
+            let mut sieve = Sieve::default();
+            sieve.insert(own.holder(key(7)));
+            let keys = [key(9), key(7)];
+            let passing = places.map(|place| passing(&[sieve.words()], &keys, place));
+            assert_eq!(passing.map(|bits| bits == 0b10), [0, 1, 2].map(|other| other == idx));
+            let are_about = places.map(|place| sieve.is_about(place));
+            assert_eq!(are_about, [idx == 0, idx != 0, idx != 0]);
+        }
+    }
+}
