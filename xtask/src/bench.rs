@@ -35,6 +35,11 @@ const BENCHES: &[Bench] = &[
         about: "requests a second, latency and memory of the server over TLS",
         cargo: &["run", "--release", "--package", "server-bench"],
     },
+    Bench {
+        name: "webhook",
+        about: "time per answer of authorization webhooks, cached and called, beside Kubernetes' own",
+        cargo: &["run", "--release", "--package", "webhook-bench"],
+    },
 ];
 
 /// Runs the named benchmark, or lists them all. What follows the name is for the benchmark.
@@ -70,7 +75,8 @@ mod tests {
         assert_eq!(find("cel").unwrap().name, "cel");
         assert_eq!(find("authz").unwrap().name, "authz");
         assert_eq!(find("server").unwrap().name, "server");
+        assert_eq!(find("webhook").unwrap().name, "webhook");
         let error = find("cle").err().unwrap().to_string();
-        assert_eq!(error, "unknown benchmark `cle`, known: authz, cel, server");
+        assert_eq!(error, "unknown benchmark `cle`, known: authz, cel, server, webhook");
     }
 }

@@ -6,8 +6,8 @@
 mod bench;
 mod ci;
 mod conformance;
-mod crash;
 mod fuzz;
+mod long;
 mod process;
 mod setup;
 mod test;
@@ -28,6 +28,7 @@ Chores:
   conformance [--vectors DIR] [--suite NAME] [-v]
                                          compare with recorded answers of Kubernetes
   crash [--kills N]                      kill the server N times while clients write
+  reload [--changes N]                   change its configuration N times while clients ask
   bench NAME [ARGUMENT...]               run a benchmark; without NAME, list them
   fuzz [TARGET] [--seconds N]            fuzz one target or all of them, N seconds each";
 
@@ -51,7 +52,8 @@ fn run(args: &[&str]) -> anyhow::Result<ExitCode> {
         ["ci"] => return ci::run(),
         ["tidy"] => tidy::run()?,
         ["conformance", rest @ ..] => return conformance::run(rest),
-        ["crash", rest @ ..] => crash::run(rest)?,
+        ["crash", rest @ ..] => long::CRASH.run(rest)?,
+        ["reload", rest @ ..] => long::RELOAD.run(rest)?,
         ["bench", rest @ ..] => bench::run(rest)?,
         ["fuzz", rest @ ..] => fuzz::run(rest)?,
         [chore @ ("setup" | "test" | "ci" | "tidy"), ..] => {

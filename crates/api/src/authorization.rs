@@ -6,7 +6,6 @@ mod identity;
 mod load;
 mod normalize;
 mod probe;
-mod report;
 mod server_rules;
 mod shapes;
 #[cfg(test)]

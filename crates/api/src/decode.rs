@@ -188,7 +188,7 @@ impl Walk<'_> {
             | (Shape::Flag { .. }, Value::Bool(_))
             | (Shape::Number, Value::Number(_)) => {}
             (Shape::Object(object), Value::Object(entries)) => self.object(entries, object, at),
-            (Shape::List { item, .. }, Value::List(nodes)) => {
+            (Shape::List { item, .. } | Shape::ListOrMap { item, .. }, Value::List(nodes)) => {
                 for (idx, node) in nodes.iter().enumerate() {
                     self.item(node, item, owner, &at.index(idx));
                 }
@@ -197,6 +197,9 @@ impl Walk<'_> {
                 for (idx, node) in nodes.iter().enumerate() {
                     self.text(node, owner, &at.index(idx));
                 }
+            }
+            (Shape::ListOrMap { item, .. }, Value::Object(entries)) => {
+                self.item_map(entries, item, owner, at);
             }
             (Shape::TextMap, Value::Object(entries)) => self.text_map(entries, owner, at),
             (shape, _) => {
@@ -217,6 +220,17 @@ impl Walk<'_> {
                 let hint = format!("an item has the fields {}", hint::listed(&item.field_names()));
                 keep(&mut self.problems.types, node, at, message, Some(hint));
             }
+        }
+    }
+
+    fn item_map(&mut self, entries: &[Entry], item: &'static Object, owner: &Object, at: &At<'_>) {
+        let mut seen = HashSet::new();
+        for entry in entries {
+            let at = at.child(&entry.key);
+            if !seen.insert(entry.key.as_str()) {
+                self.strict("duplicate", &at, entry, || None);
+            }
+            self.item(&entry.value, item, owner, &at);
         }
     }
 

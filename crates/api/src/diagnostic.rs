@@ -114,6 +114,15 @@ pub enum WarningCode {
     SeveralDocuments,
     /// A field of an ABAC policy that does not exist and is ignored.
     UnknownPolicyField,
+    /// A hook with both a service and a URL, which then is ignored.
+    IgnoredHookUrl,
+    /// A kubeconfig whose server is not called over TLS, so that anybody on the way can answer.
+    PlainHttp,
+    /// Credentials or authorities of a kubeconfig that are not used, since the server is not called
+    /// over TLS.
+    UnusedCredentials,
+    /// A kubeconfig that says not to look at the certificate of its server.
+    UnverifiedServer,
     /// A file with ABAC policies that do not say their version.
     UnversionedPolicy,
     /// A list of objects that goes on elsewhere.
@@ -154,6 +163,10 @@ impl WarningCode {
             Self::MissingBuiltInName => "missing-built-in-name",
             Self::SeveralDocuments => "several-documents",
             Self::UnknownPolicyField => "unknown-policy-field",
+            Self::IgnoredHookUrl => "ignored-hook-url",
+            Self::PlainHttp => "plain-http",
+            Self::UnusedCredentials => "unused-credentials",
+            Self::UnverifiedServer => "unverified-server",
             Self::UnversionedPolicy => "unversioned-policy",
             Self::IncompleteList => "incomplete-list",
             Self::MissingRole => "missing-role",

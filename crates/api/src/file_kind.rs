@@ -2,6 +2,8 @@
 
 use crate::abac;
 use crate::authorization::{GROUP, KIND};
+use crate::hooks;
+use crate::kubeconfig;
 use crate::manifest::MANIFEST_BYTES_MAX;
 use crate::source::{DOCUMENT_BYTES_MAX, Source};
 
@@ -10,6 +12,10 @@ use crate::source::{DOCUMENT_BYTES_MAX, Source};
 pub enum FileKind {
     /// An `AuthorizationConfiguration`.
     AuthorizationConfiguration,
+    /// An `ExternalAuthorizationHookConfiguration`.
+    HookConfiguration,
+    /// A kubeconfig.
+    Kubeconfig,
     /// Objects: roles, bindings and others.
     Manifest,
     /// ABAC policies, one a line.
@@ -20,7 +26,9 @@ impl FileKind {
     /// The largest file of the kind that is read, in bytes.
     pub const fn bytes_max(self) -> usize {
         match self {
-            Self::AuthorizationConfiguration => DOCUMENT_BYTES_MAX,
+            Self::AuthorizationConfiguration | Self::HookConfiguration | Self::Kubeconfig => {
+                DOCUMENT_BYTES_MAX
+            }
             Self::Manifest => MANIFEST_BYTES_MAX,
             Self::AbacPolicy => abac::POLICY_FILE_BYTES_MAX,
         }
@@ -33,8 +41,9 @@ impl FileKind {
     ///
     /// 1. A file of ABAC policies begins with a brace, and one of its first lines is a policy.
     /// 2. The first `apiVersion` and the first `kind` tell a configuration or a policy by its API
-    ///    group or its kind; any other is that of an object.
-    /// 3. A file without both is a configuration if it has `authorizers`.
+    ///    group or its kind, and a kubeconfig by both; any other is that of an object.
+    /// 3. A file without both is a configuration if it has `authorizers`, and a kubeconfig if it
+    ///    has `clusters`.
     pub fn recognise(source: &Source<'_>) -> Option<Self> {
         let text = source.text();
         if abac::looks_like_policies(&text) {
@@ -50,10 +59,24 @@ impl FileKind {
         if is_configuration {
             return Some(Self::AuthorizationConfiguration);
         }
+        let is_hooks = group == Some(hooks::GROUP)
+            || kind.is_some_and(|kind| field::nearest(kind, [hooks::KIND]).is_some());
+        if is_hooks {
+            return Some(Self::HookConfiguration);
+        }
+        if kind == Some(kubeconfig::KIND) && api_version.is_none_or(|it| it == kubeconfig::VERSION)
+        {
+            return Some(Self::Kubeconfig);
+        }
         if api_version.or(kind).is_some() {
             return Some(Self::Manifest);
         }
-        value_of(&text, "authorizers").map(|_| Self::AuthorizationConfiguration)
+        let by_field = [
+            ("authorizers", Self::AuthorizationConfiguration),
+            ("externalAuthorizationHooks", Self::HookConfiguration),
+            ("clusters", Self::Kubeconfig),
+        ];
+        by_field.into_iter().find_map(|(name, kind)| value_of(&text, name).map(|_| kind))
     }
 }
 
@@ -81,7 +104,9 @@ mod tests {
 
     #[test]
     fn the_content_tells() {
-        use FileKind::{AbacPolicy, AuthorizationConfiguration, Manifest};
+        use FileKind::{
+            AbacPolicy, AuthorizationConfiguration, HookConfiguration, Kubeconfig, Manifest,
+        };
         let v1beta1 = "abac.authorization.kubernetes.io/v1beta1";
         for (text, want) in [
             ("", None),
@@ -93,6 +118,17 @@ mod tests {
             ("apiVersion: v1\nkind: AuthorizationConfiguraton\n", Some(AuthorizationConfiguration)),
             ("{\"kind\": \"AuthorizationConfiguration\"}", Some(AuthorizationConfiguration)),
             ("\u{feff}authorizers:\n- type: RBAC\n", Some(AuthorizationConfiguration)),
+            (
+                "apiVersion: kubeapiserverauthorization.config.k8s.io/v9\nkind: X\n",
+                Some(HookConfiguration),
+            ),
+            ("kind: ExternalHook\n", Some(Manifest)),
+            ("kind: ExternalAuthorizationHookConfiguratio\n", Some(HookConfiguration)),
+            ("externalAuthorizationHooks: []\n", Some(HookConfiguration)),
+            ("apiVersion: v1\nkind: Config\n", Some(Kubeconfig)),
+            ("kind: Config\nclusters: []\n", Some(Kubeconfig)),
+            ("clusters:\n- cluster: {server: https://h}\n", Some(Kubeconfig)),
+            ("apiVersion: example.com/v1\nkind: Config\n", Some(Manifest)),
             ("{\n  \"apiVersion\" : \"v1\",\n  \"items\": [", Some(Manifest)),
             (
                 "{\"kind\":\"RoleList\",\"apiVersion\":\"rbac.authorization.k8s.io/v1\"}",

@@ -84,6 +84,16 @@ fn field_schema(field: &'static Field) -> Value {
             schema.extend(object_schema(object));
             schema.insert("type".to_owned(), type_name("object", field));
         }
+        Shape::ListOrMap { item, items_min } => {
+            let item = Value::Object(object_schema(item));
+            let list = json!({ "type": "array", "minItems": items_min, "items": item });
+            let map = json!({
+                "type": "object",
+                "minProperties": items_min,
+                "additionalProperties": item,
+            });
+            schema.insert("anyOf".to_owned(), json!([list, map]));
+        }
         Shape::List { item, items_min, items_max } => {
             schema.insert("type".to_owned(), type_name("array", field));
             schema.insert("minItems".to_owned(), json!(items_min));

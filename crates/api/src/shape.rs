@@ -39,6 +39,11 @@ pub(crate) enum Shape {
         items_min: usize,
         items_max: Option<usize>,
     },
+    /// A list of objects, or a map of them by name.
+    ListOrMap {
+        item: &'static Object,
+        items_min: usize,
+    },
     /// A list of texts.
     Texts,
     /// Keys that anybody may choose, each with a text.
@@ -70,7 +75,7 @@ impl Object {
         self.fields.iter().find_map(|field| {
             let (nested, dots) = match &field.shape {
                 Shape::Object(object) => (*object, ""),
-                Shape::List { item, .. } => (*item, "[]"),
+                Shape::List { item, .. } | Shape::ListOrMap { item, .. } => (*item, "[]"),
                 Shape::Text(_)
                 | Shape::Duration { .. }
                 | Shape::Flag { .. }
@@ -99,7 +104,9 @@ impl Shape {
             Self::TextMap => "map[string]string".to_owned(),
             Self::Any => "interface {}".to_owned(),
             Self::Object(object) => format!("{version}.{}", object.type_name),
-            Self::List { item, .. } => format!("[]{version}.{}", item.type_name),
+            Self::List { item, .. } | Self::ListOrMap { item, .. } => {
+                format!("[]{version}.{}", item.type_name)
+            }
         }
     }
 }

@@ -1,11 +1,16 @@
 //! Asking one authorizer after the other.
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
 
 use authz::{Attributes, Decision, Event, Failure, Recorder, Rules, User, Verdict};
+use authz_webhook::Answered;
 
 use crate::configuration::ConfigurationError;
 use crate::member::Member;
+use crate::observe::Observe;
 use crate::superuser;
 
 /// Authorizers in the order in which they are asked, after the one for superusers, which is always
@@ -16,7 +21,14 @@ use crate::superuser;
 /// INVARIANT: names are unique.
 #[derive(Debug, Clone, Default)]
 pub struct Chain {
-    members: Vec<Member>,
+    places: Vec<Place>,
+}
+
+/// One authorizer of a chain, and who is told what it answers.
+#[derive(Clone)]
+struct Place {
+    member: Member,
+    observe: Option<Arc<dyn Observe>>,
 }
 
 /// What a chain answers.
@@ -27,6 +39,8 @@ pub struct Outcome<'c> {
     pub decision: Decision,
     /// The name of the authorizer whose answer it is; `None` if all abstained.
     pub decided_by: Option<&'c str>,
+    /// The names of the webhooks that were not asked because a match condition is false, in order.
+    pub skipped: Vec<&'c str>,
 }
 
 impl Chain {
@@ -35,18 +49,30 @@ impl Chain {
     /// # Errors
     /// Fails if two bear one name.
     pub fn new(members: Vec<Member>) -> Result<Self, ConfigurationError> {
+        Self::observed(members.into_iter().map(|member| (member, None)))
+    }
+
+    /// A chain of these authorizers, each with who is told what it answers.
+    ///
+    /// # Errors
+    /// Fails if two bear one name.
+    pub fn observed(
+        members: impl IntoIterator<Item = (Member, Option<Arc<dyn Observe>>)>,
+    ) -> Result<Self, ConfigurationError> {
+        let places: Vec<Place> =
+            members.into_iter().map(|(member, observe)| Place { member, observe }).collect();
         let mut names = BTreeSet::new();
-        for member in &members {
-            if !names.insert(member.name()) {
-                return Err(ConfigurationError::RepeatedName(member.name().to_owned()));
+        for name in places.iter().map(|place| place.member.name()) {
+            if !names.insert(name) {
+                return Err(ConfigurationError::RepeatedName(name.to_owned()));
             }
         }
-        Ok(Self { members })
+        Ok(Self { places })
     }
 
     /// The authorizers that were configured.
-    pub fn members(&self) -> &[Member] {
-        &self.members
+    pub fn members(&self) -> impl Iterator<Item = &Member> {
+        self.places.iter().map(|place| &place.member)
     }
 
     /// Asks each authorizer in turn.
@@ -61,27 +87,32 @@ impl Chain {
         mut recorder: Recorder<'_>,
     ) -> Outcome<'_> {
         let mut silent = Silent::default();
+        let mut skipped = Vec::new();
         let decision = superuser::authorize(attributes);
         note(superuser::NAME, &mut recorder).note(|| Event::verdict(&decision));
-        if let Some(outcome) = silent.hear(superuser::NAME, decision) {
-            return outcome;
+        if let Some(decision) = silent.hear(superuser::NAME, decision) {
+            return Outcome { decision, decided_by: Some(superuser::NAME), skipped };
         }
-        for member in &self.members {
-            let mut inner = note(member.name(), &mut recorder);
-            let decision = member.authorize(attributes, inner.reborrow()).await;
-            inner.note(|| Event::verdict(&decision));
-            if let Some(outcome) = silent.hear(member.name(), decision) {
-                return outcome;
+        for place in &self.places {
+            let name = place.member.name();
+            let mut inner = note(name, &mut recorder);
+            let answered = place.authorize(attributes, inner.reborrow()).await;
+            inner.note(|| Event::verdict(&answered.decision));
+            if answered.is_skipped {
+                skipped.push(name);
+            }
+            if let Some(decision) = silent.hear(name, answered.decision) {
+                return Outcome { decision, decided_by: Some(name), skipped };
             }
         }
-        Outcome { decision: silent.into_decision(), decided_by: None }
+        Outcome { decision: silent.into_decision(), decided_by: None, skipped }
     }
 
     /// What the user may do in the namespace, as far as it can be listed: the lists of all
     /// authorizers in order, and incomplete if one is. Superusers are not told apart.
     pub fn rules_for(&self, user: &User, namespace: &str) -> Rules {
         let mut all = Rules::default();
-        for member in &self.members {
+        for member in self.members() {
             let rules = member.rules_for(user, namespace);
             all.resource_rules.extend(rules.resource_rules);
             all.non_resource_rules.extend(rules.non_resource_rules);
@@ -89,6 +120,24 @@ impl Chain {
             merge(&mut all.error, rules.error);
         }
         all
+    }
+}
+
+impl Place {
+    async fn authorize(&self, attributes: &Attributes<'_>, recorder: Recorder<'_>) -> Answered {
+        let Some(observe) = &self.observe else {
+            return self.member.authorize(attributes, recorder).await;
+        };
+        let begun = Instant::now();
+        let answered = self.member.authorize(attributes, recorder).await;
+        observe.answered(answered.decision.verdict, begun.elapsed());
+        answered
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.member.fmt(f)
     }
 }
 
@@ -104,10 +153,10 @@ struct Silent {
 }
 
 impl Silent {
-    /// The outcome, if this decision decides; otherwise remembers what it says.
-    fn hear<'c>(&mut self, name: &'c str, decision: Decision) -> Option<Outcome<'c>> {
+    /// The decision, if it decides; otherwise remembers what it says.
+    fn hear(&mut self, name: &str, decision: Decision) -> Option<Decision> {
         match decision.verdict {
-            Verdict::Allow | Verdict::Deny => Some(Outcome { decision, decided_by: Some(name) }),
+            Verdict::Allow | Verdict::Deny => Some(decision),
             Verdict::NoOpinion => {
                 if !decision.reason.is_empty() {
                     let separator = if self.reason.is_empty() { "" } else { "\n" };

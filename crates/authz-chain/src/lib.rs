@@ -10,6 +10,8 @@ mod configuration;
 mod kind;
 mod member;
 mod name;
+mod observe;
+mod seat;
 mod superuser;
 mod who_can;
 
@@ -18,3 +20,5 @@ pub use configuration::{Authorizer, Configuration, ConfigurationError, Webhook};
 pub use kind::AuthorizerType;
 pub use member::Member;
 pub use name::{AuthorizerName, NameError};
+pub use observe::Observe;
+pub use seat::{Seat, Seated};

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use authz::{Attributes, Authorizer as Plugin, Decision, Recorder, Rules, Subjects, User};
+use authz::{Attributes, Authorizer as Plugin, Recorder, Rules, Subjects, User};
+use authz_webhook::Answered;
 
 use crate::always;
 use crate::kind::AuthorizerType;
@@ -25,34 +26,50 @@ pub enum Member {
     Node(Arc<authz_node::Policy>),
     /// Allows by roles and bindings.
     Rbac(Arc<authz_rbac::Snapshot>),
+    /// Asks a remote service.
+    Webhook(Arc<authz_webhook::Webhook>),
     /// An authorizer written by others.
     Plugin(AuthorizerName, Arc<dyn Plugin>),
 }
 
 impl Member {
+    /// Its type; an authorizer written by others has none.
+    pub fn authorizer_type(&self) -> Option<AuthorizerType> {
+        match self {
+            Self::Abac(_) => Some(AuthorizerType::Abac),
+            Self::AlwaysAllow => Some(AuthorizerType::AlwaysAllow),
+            Self::AlwaysDeny => Some(AuthorizerType::AlwaysDeny),
+            Self::Node(_) => Some(AuthorizerType::Node),
+            Self::Rbac(_) => Some(AuthorizerType::Rbac),
+            Self::Webhook(_) => Some(AuthorizerType::Webhook),
+            Self::Plugin(..) => None,
+        }
+    }
+
     /// The name that reasons begin with.
     pub fn name(&self) -> &str {
-        let built_in = match self {
-            Self::Abac(_) => AuthorizerType::Abac,
-            Self::AlwaysAllow => AuthorizerType::AlwaysAllow,
-            Self::AlwaysDeny => AuthorizerType::AlwaysDeny,
-            Self::Node(_) => AuthorizerType::Node,
-            Self::Rbac(_) => AuthorizerType::Rbac,
-            Self::Plugin(name, _) => return name.as_str(),
-        };
-        built_in.required_authorizer_name().unwrap_or_default()
+        match self {
+            Self::Webhook(webhook) => webhook.name(),
+            Self::Plugin(name, _) => name.as_str(),
+            _ => {
+                let built_in = self.authorizer_type();
+                built_in.and_then(AuthorizerType::required_authorizer_name).unwrap_or_default()
+            }
+        }
     }
 
     /// What this authorizer alone answers.
-    pub async fn authorize(&self, attributes: &Attributes<'_>, recorder: Recorder<'_>) -> Decision {
-        match self {
+    pub async fn authorize(&self, attributes: &Attributes<'_>, recorder: Recorder<'_>) -> Answered {
+        let decision = match self {
+            Self::Webhook(webhook) => return webhook.authorize(attributes, recorder).await,
             Self::Abac(policies) => policies.authorize(attributes, recorder),
             Self::AlwaysAllow => always::allow(),
             Self::AlwaysDeny => always::deny(),
             Self::Node(policy) => policy.authorize(attributes, recorder),
             Self::Rbac(snapshot) => snapshot.authorize(attributes, recorder),
             Self::Plugin(_, plugin) => plugin.authorize(attributes, recorder).await,
-        }
+        };
+        Answered { decision, is_skipped: false }
     }
 
     /// What the user may do in the namespace, as far as this authorizer can list it.
@@ -63,6 +80,7 @@ impl Member {
             Self::AlwaysDeny => Rules::default(),
             Self::Node(policy) => policy.rules_for(user),
             Self::Rbac(snapshot) => snapshot.rules_for(user, namespace),
+            Self::Webhook(webhook) => webhook.rules_for(user, namespace),
             Self::Plugin(_, plugin) => plugin.rules_for(user, namespace),
         }
     }
@@ -75,16 +93,19 @@ impl Member {
             Self::AlwaysDeny => Subjects::default(),
             Self::Node(policy) => policy.allowed_subjects(attributes),
             Self::Rbac(snapshot) => snapshot.allowed_subjects(attributes),
-            Self::Plugin(name, plugin) => {
-                let mut subjects = plugin.allowed_subjects(attributes);
-                for note in &mut subjects.notes {
-                    note.insert_str(0, ": ");
-                    note.insert_str(0, name.as_str());
-                }
-                subjects
-            }
+            Self::Webhook(webhook) => noted(webhook.name(), webhook.allowed_subjects(attributes)),
+            Self::Plugin(name, plugin) => noted(name.as_str(), plugin.allowed_subjects(attributes)),
         }
     }
+}
+
+/// The list with notes that say whose they are.
+fn noted(name: &str, mut subjects: Subjects) -> Subjects {
+    for note in &mut subjects.notes {
+        note.insert_str(0, ": ");
+        note.insert_str(0, name);
+    }
+    subjects
 }
 
 /// Policies may be large and plugins say nothing about themselves, so the name has to do.

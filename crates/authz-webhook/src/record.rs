@@ -1,10 +1,12 @@
-//! Notes how conditions came out, with the values of their parts.
+//! Notes how conditions came out, with the values of their parts, and how an answer was got.
 
 use authz::{Event, Recorder};
 use cel::{COST_LIMIT, Map, Part, PartOutcome, Value};
 
+use crate::call::CallEnd;
 use crate::compile::ENVIRONMENT;
 use crate::conditions::MatchCondition;
+use crate::observe::Rejection;
 use crate::review::ReviewSpec;
 
 /// Notes one event `condition`, and below it one event `value` for each part that was looked at.
@@ -55,4 +57,40 @@ fn note_parts(mut parts: &[Part], recorder: &mut Recorder<'_>) {
         note_parts(inside, &mut below);
         parts = after;
     }
+}
+
+/// Notes that a condition is false, so that the webhook is not asked.
+pub(crate) fn note_skipped(recorder: &mut Recorder<'_>) {
+    recorder.note(|| Event::new("webhook").with("skipped", true));
+}
+
+/// Notes that the answer was known.
+pub(crate) fn note_hit(recorder: &mut Recorder<'_>) {
+    recorder.note(|| Event::new("webhook").with("cache", "hit"));
+}
+
+/// Notes a call, or that of another check which was waited for.
+pub(crate) fn note_call(end: &CallEnd, is_joined: bool, recorder: &mut Recorder<'_>) {
+    recorder.note(|| {
+        let took = i64::try_from(end.took.as_micros()).unwrap_or(i64::MAX);
+        let mut event = Event::new("webhook")
+            .with("cache", "miss")
+            .with("joined", is_joined)
+            .with("attempts", i64::from(end.n_attempts))
+            .with("tookMicros", took);
+        if let Some(status) = end.status {
+            event = event.with("status", i64::from(status));
+        }
+        match &end.outcome {
+            Ok(_) => event,
+            Err(error) => event.with("error", error.to_string()),
+        }
+    });
+}
+
+/// Notes why the webhook was not called.
+pub(crate) fn note_refused(why: Rejection, recorder: &mut Recorder<'_>) {
+    recorder.note(|| {
+        Event::new("webhook").with("cache", "miss").with("called", false).with("why", why.name())
+    });
 }

@@ -1,5 +1,6 @@
 //! `portcullis check`: says what is wrong with configuration files, manifests and policy files.
 
+mod connection;
 mod excerpt;
 mod finding;
 mod human;
@@ -26,15 +27,20 @@ use input::Input;
 use load::{Options, check};
 
 pub(crate) use excerpt::printable;
+pub(crate) use finding::is_missing_file;
 pub(crate) use human::write_errors;
 
 /// Check configuration files, roles and bindings, and ABAC policies
 ///
 /// Every fault is reported in kube-apiserver's words, with its place in the file and, for a near
 /// miss, a hint. What a file is, its content tells: an AuthorizationConfiguration (v1, v1beta1 or
-/// v1alpha1 of apiserver.config.k8s.io), manifests of objects in YAML or JSON, of which roles and
-/// bindings (rbac.authorization.k8s.io/v1) are checked and others passed over, or ABAC policies,
-/// one JSON object a line.
+/// v1alpha1 of apiserver.config.k8s.io), a kubeconfig or a file of hooks
+/// (ExternalAuthorizationHookConfiguration) that says how webhooks are reached, manifests of objects
+/// in YAML or JSON, of which roles and bindings (rbac.authorization.k8s.io/v1) are checked and
+/// others passed over, or ABAC policies, one JSON object a line.
+///
+/// The files that a configuration names are checked with it, and so are the certificates and keys
+/// that those name in turn; what is in order there is not mentioned. Nobody is called.
 ///
 /// All manifests are also checked together: an object may occur only once, and a binding to a role
 /// that is in none of them is warned about.
@@ -76,7 +82,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = ServerRole::Main)]
     role: ServerRole,
 
-    /// Do not look for the files that a configuration names, such as kubeconfig files
+    /// Do not look for the files that a file names, such as kubeconfig files and certificates
     ///
     /// They are usually on the server only. Without this, a path that does not lead to a regular
     /// file on this machine is an error, as it is when the server starts.
@@ -160,6 +166,7 @@ pub(crate) fn run(
     };
     let options = Options {
         configuration,
+        has_named_files: !args.assume_files_exist,
         kind: args.kind.map(Into::into),
         has_bootstrap_policy: args.bootstrap_policy,
         is_strict: args.strict,

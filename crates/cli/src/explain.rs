@@ -6,18 +6,18 @@ mod particular;
 mod phrase;
 #[cfg(test)]
 mod tests;
+mod webhook;
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
 use api::review::Question;
 use authz::{Recorder, Trace};
-use authz_chain::Chain;
 use clap::ValueEnum;
 
 use crate::exit::Exit;
 use crate::offline::{
-    Answer, Policy, PolicyFlags, QuestionFlags, Questions, ask, hint_of_missing_group,
+    Answer, CallFlags, Policy, PolicyFlags, QuestionFlags, Questions, hint_of_missing_group,
 };
 
 /// Show how an answer comes about: who is asked, what decides, what nearly did
@@ -25,11 +25,11 @@ use crate::offline::{
 /// Takes the same questions as `portcullis eval` and gives the same answers, for it asks the same
 /// chain and has it note what it does. For each authorizer that is asked the tree tells its verdict
 /// and what decided: the line of the policy file, the binding and the rule, the way through the
-/// graph of a node, the match conditions of a webhook. Where the answer is no, near misses are
+/// graph of a node, the match conditions of a webhook and how the call of it went. Where the answer is no, near misses are
 /// shown: the rule that lacks one part of the request, the binding in another namespace, the user
 /// or group whose name is one letter off.
 ///
-/// Marks: ✓ allows, ✗ denies, ○ has no opinion, ? unknown without a server, ≈ a near miss.
+/// Marks: ✓ allows, ✗ denies, ○ has no opinion, ? unknown without the call, ≈ a near miss.
 ///
 /// Exit codes: those of `portcullis eval`.
 #[derive(Debug, clap::Args)]
@@ -37,9 +37,11 @@ use crate::offline::{
   portcullis explain --objects manifests/ --as ana --verb get --resource secrets --name db -n prod
   portcullis explain --authorization-config authorization.yaml --objects manifests/ \\
     --as system:serviceaccount:ci:builder --verb create --resource deployments.apps -n prod
+  portcullis explain --authorization-config authorization.yaml --webhook guard.example.com=error \\
+    --as ana --verb get --resource secrets -n prod
   portcullis explain questions.jsonl --objects manifests/ -o json
 
-The last one writes a JSON object a line: what `portcullis eval` writes, and the trace as a tree.")]
+The third one shows what happens when a webhook fails. The last one writes a JSON object a line: what `portcullis eval` writes, and the trace as a tree.")]
 pub(crate) struct Args {
     /// Files of questions, one a line; `-` is standard input, which is the default
     #[arg(value_name = "FILE")]
@@ -54,6 +56,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     policy: PolicyFlags,
+
+    #[command(flatten)]
+    calls: CallFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -76,15 +81,15 @@ pub(crate) fn run(
     colour: bool,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
+    let (question, files) = (&args.question, &args.files);
     let (questions, policy) =
-        match Questions::with_policy(&args.question, &args.files, &args.policy, stdin) {
+        match Questions::with_policy(question, files, &args.policy, &args.calls, stdin) {
             Ok(both) => both,
             Err(unusable) => return unusable.show(err, colour_of_errors),
         };
-    let Policy { chain } = policy;
     let mut is_first = true;
     questions.each(stdin, out, err, &mut |question, out| {
-        let explanation = explain(&chain, question);
+        let explanation = explain(&policy, question);
         match args.output {
             Output::Human => {
                 if !std::mem::take(&mut is_first) {
@@ -108,13 +113,13 @@ struct Explanation<'c> {
     hints: Vec<String>,
 }
 
-fn explain<'c>(chain: &'c Chain, question: &'c Question<'c>) -> Explanation<'c> {
+fn explain<'c>(policy: &'c Policy, question: &'c Question<'c>) -> Explanation<'c> {
     let mut trace = Trace::default();
-    let outcome = ask(chain, &question.attributes(), Recorder::on(&mut trace));
+    let outcome = policy.ask(&question.attributes(), Recorder::on(&mut trace));
     let answer = Answer::new(question, outcome);
-    let not_asked = reviews::not_asked(chain, &trace);
+    let not_asked = reviews::not_asked(policy.chain(), &trace);
     let is_refused = !answer.is_allowed() && !answer.is_open;
     let hints =
-        is_refused.then(|| hint_of_missing_group(chain, question)).flatten().into_iter().collect();
+        is_refused.then(|| hint_of_missing_group(policy, question)).flatten().into_iter().collect();
     Explanation { question, answer, trace, not_asked, hints }
 }

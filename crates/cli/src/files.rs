@@ -1,6 +1,7 @@
-//! The files that arguments mean: a folder stands for the manifests below it.
+//! The files that arguments mean, and their content: a folder stands for the manifests below it.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use api::authorization::ReadError;
@@ -30,6 +31,25 @@ pub(crate) fn expand(path: &Path) -> Result<Vec<PathBuf>, String> {
         return Err(format!("{}: there is no file in this folder ({endings})", path.display()));
     }
     Ok(files)
+}
+
+/// The content of a file, but not more than one byte past the limit: whoever reads it refuses that.
+///
+/// # Errors
+/// Those of the operating system.
+pub(crate) fn read_up_to(path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
+    read_limited(&mut File::open(path)?, bytes_max)
+}
+
+/// What is left of a stream, but not more than one byte past the limit.
+///
+/// # Errors
+/// Those of the operating system.
+pub(crate) fn read_limited(reader: &mut dyn Read, bytes_max: usize) -> io::Result<Vec<u8>> {
+    let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
+    let mut bytes = Vec::new();
+    reader.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn descend(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), String> {

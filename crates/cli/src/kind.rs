@@ -18,6 +18,11 @@ pub(crate) enum KindArgument {
     /// Which authorizers are asked, and in which order
     #[value(name = "AuthorizationConfiguration")]
     AuthorizationConfiguration,
+    /// Where webhooks are
+    #[value(name = "ExternalAuthorizationHookConfiguration")]
+    HookConfiguration,
+    /// How one webhook is reached
+    Kubeconfig,
     /// Objects: roles, bindings and others
     Manifest,
     /// ABAC policies, one JSON object a line
@@ -28,6 +33,8 @@ impl From<KindArgument> for FileKind {
     fn from(kind: KindArgument) -> Self {
         match kind {
             KindArgument::AuthorizationConfiguration => Self::AuthorizationConfiguration,
+            KindArgument::HookConfiguration => Self::HookConfiguration,
+            KindArgument::Kubeconfig => Self::Kubeconfig,
             KindArgument::Manifest => Self::Manifest,
             KindArgument::AbacPolicy => Self::AbacPolicy,
         }
@@ -64,6 +71,8 @@ pub(crate) fn known_kinds() -> String {
         .iter()
         .map(|kind| format!("{} ({})", kind.name(), kind.api_versions().join(", ")))
         .collect();
+    kinds.push("ExternalAuthorizationHookConfiguration".to_owned());
+    kinds.push("kubeconfig".to_owned());
     kinds.push(format!("roles and bindings ({})", api::rbac::API_VERSION));
     kinds.push("ABAC policies (one JSON object a line)".to_owned());
     kinds.join("; ")
@@ -78,7 +87,8 @@ mod tests {
         assert_eq!(
             known_kinds(),
             "AuthorizationConfiguration (apiserver.config.k8s.io/v1, \
-             apiserver.config.k8s.io/v1beta1, apiserver.config.k8s.io/v1alpha1); roles and bindings \
+             apiserver.config.k8s.io/v1beta1, apiserver.config.k8s.io/v1alpha1); \
+             ExternalAuthorizationHookConfiguration; kubeconfig; roles and bindings \
              (rbac.authorization.k8s.io/v1); ABAC policies (one JSON object a line)"
         );
     }

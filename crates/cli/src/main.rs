@@ -6,9 +6,11 @@
 //!
 //! Each subcommand is a file with its `Args` and a function that returns an [`Exit`].
 
+mod authorization;
 mod check;
 mod colour;
 mod completion;
+mod convert;
 mod eval;
 mod exit;
 mod explain;
@@ -51,6 +53,7 @@ const OUTPUT_BUFFER_BYTES: usize = 64 << 10;
   portcullis check authorization.yaml
   portcullis explain --objects manifests/ --as ana --verb get --resource pods -n prod
   portcullis who-can delete namespaces --objects manifests/
+  portcullis convert --authorization-mode Node,RBAC > authorization.yaml
   portcullis schema > authorization.schema.json
   portcullis completion bash > /etc/bash_completion.d/portcullis
 
@@ -69,6 +72,7 @@ enum Command {
     #[command(name = "who-can")]
     WhoCan(Box<who_can::Args>),
     Rules(Box<rules::Args>),
+    Convert(Box<convert::Args>),
     Serve(Box<serve::Args>),
     Schema(schema::Args),
     Completion(completion::Args),
@@ -106,6 +110,7 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Rules(args) => {
             rules::run(args, &mut io::stdin().lock(), &mut out, &mut io::stderr(), err_colour)
         }
+        Command::Convert(args) => convert::run(args, &mut out, &mut io::stderr(), err_colour),
         Command::Serve(args) => serve::run(args, &mut out, &mut io::stderr(), err_colour),
         Command::Schema(args) => schema::run(args, &mut out),
         Command::Completion(args) => completion::run(args, &mut out),

@@ -4,12 +4,12 @@
 //! Questions come from flags or as lines of JSON.
 
 mod answer;
-mod ask;
+mod called;
 mod flags;
 mod implied;
 mod lines;
-mod modes;
 mod objects;
+mod order;
 mod policy;
 mod questions;
 mod show;
@@ -18,13 +18,12 @@ mod webhook;
 mod yaml;
 
 pub(crate) use answer::Answer;
-pub(crate) use ask::ask;
-pub(crate) use flags::{AuthorizationFlags, PolicyFlags, QuestionFlags, SubjectFlags, TargetText};
+pub(crate) use flags::{CallFlags, PolicyFlags, QuestionFlags, SubjectFlags, TargetText};
 pub(crate) use implied::{hint_of_missing_group, user};
-pub(crate) use policy::{Link, Order, Policy, node_rules};
+pub(crate) use policy::{Policy, Webhooks};
 pub(crate) use questions::Questions;
-pub(crate) use show::{Unusable, printable};
+pub(crate) use show::{Trouble, Unusable, printable};
 pub(crate) use table::Table;
 #[cfg(test)]
-pub(crate) use webhook::stand_in;
+pub(crate) use webhook::{Assumed, stand_in};
 pub(crate) use yaml::write_yaml;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::offline::{
-    Policy, PolicyFlags, SubjectFlags, Table, Unusable, printable, user, write_yaml,
+    Policy, PolicyFlags, SubjectFlags, Table, Unusable, Webhooks, printable, user, write_yaml,
 };
 use crate::output::{ignore_closed_pipe, write_json};
 use compact::{non_resource_rows, resource_rows};
@@ -70,12 +70,13 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let loaded = asker(args).and_then(|user| Ok((user, Policy::load(&args.policy, stdin)?)));
+    let loaded = asker(args)
+        .and_then(|user| Ok((user, Policy::load(&args.policy, Webhooks::LeftOpen, stdin)?)));
     let (user, policy) = match loaded {
         Ok(loaded) => loaded,
         Err(unusable) => return unusable.show(err, colour_of_errors),
     };
-    let rules = policy.chain.rules_for(&user, &args.namespace);
+    let rules = policy.chain().rules_for(&user, &args.namespace);
     if user.is_in_group(SUPERUSER_GROUP) {
         writeln!(err, "note: members of {SUPERUSER_GROUP} may do everything, whatever is listed")?;
     }

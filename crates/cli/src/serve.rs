@@ -2,6 +2,7 @@
 
 mod auditing;
 mod authentication;
+mod authorizing;
 mod flags;
 mod open;
 
@@ -12,8 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
-use authz_chain::Member;
-use server::{HostOptions, Level, Log, LogFormat, Seat, Server, ServerOptions};
+use server::{HostOptions, Level, Log, LogFormat, Server, ServerOptions};
 use serving::{
     CertificateFiles, DrainPlan, Limits, Listener, Pki, PkiOptions, ReloadingCertificate,
     ServerNames, Supplied,
@@ -23,8 +23,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 pub(crate) use flags::Args;
 
+use crate::authorization::node_rules;
 use crate::exit::Exit;
-use crate::offline::{Link, Order, Unusable, node_rules};
+use authorizing::Authorizing;
 use flags::{LoggingFormat, StoreKind};
 
 /// How often certificate files are looked at.
@@ -46,10 +47,6 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour: bool,
 ) -> io::Result<Exit> {
-    let order = match Order::load(&args.authorization).and_then(seats) {
-        Ok(seats) => seats,
-        Err(unusable) => return unusable.show(err, colour),
-    };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_stack_size(STACK_BYTES)
         .enable_all()
@@ -61,7 +58,15 @@ pub(crate) fn run(
             return Ok(Exit::Unreadable);
         }
     };
-    match runtime.block_on(serve(args, order, out)) {
+    let authorizing = {
+        let _guard = runtime.enter();
+        Authorizing::load(args)
+    };
+    let authorizing = match authorizing {
+        Ok(authorizing) => authorizing,
+        Err(unusable) => return unusable.show(err, colour),
+    };
+    match runtime.block_on(serve(args, authorizing, out)) {
         Ok(()) => Ok(Exit::Clean),
         Err(error) => {
             writeln!(err, "error: {error:#}")?;
@@ -70,46 +75,17 @@ pub(crate) fn run(
     }
 }
 
-/// The authorizers, and what nodes may do from the beginning.
-struct Authorization {
-    seats: Vec<Seat>,
-    node: authz_node::Policy,
-    names: String,
+/// What nodes may do from the beginning.
+fn node() -> anyhow::Result<authz_node::Policy> {
+    let defaults = api::rbac::bootstrap_policy()?;
+    let rules = Arc::new(node_rules(&defaults));
+    Ok(authz_node::Policy { rules, ..authz_node::Policy::default() })
 }
 
-fn seats(order: Order) -> Result<Authorization, Unusable> {
-    let policies = Arc::new(order.abac.policies);
-    let mut seats = Vec::new();
-    let mut names = Vec::new();
-    for link in order.links {
-        let (name, seat) = match link {
-            Link::Abac => ("ABAC", Seat::Fixed(Member::Abac(Arc::clone(&policies)))),
-            Link::AlwaysAllow => ("AlwaysAllow", Seat::Fixed(Member::AlwaysAllow)),
-            Link::AlwaysDeny => ("AlwaysDeny", Seat::Fixed(Member::AlwaysDeny)),
-            Link::Node => ("Node", Seat::Node),
-            Link::Rbac => ("RBAC", Seat::Rbac),
-            Link::Webhook { name, .. } => {
-                return Err(Unusable::Usage(vec![format!(
-                    "the server does not call webhooks yet: take authorizer `{name}` of type \
-                     Webhook out of the configuration"
-                )]));
-            }
-        };
-        names.push(name);
-        seats.push(seat);
-    }
-    let defaults =
-        api::rbac::bootstrap_policy().map_err(|error| Unusable::Usage(vec![error.to_string()]))?;
-    let node = authz_node::Policy {
-        rules: Arc::new(node_rules(&defaults)),
-        ..authz_node::Policy::default()
-    };
-    Ok(Authorization { seats, node, names: names.join(",") })
-}
-
-async fn serve(args: &Args, order: Authorization, out: &mut dyn Write) -> anyhow::Result<()> {
+async fn serve(args: &Args, authorizing: Authorizing, out: &mut dyn Write) -> anyhow::Result<()> {
     let started = Instant::now();
     let log = Log { format: format(args), level: level(args.requests.verbosity) };
+    authorizing.warn(log);
     let pki = prepare(args)?;
     let certificate = Arc::new(ReloadingCertificate::load(pki.serving.clone())?);
     let tls = Arc::new(serving::server_config(Arc::clone(&certificate))?);
@@ -140,11 +116,15 @@ async fn serve(args: &Args, order: Authorization, out: &mut dyn Write) -> anyhow
             advertised: advertised.to_string(),
         },
         prefix: args.store.etcd_prefix.clone(),
-        seats: order.seats,
-        node: order.node,
+        seats: Arc::clone(&authorizing.generation.seats),
+        authorization_status: authorizing.status(),
+        directory: Arc::clone(&authorizing.directory),
+        registry: authorizing.registry.clone(),
+        authorization_metrics: Arc::clone(&authorizing.metrics),
+        node: node()?,
         authentication: authentication::options(
             &args.authentication,
-            allows_everything(args),
+            authorizing.switches_anonymous_off(),
             &pki,
             &log,
         )?,
@@ -155,7 +135,7 @@ async fn serve(args: &Args, order: Authorization, out: &mut dyn Write) -> anyhow
         limits: Limits::default(),
         log,
     };
-    let banner = Banner { address, authorizers: order.names, kubeconfig, started };
+    let banner = Banner { address, authorizers: authorizing.names(), kubeconfig, started };
     let is_etcd = match args.store.store {
         Some(kind) => kind == StoreKind::Etcd,
         None => !args.store.etcd_servers.is_empty(),
@@ -163,11 +143,11 @@ async fn serve(args: &Args, order: Authorization, out: &mut dyn Write) -> anyhow
     match is_etcd {
         true => {
             let (store, place) = open::etcd(&args.store).await?;
-            serve_on(store, &place, listener, options, banner, args, out).await
+            serve_on(store, &place, listener, options, authorizing, banner, args, out).await
         }
         false => {
             let (store, place) = open::embedded(&args.store)?;
-            serve_on(store, &place, listener, options, banner, args, out).await
+            serve_on(store, &place, listener, options, authorizing, banner, args, out).await
         }
     }
 }
@@ -185,6 +165,7 @@ async fn serve_on<S: Store>(
     place: &str,
     listener: Listener,
     options: ServerOptions,
+    authorizing: Authorizing,
     banner: Banner,
     args: &Args,
     out: &mut dyn Write,
@@ -193,6 +174,7 @@ async fn serve_on<S: Store>(
     let mut terminate = signal(SignalKind::terminate()).context("signals can not be heard")?;
     let log = options.log;
     let server = Server::start(Arc::new(store), listener, options).await?;
+    authorizing.follow(server.reseater(), log);
     banner.show(place, out)?;
     tokio::select! {
         _ = interrupt.recv() => {}
@@ -267,12 +249,6 @@ fn level(verbosity: u8) -> Level {
         2 | 3 => Level::Info,
         _ => Level::Debug,
     }
-}
-
-/// Whether flags let everybody do everything.
-fn allows_everything(args: &Args) -> bool {
-    let modes = args.authorization.authorization_mode.iter().flatten();
-    modes.into_iter().any(|mode| mode == "AlwaysAllow")
 }
 
 /// The text of a file that the operator named.

@@ -7,7 +7,9 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
-use crate::offline::{Policy, PolicyFlags, Table, TargetText, Unusable, printable, write_yaml};
+use crate::offline::{
+    Policy, PolicyFlags, Table, TargetText, Unusable, Webhooks, printable, write_yaml,
+};
 use crate::output::{ignore_closed_pipe, write_json};
 
 /// How service accounts are named among users.
@@ -74,12 +76,13 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let loaded = attributes(args).and_then(|asked| Ok((asked, Policy::load(&args.policy, stdin)?)));
+    let loaded = attributes(args)
+        .and_then(|asked| Ok((asked, Policy::load(&args.policy, Webhooks::LeftOpen, stdin)?)));
     let (asked, policy) = match loaded {
         Ok(loaded) => loaded,
         Err(unusable) => return unusable.show(err, colour_of_errors),
     };
-    let subjects = policy.chain.who_can(&asked);
+    let subjects = policy.chain().who_can(&asked);
     let written = match args.output {
         Output::Table => write_table(out, err, &subjects),
         Output::Json => write_json(out, &status(&subjects)),

@@ -35,7 +35,7 @@ pub fn trace_json(trace: &Trace) -> Json {
 pub fn not_asked<'c>(chain: &'c Chain, trace: &Trace) -> Vec<&'c str> {
     let outermost = trace.entries().iter().filter(|entry| entry.depth == 0);
     let asked: Vec<&str> = outermost.filter_map(|entry| authorizer_name(&entry.event)).collect();
-    let names = chain.members().iter().map(|member| member.name());
+    let names = chain.members().map(|member| member.name());
     names.filter(|name| !asked.contains(name)).collect()
 }
 

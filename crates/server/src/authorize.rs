@@ -1,8 +1,10 @@
 //! Asking the chain. A request goes on only with the [`Authorized`] that this makes.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use authz::{Attributes, Decision, Recorder, RequestInfo, Resource, Target, User, Verdict};
+use authz_chain::Chain;
 use object::Status;
 use store::Store;
 
@@ -15,23 +17,43 @@ pub(crate) async fn authorize(
     view: Arc<View>,
     user: Arc<User>,
     info: RequestInfo,
-) -> Result<(Authorized, Decision), Box<(RequestInfo, Decision)>> {
-    let decision = {
+) -> (Result<Authorized, RequestInfo>, Decided) {
+    let begun = Instant::now();
+    let decided = {
         let attributes = info.attributes(Some(&user));
-        view.chain.authorize(&attributes, Recorder::off()).await.decision
+        let outcome = view.chain.authorize(&attributes, Recorder::off()).await;
+        Decided {
+            skipped: (!outcome.skipped.is_empty()).then(|| outcome.skipped.join(",")),
+            decision: outcome.decision,
+            took: begun.elapsed(),
+        }
     };
-    match decision.verdict {
-        Verdict::Allow => Ok((Authorized::new(user, info, view), decision)),
-        Verdict::Deny | Verdict::NoOpinion => Err(Box::new((info, decision))),
-    }
+    let authorized = match decided.decision.verdict {
+        Verdict::Allow => Ok(Authorized::new(user, info, view)),
+        Verdict::Deny | Verdict::NoOpinion => Err(info),
+    };
+    (authorized, decided)
+}
+
+/// What the chain said of a request.
+pub(crate) struct Decided {
+    pub(crate) decision: Decision,
+    /// The names of the webhooks that match conditions excluded, for the audit.
+    pub(crate) skipped: Option<String>,
+    pub(crate) took: Duration,
 }
 
 impl<S: Store> Call<'_, S> {
+    /// The newest objects, and the authorizers that the request began with.
+    fn chain(&self) -> Arc<Chain> {
+        self.host.follower.view().chain_as_of(self.authorized.view())
+    }
+
     /// Asks the same question with another verb.
     pub(crate) async fn authorize_verb(&self, verb: &str) -> Result<(), Status> {
         let attributes = Attributes { verb, ..self.authorized.attributes() };
-        let view = self.host.follower.view();
-        let outcome = view.chain.authorize(&attributes, Recorder::off()).await;
+        let chain = self.chain();
+        let outcome = chain.authorize(&attributes, Recorder::off()).await;
         match outcome.decision.verdict {
             Verdict::Allow => Ok(()),
             Verdict::Deny | Verdict::NoOpinion => {
@@ -44,8 +66,8 @@ impl<S: Store> Call<'_, S> {
     pub(crate) async fn may(&self, verb: &str, target: &Resource<'_>) -> bool {
         let user: &User = self.authorized.user();
         let attributes = Attributes { user: Some(user), verb, target: Target::Resource(*target) };
-        let view = self.host.follower.view();
-        let outcome = view.chain.authorize(&attributes, Recorder::off()).await;
+        let chain = self.chain();
+        let outcome = chain.authorize(&attributes, Recorder::off()).await;
         outcome.decision.verdict == Verdict::Allow
     }
 }

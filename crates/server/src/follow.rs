@@ -6,16 +6,18 @@
 
 use std::num::NonZeroUsize;
 use std::ops::Bound;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use store::{At, Item, ListRequest, Prefix, ReadError, Revision, Store, Watch, WatchError};
+use authz_chain::{ConfigurationError, Seat};
+use store::{At, Change, Item, ListRequest, Prefix, ReadError, Revision, Store, Watch, WatchError};
 use tokio::sync::{mpsc, watch};
 
 use crate::log::Log;
-use crate::view::{Noticed, TRACKED_PATHS, View};
+use crate::service_directory::ServiceDirectory;
+use crate::view::{Noticed, TRACKED_PATHS, View, address_path};
 
 /// How many objects are read at once at start.
 const PAGE_ITEMS: usize = 10_000;
@@ -31,6 +33,10 @@ pub(crate) struct Follower<S> {
     /// Without a slash at the end.
     prefix: String,
     view: ArcSwap<View>,
+    /// Held by whoever makes the next picture from the last one: objects and authorizers change
+    /// independently, and neither may undo the other.
+    changing: Mutex<()>,
+    directory: Arc<ServiceDirectory>,
     reached: watch::Sender<u64>,
     is_synced: AtomicBool,
     notices: mpsc::Sender<Noticed>,
@@ -46,6 +52,7 @@ impl<S: Store> Follower<S> {
         store: Arc<S>,
         prefix: &str,
         empty: View,
+        directory: Arc<ServiceDirectory>,
         log: Log,
     ) -> Result<(Arc<Self>, mpsc::Receiver<Noticed>), ReadError> {
         let (notices, receiver) = mpsc::channel(NOTICES_MAX);
@@ -53,6 +60,8 @@ impl<S: Store> Follower<S> {
             store,
             prefix: prefix.to_owned(),
             view: ArcSwap::from_pointee(empty.clone()),
+            changing: Mutex::new(()),
+            directory,
             reached: watch::Sender::new(0),
             is_synced: AtomicBool::new(false),
             notices,
@@ -65,6 +74,21 @@ impl<S: Store> Follower<S> {
     /// The newest picture.
     pub(crate) fn view(&self) -> Arc<View> {
         self.view.load_full()
+    }
+
+    /// Puts other authorizers around the objects, for requests that begin from now on.
+    ///
+    /// # Errors
+    /// Two authorizers have one name; then nothing changes.
+    pub(crate) fn reseat(&self, seats: &Arc<[Seat]>) -> Result<(), ConfigurationError> {
+        let _changing = self.changing();
+        let next = self.view.load().with_seats(seats)?;
+        self.view.store(Arc::new(next));
+        Ok(())
+    }
+
+    fn changing(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the picture follows the store right now.
@@ -121,9 +145,25 @@ impl<S: Store> Follower<S> {
                 Ok(batch) => batch,
                 Err(error) => return error,
             };
+            for event in &batch.events {
+                let value = match &event.change {
+                    Change::Create(entry) | Change::Update { entry, .. } => Some(&entry.value),
+                    Change::Delete { .. } => None,
+                };
+                self.locate(&event.key, value);
+            }
+            let _changing = self.changing();
             let old = self.view.load();
             let (next, noticed) = old.with_events(&self.prefix, &batch.events, batch.through);
             self.publish(next, noticed);
+        }
+    }
+
+    /// Remembers where a service is.
+    fn locate(&self, key: &store::Key, value: Option<&bytes::Bytes>) {
+        let Some(path) = address_path(&self.prefix, key.as_str()) else { return };
+        if let Err(why) = self.directory.apply(path, value.map(AsRef::as_ref)) {
+            self.log.error("a stored object can not be read", &[("key", &key), ("why", &why)]);
         }
     }
 
@@ -148,7 +188,15 @@ impl<S: Store> Follower<S> {
                 }
             }
         }
+        self.directory.clear();
+        for item in &items {
+            self.locate(&item.key, Some(&item.entry.value));
+        }
         let (view, noticed) = empty.with_items(&self.prefix, &items, revision);
+        let _changing = self.changing();
+        // The authorizers may have changed since the server began with an empty picture. They have
+        // made a chain before, so they make one again.
+        let view = view.with_seats(self.view.load().seats()).unwrap_or(view);
         self.publish(view, noticed);
         Ok(())
     }

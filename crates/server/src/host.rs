@@ -62,6 +62,9 @@ pub(crate) struct Host<S> {
     pub(crate) issuer: TokenIssuer,
     /// `None` records nothing.
     pub(crate) auditor: Option<Auditor>,
+    pub(crate) authorization_metrics: Arc<authz_metrics::Metrics>,
+    /// Which authorizers are in use, and how they fare.
+    pub(crate) authorization_status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
     pub(crate) in_flight: InFlight,
     pub(crate) shutdown: Shutdown,
 }

@@ -41,9 +41,10 @@ impl<S: Store> Host<S> {
         let view = self.follower.view();
         let user = Arc::clone(&self.own_user);
         let mut event = self.own_event(&info, path);
-        let (authorized, decision) = authorize(view, user, info).await.map_err(|refused| {
-            Status::internal(&format!("the server may not: {}", refused.1.reason))
-        })?;
+        let (authorized, decided) = authorize(view, user, info).await;
+        let decision = decided.decision;
+        let authorized = authorized
+            .map_err(|_| Status::internal(&format!("the server may not: {}", decision.reason)))?;
         let registry = &authorized.view().registry;
         let route = Route::find(registry, &method, authorized.info());
         let route = route.map_err(|no_route| match no_route {

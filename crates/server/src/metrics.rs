@@ -51,7 +51,6 @@ pub(crate) struct Metrics {
     pub(crate) watch_events: IntCounterVec,
     pub(crate) terminations: IntCounterVec,
     pub(crate) authentications: IntCounterVec,
-    pub(crate) authorizations: IntCounterVec,
     pub(crate) audit_events: IntCounter,
     pub(crate) audit_rejected: IntCounter,
     pub(crate) panics: IntCounter,
@@ -61,12 +60,11 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// All numbers at zero.
+    /// All numbers at zero, beside those that are in the registry.
     ///
     /// # Errors
     /// A name is malformed or taken, which a test would have found.
-    pub(crate) fn new() -> Result<Self, prometheus::Error> {
-        let registry = Registry::new();
+    pub(crate) fn new(registry: Registry) -> Result<Self, prometheus::Error> {
         let counters = |name: &str, help: &str, labels: &[&str]| {
             let own = IntCounterVec::new(Opts::new(name, help), labels)?;
             registry.register(Box::new(own.clone())).map(|()| own)
@@ -137,11 +135,6 @@ impl Metrics {
             authentications: counters(
                 "authentication_attempts",
                 "Counter of authenticated attempts.",
-                &["result"],
-            )?,
-            authorizations: counters(
-                "authorization_attempts_total",
-                "Counter of authorization attempts, by result.",
                 &["result"],
             )?,
             audit_events: counter(
@@ -220,6 +213,23 @@ async fn count_objects<S: Store>(host: &Host<S>) {
     }
 }
 
+/// Labels of numbers about requests; a closed set, whatever clients send.
+pub(crate) fn metric_verb(verb: &str, method: &str) -> &'static str {
+    match (verb, method) {
+        ("get", _) | (_, "GET") if verb != "list" && verb != "watch" => "GET",
+        ("list", _) => "LIST",
+        ("watch", _) => "WATCH",
+        ("create", _) | (_, "POST") => "POST",
+        ("update", _) | (_, "PUT") => "PUT",
+        ("patch", _) | (_, "PATCH") => "PATCH",
+        ("deletecollection", _) => "DELETECOLLECTION",
+        ("delete", _) | (_, "DELETE") => "DELETE",
+        (_, "HEAD") => "HEAD",
+        (_, "OPTIONS") => "OPTIONS",
+        _ => "OTHER",
+    }
+}
+
 /// A number as text, without allocating.
 fn decimal(number: u16, digits: &mut [u8; 5]) -> &str {
     let mut rest = number;
@@ -241,7 +251,7 @@ mod tests {
 
     #[test]
     fn requests_are_counted_under_the_names_of_kubernetes() {
-        let metrics = Metrics::new().unwrap();
+        let metrics = Metrics::new(Registry::new()).unwrap();
         let labels = RequestLabels {
             verb: "GET",
             version: "v1",

@@ -6,20 +6,23 @@ use std::time::Duration;
 
 use audit::{Event, Received, Stage};
 use authn::{ImpersonationMode, Unauthenticated};
-use authz::{Decision, RequestInfo, User, Verdict};
+use authz::{Decision, Failure, RequestInfo, User};
 use http::request::Parts;
 use jiff::Timestamp;
 use object::{Status, Tree};
 use serde_json::Value;
 use store::Store;
 
+use crate::authorize::Decided;
 use crate::host::Host;
 use crate::log::Level;
-use crate::metrics::RequestLabels;
-use crate::request::metric_verb;
+use crate::metrics::{RequestLabels, metric_verb};
 use crate::respond::Reply;
 use crate::rest::Query;
 use crate::route::Route;
+
+/// Which webhooks were not asked about a request, because a match condition is false.
+const WEBHOOK_SKIPPED: &str = "authorization.k8s.io/webhook-skipped";
 
 /// The record of one request.
 pub(crate) struct Record {
@@ -147,19 +150,22 @@ impl Record {
     }
 
     /// The chain has spoken.
-    pub(crate) fn decided<S>(&mut self, host: &Host<S>, decision: &Decision) {
-        let result = match (decision.verdict, &decision.error) {
-            (Verdict::Allow, _) => "allowed",
-            (_, Some(_)) => "error",
-            (Verdict::Deny, None) => "denied",
-            (Verdict::NoOpinion, None) => "no-opinion",
-        };
-        host.metrics.authorizations.with_label_values(&[result]).inc();
+    pub(crate) fn decided<S>(&mut self, host: &Host<S>, decided: &Decided) {
+        host.authorization_metrics.decided(&decided.decision, decided.took);
         if let Some(event) = &mut self.event {
-            for (key, value) in reviews::audit_annotations(decision) {
+            for (key, value) in reviews::audit_annotations(&decided.decision) {
                 event.annotate(key, &value);
             }
+            if let Some(names) = &decided.skipped {
+                event.annotate(WEBHOOK_SKIPPED, names);
+            }
         }
+    }
+
+    /// The chain did not answer in time.
+    pub(crate) fn undecided<S>(&mut self, host: &Host<S>, waited: Duration) {
+        let late = Decision::no_opinion("").with_error(Failure::message("out of time"));
+        host.authorization_metrics.decided(&late, waited);
     }
 
     /// The resource is known.

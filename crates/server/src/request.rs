@@ -11,15 +11,13 @@
 //! Everything else is called from here.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use authn::CertificateIdentity;
 use authz::{Answer as AuthzAnswer, Attributes, Authorizer, Recorder, RequestInfo, User};
 use authz_chain::Chain;
 use bytes::Bytes;
-use http::header::{
-    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER,
-};
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::{Method, Request, Response};
 use hyper::body::{Body as _, Incoming};
@@ -31,7 +29,9 @@ use wire::{Asked, Endpoint, Expected};
 
 use crate::audit_id::AUDIT_ID;
 use crate::authorize::authorize;
+use crate::deadline::deadline;
 use crate::discovery;
+use crate::failure::{Failure, asked};
 use crate::gate::Authorized;
 use crate::health;
 use crate::host::Host;
@@ -45,8 +45,9 @@ use crate::watch_body;
 
 /// The longest body of a write.
 pub(crate) const BODY_BYTES_MAX: usize = 3_145_728;
-/// How long the write of one object may take, whatever the client allows.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(34);
+
+/// Tells which authorizers are in use, since when, and how they fare.
+const AUTHORIZATION_STATUS: &str = "/portcullis/authorization/status";
 
 const NOT_FOUND_TEXT: &str = "404 page not found\n";
 const PANIC_TEXT: &str = "This request caused apiserver to panic. Look in the logs for details.";
@@ -115,6 +116,40 @@ async fn live<S: Store>(
     }
     let query = Query::parse(&target);
     let deadline = deadline(host, &info, &query, &parts.method)?;
+    // Also what lasts gets in within the time of a request, or not at all.
+    let begun = tokio::time::Instant::now();
+    let most = deadline.unwrap_or(host.options.request_timeout);
+    let mut warnings = Vec::new();
+    let entering = enter(host, parts, connection, record, info, &target, now, &mut warnings);
+    let (authorized, _permit) = match tokio::time::timeout_at(begun + most, entering).await {
+        Ok(entered) => entered?,
+        Err(_) => {
+            record.undecided(host, most);
+            return Err(Status::timeout().into());
+        }
+    };
+    let errand = Errand { host, parts, authorized: &authorized, query: &query, now };
+    let doing = errand.run(body, record, &mut warnings);
+    match deadline {
+        None => doing.await,
+        Some(limit) => match tokio::time::timeout_at(begun + limit, doing).await {
+            Ok(result) => result,
+            Err(_) => Err(Status::timeout().into()),
+        },
+    }
+}
+
+/// Who asks, and whether that is allowed.
+async fn enter<S: Store>(
+    host: &Arc<Host<S>>,
+    parts: &mut Parts,
+    connection: &Connection<CertificateIdentity>,
+    record: &mut Record,
+    info: RequestInfo,
+    target: &str,
+    now: Timestamp,
+    warnings: &mut Vec<String>,
+) -> Result<(Authorized, Option<serving::InFlightPermit>), Failure> {
     // 2. Who asks.
     let certificates =
         connection.identity(|presented| host.authenticator.identify_certificates(presented, now));
@@ -133,8 +168,7 @@ async fn live<S: Store>(
     if authenticated.is_anonymous() {
         connection.close();
     }
-    let mut warnings: Vec<String> =
-        authenticated.warnings.iter().map(|&own| own.to_owned()).collect();
+    warnings.extend(authenticated.warnings.iter().map(|&own| own.to_owned()));
     let user = Arc::new(authenticated.user);
     record.begin(host, &user, &info, parts, now)?;
     let view = host.follower.view();
@@ -154,70 +188,23 @@ async fn live<S: Store>(
     host.authenticator.strip_credentials(&mut parts.headers);
     authn::strip_impersonation(&mut parts.headers);
     // 3. Whether there is room.
-    let Some(_permit) = room(host, &info, &user) else {
+    let Some(permit) = room(host, &info, &user) else {
         host.metrics.terminations.with_label_values(&["429"]).inc();
         return Err(Failure::Busy);
     };
     // 4. Whether it is allowed.
-    let authorized = match authorize(view, Arc::clone(&user), info).await {
-        Ok((authorized, decision)) => {
-            record.decided(host, &decision);
-            authorized
-        }
-        Err(refused) => {
-            let (info, decision) = *refused;
-            record.decided(host, &decision);
+    let (authorized, decided) = authorize(view, Arc::clone(&user), info).await;
+    record.decided(host, &decided);
+    match authorized {
+        Ok(authorized) => Ok((authorized, permit)),
+        Err(info) => {
             let attributes = info.attributes(Some(&user));
-            return Err(match reviews::refusal(&attributes, &target, &decision) {
+            Err(match reviews::refusal(&attributes, target, &decided.decision) {
                 Some(reviews::Refusal::InternalError(text)) => Failure::Text(500, text),
                 Some(reviews::Refusal::Forbidden(status)) => status.into(),
                 None => Status::internal("the decision is unclear").into(),
-            });
+            })
         }
-    };
-    let errand = Errand { host, parts, authorized: &authorized, query: &query, now };
-    let doing = errand.run(body, record, &mut warnings);
-    match deadline {
-        None => doing.await,
-        Some(limit) => match tokio::time::timeout(limit, doing).await {
-            Ok(result) => result,
-            Err(_) => Err(Status::timeout().into()),
-        },
-    }
-}
-
-/// Why a request gets no further.
-enum Failure {
-    Status(Status),
-    /// The same, and it may help to try again soon.
-    Later(Status),
-    /// Plain text, and its code.
-    Text(u16, String),
-    /// Too many requests are under way.
-    Busy,
-}
-
-impl From<Status> for Failure {
-    fn from(status: Status) -> Self {
-        Self::Status(status)
-    }
-}
-
-impl Failure {
-    fn response(self, parts: &Parts, record: &mut Record, now: Timestamp) -> Response<Body> {
-        let (mut response, is_temporary) = match self {
-            Self::Status(status) => (refuse(parts, record, now, &status), false),
-            Self::Later(status) => (refuse(parts, record, now, &status), true),
-            Self::Text(code, text) => (text_response(code, text), false),
-            Self::Busy => {
-                let text = "Too many requests, please try again later.\n".to_owned();
-                (text_response(429, text), true)
-            }
-        };
-        if is_temporary {
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-        }
-        response
     }
 }
 
@@ -402,6 +389,13 @@ impl<S: Store> Errand<'_, S> {
         if path == "/metrics" && is_read {
             return Ok(crate::metrics::response(self.host).await);
         }
+        if path == AUTHORIZATION_STATUS {
+            if !is_read {
+                return Err(Status::method_not_allowed().into());
+            }
+            let json = serde_json::to_vec(&(self.host.authorization_status)()).unwrap_or_default();
+            return Ok(self.form_of(PLAIN).response(Reply::<S>::Json { code: 200, json }, &[]));
+        }
         let (asked, etag) = (self.asked(), self.header(&http::header::IF_NONE_MATCH));
         let registry = &self.authorized.view().registry;
         match discovery::document::<S>(self.host, registry, path, &asked, etag, self.query)? {
@@ -550,51 +544,6 @@ impl Authorizer for AskChain {
     }
 }
 
-fn asked<'p>(parts: &'p Parts, pretty: Option<&'p str>) -> Asked<'p> {
-    let text = |name: HeaderName| {
-        let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
-        value.unwrap_or_default()
-    };
-    Asked { accept: text(ACCEPT), pretty, user_agent: text(http::header::USER_AGENT) }
-}
-
-/// A failure in the form that the client wants, or in JSON.
-fn refuse(parts: &Parts, record: &mut Record, now: Timestamp, status: &Status) -> Response<Body> {
-    record.failed(status);
-    let query = parts.uri.query().map(|query| Query::parse(&format!("?{query}")));
-    let pretty = query.as_ref().and_then(|query| query.get("pretty"));
-    let answer = wire::negotiate(&asked(parts, pretty), Endpoint::Plain).unwrap_or(PLAIN);
-    let form = Form { answer, include: IncludeObject::default(), accepts_gzip: false, now };
-    form.status_response(status)
-}
-
-/// How long the request may take; `None` for watches.
-fn deadline<S>(
-    host: &Host<S>,
-    info: &RequestInfo,
-    query: &Query,
-    method: &Method,
-) -> Result<Option<Duration>, Status> {
-    if info.verb == "watch" {
-        return Ok(None);
-    }
-    let is_write = info.resource.is_some()
-        && matches!(*method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE)
-        && info.verb != "deletecollection";
-    let most = match is_write {
-        true => host.options.request_timeout.min(WRITE_TIMEOUT),
-        false => host.options.request_timeout,
-    };
-    let Some(text) = query.get("timeout").filter(|text| !text.is_empty()) else {
-        return Ok(Some(most));
-    };
-    let nanos = gotext::parse_duration(text).map_err(|error| {
-        Status::bad_request(format!("invalid timeout specified in the request URL - {error}"))
-    })?;
-    let wanted = Duration::from_nanos(u64::try_from(nanos).unwrap_or_default());
-    Ok(Some(if wanted.is_zero() { most } else { most.min(wanted) }))
-}
-
 fn room<S>(
     host: &Host<S>,
     info: &RequestInfo,
@@ -614,21 +563,4 @@ fn room<S>(
 /// Health is told to the end, also while the server stops.
 fn is_exempt_path(path: &str) -> bool {
     ["/healthz", "/livez", "/readyz"].iter().any(|own| path.starts_with(own))
-}
-
-/// Labels of numbers about requests; a closed set, whatever clients send.
-pub(crate) fn metric_verb(verb: &str, method: &str) -> &'static str {
-    match (verb, method) {
-        ("get", _) | (_, "GET") if verb != "list" && verb != "watch" => "GET",
-        ("list", _) => "LIST",
-        ("watch", _) => "WATCH",
-        ("create", _) | (_, "POST") => "POST",
-        ("update", _) | (_, "PUT") => "PUT",
-        ("patch", _) | (_, "PATCH") => "PATCH",
-        ("deletecollection", _) => "DELETECOLLECTION",
-        ("delete", _) | (_, "DELETE") => "DELETE",
-        (_, "HEAD") => "HEAD",
-        (_, "OPTIONS") => "OPTIONS",
-        _ => "OTHER",
-    }
 }

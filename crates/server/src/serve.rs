@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use audit::Auditor;
 use authn::{Authenticator, Impersonator, TokenIssuer};
+use authz_chain::Seat;
 use ring::rand::SystemRandom;
 use serving::{DrainPlan, Drained, InFlight, Limits, Listener, Shutdown};
 use store::{ReadError, Store};
@@ -21,7 +22,8 @@ use crate::log::Log;
 use crate::loops;
 use crate::metrics::Metrics;
 use crate::request;
-use crate::view::{Seat, View};
+use crate::service_directory::ServiceDirectory;
+use crate::view::View;
 
 /// What a server is made of, beside its store and its listener.
 pub struct ServerOptions {
@@ -30,7 +32,15 @@ pub struct ServerOptions {
     /// The prefix of its keys in the store, without a slash at the end.
     pub prefix: String,
     /// The authorizers, in order.
-    pub seats: Vec<Seat>,
+    pub seats: Arc<[Seat]>,
+    /// What is told under `/portcullis/authorization/status`.
+    pub authorization_status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
+    /// Learns where the services of the cluster are, for webhooks that run inside it.
+    pub directory: Arc<ServiceDirectory>,
+    /// Where the numbers of others are already; the server adds its own.
+    pub registry: prometheus::Registry,
+    /// Counts what the chain answers about requests.
+    pub authorization_metrics: Arc<authz_metrics::Metrics>,
     /// What nodes may do before any object is known.
     pub node: authz_node::Policy,
     /// Whom it believes.
@@ -48,6 +58,10 @@ pub struct ServerOptions {
     /// Where it says what happens.
     pub log: Log,
 }
+
+/// Puts other authorizers in place; fails, and changes nothing, if two have one name.
+pub type Reseater =
+    Arc<dyn Fn(&Arc<[Seat]>) -> Result<(), authz_chain::ConfigurationError> + Send + Sync>;
 
 /// A server that serves.
 pub struct Server<S> {
@@ -89,16 +103,22 @@ impl<S: Store> Server<S> {
     ) -> Result<Self, StartError> {
         let empty = View::empty(options.seats, options.node)?;
         let authenticator = Authenticator::new(options.authentication)?;
-        let (follower, notices) =
-            Follower::start(Arc::clone(&store), &options.prefix, empty.clone(), options.log)
-                .await?;
+        let (follower, notices) = Follower::start(
+            Arc::clone(&store),
+            &options.prefix,
+            empty.clone(),
+            Arc::clone(&options.directory),
+            options.log,
+        )
+        .await?;
         let address = listener.address();
+        options.directory.set_own(address);
         let mut host = Host {
             store,
             prefix: options.prefix,
             follower,
             options: options.host,
-            metrics: Metrics::new()?,
+            metrics: Metrics::new(options.registry)?,
             log: options.log,
             rng: SystemRandom::new(),
             audit_ids: AuditIds::new([0; 16]),
@@ -108,6 +128,8 @@ impl<S: Store> Server<S> {
             impersonator: Impersonator::new(reviews::forbidden),
             issuer: options.issuer,
             auditor: options.auditor,
+            authorization_metrics: options.authorization_metrics,
+            authorization_status: options.authorization_status,
             in_flight: InFlight::new(options.mutating_max, options.read_only_max),
             shutdown: Shutdown::new(),
         };
@@ -149,6 +171,14 @@ impl<S: Store> Server<S> {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// What puts other authorizers in place of those that the server has. Requests that are under
+    /// way go on with those that they began with.
+    #[must_use]
+    pub fn reseater(&self) -> Reseater {
+        let follower = Arc::clone(&self.host.follower);
+        Arc::new(move |seats| follower.reseat(seats))
     }
 
     /// Stops: refuses what is new, ends watches, waits for what is under way, and closes the store.

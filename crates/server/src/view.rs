@@ -3,22 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use authz_chain::{Chain, ConfigurationError, Member};
+use authz_chain::{Chain, ConfigurationError, Seat};
 use object::Tree;
 use resources::Registry;
 use serde_json::Value;
 use store::{Change, Event, Item, Revision};
 
-/// One place in the order of authorizers.
-#[derive(Clone)]
-pub enum Seat {
-    /// An authorizer that does not depend on objects.
-    Fixed(Member),
-    /// The one that decides by roles and bindings.
-    Rbac,
-    /// The one that decides what nodes may do.
-    Node,
-}
+use crate::service_directory::{SERVICES_PATH, SLICES_PATH};
 
 /// Whether something may be created in a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,10 +47,12 @@ enum Tracked {
     Node,
     Namespace,
     Definition,
+    /// No decision depends on where services are, but who has written one wants it to be found.
+    Address,
 }
 
 /// The storage paths that are followed. All are read at start; the order does not matter.
-pub(crate) const TRACKED_PATHS: [&str; 11] = [
+pub(crate) const TRACKED_PATHS: [&str; 13] = [
     "roles",
     "rolebindings",
     "clusterroles",
@@ -70,6 +63,8 @@ pub(crate) const TRACKED_PATHS: [&str; 11] = [
     "volumeattachments",
     "resourceslices",
     "podcertificaterequests",
+    "services/specs",
+    "endpointslices",
     DEFINITIONS_PATH,
 ];
 
@@ -99,7 +94,7 @@ impl View {
     ///
     /// # Errors
     /// Two authorizers have one name.
-    pub fn empty(seats: Vec<Seat>, node: authz_node::Policy) -> Result<Self, ConfigurationError> {
+    pub fn empty(seats: Arc<[Seat]>, node: authz_node::Policy) -> Result<Self, ConfigurationError> {
         let view = Self {
             revision: Revision::ZERO,
             rbac: Arc::default(),
@@ -108,18 +103,38 @@ impl View {
             namespaces: Arc::default(),
             definitions: Arc::default(),
             registry: Arc::new(Registry::built_in()),
-            seats: seats.into(),
+            seats,
         };
-        Ok(Self { chain: Arc::new(Chain::new(view.members())?), ..view })
+        Ok(Self { chain: view.chain_on(&view.seats)?, ..view })
     }
 
-    fn members(&self) -> Vec<Member> {
-        let member = |seat: &Seat| match seat {
-            Seat::Fixed(member) => member.clone(),
-            Seat::Rbac => Member::Rbac(Arc::clone(&self.rbac)),
-            Seat::Node => Member::Node(Arc::clone(&self.node)),
-        };
-        self.seats.iter().map(member).collect()
+    /// The same objects, and other authorizers around them.
+    ///
+    /// # Errors
+    /// Two authorizers have one name.
+    pub fn with_seats(&self, seats: &Arc<[Seat]>) -> Result<Self, ConfigurationError> {
+        let chain = self.chain_on(seats)?;
+        Ok(Self { chain, seats: Arc::clone(seats), ..self.clone() })
+    }
+
+    /// The authorizers, in order.
+    pub(crate) fn seats(&self) -> &Arc<[Seat]> {
+        &self.seats
+    }
+
+    /// The chain over these objects for somebody who began with other authorizers, perhaps.
+    pub(crate) fn chain_as_of(&self, begun: &Self) -> Arc<Chain> {
+        match Arc::ptr_eq(&self.seats, &begun.seats) {
+            true => Arc::clone(&self.chain),
+            // Names were unique then.
+            false => self.chain_on(&begun.seats).unwrap_or_else(|_| Arc::clone(&begun.chain)),
+        }
+    }
+
+    fn chain_on(&self, seats: &[Seat]) -> Result<Arc<Chain>, ConfigurationError> {
+        let members =
+            seats.iter().map(|seat| (seat.member(&self.rbac, &self.node), seat.observe.clone()));
+        Chain::observed(members).map(Arc::new)
     }
 
     /// The picture with these objects, which were read in one state of the store.
@@ -204,6 +219,7 @@ impl View {
                 };
                 Ok(())
             }
+            Tracked::Address => Ok(()),
             Tracked::Definition => {
                 let own =
                     touched.definitions.get_or_insert_with(|| self.definitions.as_ref().clone());
@@ -233,7 +249,7 @@ impl View {
         }
         if is_chain_stale {
             // Names were unique before, and they are the same.
-            next.chain = Chain::new(next.members()).map_or(next.chain, Arc::new);
+            next.chain = next.chain_on(&next.seats).unwrap_or(next.chain);
         }
         if let Some(namespaces) = touched.namespaces {
             next.namespaces = Arc::new(namespaces);
@@ -254,6 +270,11 @@ fn served(definitions: &BTreeMap<String, Arc<Tree>>) -> (Registry, Vec<(String, 
     Registry::with_definitions(&trees)
 }
 
+/// The path of a service or of its endpoints, if the key is one.
+pub(crate) fn address_path<'k>(prefix: &str, key: &'k str) -> Option<&'k str> {
+    tracked(prefix, key).and_then(|(own, path)| (own == Tracked::Address).then_some(path))
+}
+
 /// Whether decisions depend on what is stored under a key.
 pub(crate) fn is_tracked(prefix: &str, key: &str) -> bool {
     tracked(prefix, key).is_some()
@@ -269,6 +290,8 @@ fn tracked<'k>(prefix: &str, key: &'k str) -> Option<(Tracked, &'k str)> {
         | "resourceslices"
         | "podcertificaterequests" => Tracked::Node,
         "namespaces" => Tracked::Namespace,
+        "services" if path.starts_with(SERVICES_PATH) => Tracked::Address,
+        "endpointslices" if path.starts_with(SLICES_PATH) => Tracked::Address,
         "apiextensions.k8s.io" if path.starts_with(DEFINITIONS_PATH) => Tracked::Definition,
         _ => return None,
     };

@@ -1,6 +1,7 @@
 //! Fills in what a file may leave out.
 
-use super::wire::{Configuration, Nanos, Scalar};
+use super::wire::Configuration;
+use crate::view::{Nanos, Scalar};
 
 const SECOND: Nanos = 1_000_000_000;
 const AUTHORIZED_TTL: Nanos = 5 * 60 * SECOND;

@@ -11,16 +11,15 @@ use super::defaults::set_defaults;
 use super::identity::identify;
 use super::normalize::normalize;
 use super::probe::{FileState, go_text, stat};
-use super::report::Report;
 use super::server_rules;
 use super::shapes::{API_VERSIONS, AUTHORIZATION_CONFIGURATION, AUTHORIZER_TYPES, VERSIONS};
 use super::validate::{Rules, convert};
 use super::wire;
-use crate::decode::{self, At, Problem, Problems};
-use crate::diagnostic::{Caution, Diagnostic, Fault, Finding, Warning, WarningCode};
-use crate::document::Node;
+use crate::decode::{self, At, Problems};
+use crate::diagnostic::{Caution, Diagnostic, Fault, Finding, Warning};
+use crate::report::Report;
 use crate::source::{DOCUMENT_BYTES_MAX, Lines, Source, Span};
-use crate::{hint, json, yaml};
+use crate::tree::{self, Tree, Undecodable};
 
 /// What a server says when it is given a file while the gate of the feature is closed.
 pub const CONFIG_FILE_NEEDS_GATE: &str = "--authorization-config cannot be used without enabling \
@@ -195,22 +194,10 @@ pub fn load(source: &Source<'_>, options: &LoadOptions<'_>) -> Loaded {
 /// The answer to a file that is not even looked at.
 fn too_large(source: &Source<'_>) -> Loaded {
     let cause = format!("file is larger than {DOCUMENT_BYTES_MAX} bytes");
-    let finding = Finding::from(whole_file(cause.clone(), Span::default()));
+    let finding = Finding::from(tree::whole_file(cause.clone(), Span::default()));
     let diagnostics = vec![finding.locate(source.name, &Lines::new(""))];
     let outcome = Err(LoadError::Decode(DecodeError { cause, diagnostics }));
     Loaded { api_version: None, outcome, warnings: Vec::new() }
-}
-
-/// Why a text is no configuration.
-struct Undecodable {
-    cause: String,
-    problems: Vec<Problem>,
-}
-
-impl From<Problem> for Undecodable {
-    fn from(problem: Problem) -> Self {
-        Self { cause: problem.message.clone(), problems: vec![problem] }
-    }
 }
 
 /// The API version, if the file says one, and what else it says.
@@ -223,12 +210,7 @@ fn decode(
     if source.bytes.is_empty() {
         return Ok((None, wire::Configuration::default()));
     }
-    let mut duplicate_keys = Vec::new();
-    let root = if source.is_json() {
-        read_json(text)?
-    } else {
-        read_yaml(text, malformed, &mut duplicate_keys, cautions)?
-    };
+    let Tree { root, duplicate_keys } = tree::read(source, text, malformed, cautions)?;
     let version = identify(text, &root)?;
     let problems = decode::check(text, version, &root, &AUTHORIZATION_CONFIGURATION, &At::ROOT);
     let problems = Problems { duplicate_keys, ..problems };
@@ -240,43 +222,6 @@ fn decode(
         }
         Some(cause) => Err(Undecodable { cause, problems: problems.into_sorted() }),
     }
-}
-
-fn read_json(text: &str) -> Result<Node, Problem> {
-    json::read(text).map_err(|error| {
-        let message = format!("couldn't get version/kind; json parse error: {}", error.message);
-        whole_file(message, error.span)
-    })
-}
-
-fn read_yaml(
-    text: &str,
-    malformed: Option<usize>,
-    duplicate_keys: &mut Vec<Problem>,
-    cautions: &mut Vec<Caution>,
-) -> Result<Node, Problem> {
-    let composed = yaml::read(text, malformed).map_err(|error| Problem {
-        hint: hint::for_syntax(&error.message, text, error.span.start),
-        ..whole_file(error.message, error.span)
-    })?;
-    duplicate_keys.extend(composed.duplicates.into_iter().map(|duplicate| Problem {
-        path: duplicate.path,
-        message: duplicate.message,
-        span: duplicate.span,
-        hint: None,
-    }));
-    cautions.extend(composed.rest.map(|span| Caution {
-        code: WarningCode::SeveralDocuments,
-        field: String::new(),
-        message: "only the first document is read, and something follows it".to_owned(),
-        span,
-        hint: None,
-    }));
-    Ok(composed.root)
-}
-
-fn whole_file(message: String, span: Span) -> Problem {
-    Problem { path: String::new(), message, span, hint: None }
 }
 
 /// Which rules are broken.

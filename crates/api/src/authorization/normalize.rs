@@ -3,9 +3,9 @@
 use authz_chain::AuthorizerType;
 use field::FieldPath;
 
-use super::report::Report;
 use super::wire::Configuration;
 use crate::diagnostic::{Caution, WarningCode};
+use crate::report::Report;
 
 /// The proposal's name of the connection type `KubeConfigFile`.
 const KUBE_CONFIG_ALIAS: &str = "KubeConfig";

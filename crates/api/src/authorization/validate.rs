@@ -11,10 +11,10 @@ use authz_webhook::ConditionCompiler;
 use field::FieldPath;
 
 use super::probe::FileState;
-use super::report::Report;
 use super::webhook::convert_webhook;
 use super::wire;
 use crate::hint::suggestion;
+use crate::report::Report;
 
 /// What validation depends on besides the file.
 pub(super) struct Rules<'a> {

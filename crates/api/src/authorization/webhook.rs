@@ -12,13 +12,14 @@ use authz_webhook::{
 use field::{BadValue, FieldPath};
 
 use super::probe::FileState;
-use super::report::Report;
 use super::validate::Rules;
-use super::wire::{self, Nanos, Scalar};
+use super::wire;
 use crate::diagnostic::{Fault, Finding, FindingNote};
 use crate::document::Text;
 use crate::hint::{self, suggestion};
+use crate::report::Report;
 use crate::source::Span;
+use crate::view::{Nanos, Scalar};
 
 /// Converts a webhook, or reports every rule that it breaks.
 pub(super) fn convert_webhook(

@@ -3,8 +3,9 @@
 //! Reading follows a walk that found every type right, so nothing can fail here; a value of a
 //! wrong type would read as absent.
 
-use crate::document::{Entry, Node, Text, Value};
+use crate::document::{Node, Text, Value};
 use crate::source::Span;
+use crate::view::{Nanos, Scalar, View};
 
 /// The file. Absent texts are empty, absent durations zero, as in Kubernetes.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -40,9 +41,6 @@ pub(super) struct Webhook {
     pub(super) match_conditions: Vec<MatchCondition>,
 }
 
-/// A duration in nanoseconds, possibly negative.
-pub(super) type Nanos = i64;
-
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ConnectionInfo {
     pub(super) span: Span,
@@ -54,15 +52,6 @@ pub(super) struct ConnectionInfo {
 pub(super) struct MatchCondition {
     pub(super) span: Span,
     pub(super) expression: Scalar<Text>,
-}
-
-/// A value with its place, or the default of its type and no place.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Scalar<T> {
-    pub(super) value: T,
-    pub(super) span: Option<Span>,
-    /// See [`Node::is_tagged`].
-    pub(super) is_tagged: bool,
 }
 
 impl Configuration {
@@ -131,74 +120,5 @@ impl MatchCondition {
             _ => None,
         });
         Self { span: view.span, expression }
-    }
-}
-
-/// An object that is being read.
-struct View<'d> {
-    /// The place that stands for what is missing in it.
-    span: Span,
-    entries: &'d [Entry],
-}
-
-impl<'d> View<'d> {
-    fn new(node: &'d Node, span: Span) -> Self {
-        let entries = match &node.value {
-            Value::Object(entries) => entries.as_slice(),
-            _ => &[],
-        };
-        Self { span, entries }
-    }
-
-    fn get(&self, name: &str) -> Option<&'d Entry> {
-        self.entries.iter().find(|entry| entry.key == name)
-    }
-
-    fn scalar<T: Default>(&self, name: &str, read: fn(&Value) -> Option<T>) -> Scalar<T> {
-        let Some(entry) = self.get(name) else { return Scalar::default() };
-        Scalar {
-            value: read(&entry.value.value).unwrap_or_default(),
-            span: Some(entry.value.span),
-            is_tagged: entry.value.is_tagged,
-        }
-    }
-
-    fn text(&self, name: &str) -> Scalar<String> {
-        self.scalar(name, |value| match value {
-            Value::Text(text) => Some(text.as_str().to_owned()),
-            _ => None,
-        })
-    }
-
-    fn duration(&self, name: &str) -> Scalar<Nanos> {
-        self.scalar(name, |value| match value {
-            Value::Text(text) => gotext::parse_duration(text.as_str()).ok(),
-            _ => None,
-        })
-    }
-
-    fn flag(&self, name: &str) -> Option<bool> {
-        match &self.get(name)?.value.value {
-            Value::Bool(flag) => Some(*flag),
-            _ => None,
-        }
-    }
-
-    fn object(&self, name: &str) -> Option<View<'d>> {
-        let entry = self.get(name)?;
-        match &entry.value.value {
-            Value::Object(_) => Some(View::new(&entry.value, entry.key_span)),
-            _ => None,
-        }
-    }
-
-    fn list(&self, name: &str) -> (Span, &'d [Node]) {
-        match self.get(name) {
-            Some(Entry { key_span, value: Node { value: Value::List(items), .. }, .. }) => {
-                (*key_span, items)
-            }
-            Some(entry) => (entry.key_span, &[]),
-            None => (self.span, &[]),
-        }
     }
 }

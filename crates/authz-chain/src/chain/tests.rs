@@ -212,7 +212,7 @@ fn rules_are_listed_in_order() {
         Member::Node(Arc::default()),
     ];
     let chain = Chain::new(members).unwrap();
-    assert_eq!(chain.members().len(), 4);
+    assert_eq!(chain.members().count(), 4);
     let all = vec!["*".to_owned()];
     let rules = chain.rules_for(&user(&[]), "ns");
     let resources: Vec<_> = rules.resource_rules.iter().map(|rule| &rule.resources[0]).collect();

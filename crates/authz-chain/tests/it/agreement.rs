@@ -33,10 +33,10 @@ proptest! {
                 Some(name) => {
                     let last = &trace.entries().last().unwrap().event;
                     prop_assert_eq!(last, &Event::verdict(&decided.decision));
-                    let position = chain.members().iter().position(|it| it.name() == name);
+                    let position = chain.members().position(|it| it.name() == name);
                     prop_assert_eq!(n_asked, position.map_or(1, |position| position + 2));
                 }
-                None => prop_assert_eq!(n_asked, chain.members().len() + 1),
+                None => prop_assert_eq!(n_asked, chain.members().count() + 1),
             }
         }
     }

@@ -53,6 +53,11 @@ pub(super) enum Summary {
     AbacPolicy {
         n_policies: usize,
     },
+    Hooks {
+        /// Names of the hooks in order.
+        names: Vec<String>,
+    },
+    Kubeconfig,
 }
 
 /// One error or warning.
@@ -83,18 +88,17 @@ impl Summary {
             Self::Configuration { .. } => "AuthorizationConfiguration",
             Self::Manifest { .. } => "manifest",
             Self::AbacPolicy { .. } => "abac-policy",
+            Self::Hooks { .. } => "ExternalAuthorizationHookConfiguration",
+            Self::Kubeconfig => "kubeconfig",
         }
     }
 }
 
-/// What a flag of the program can do about a fault. Files that a configuration names are on the
-/// server, so this is the first fault that people meet in CI.
-fn hint_about_flags(fault: &Fault) -> Option<String> {
+/// Reports whether the fault is that a file is not here which another one names.
+pub(crate) fn is_missing_file(fault: &Fault) -> bool {
     match fault {
-        Fault::Field(error) if error.detail.starts_with("error loading file: ") => {
-            Some("away from the server, `--assume-files-exist` leaves this to its start".to_owned())
-        }
-        Fault::Field(_) | Fault::Decode { .. } | Fault::Server { .. } => None,
+        Fault::Field(error) => error.detail.starts_with("error loading file: "),
+        Fault::Decode { .. } | Fault::Server { .. } => false,
     }
 }
 
@@ -114,7 +118,7 @@ impl From<Diagnostic> for Finding {
             field: diagnostic.fault.field().to_owned(),
             message: diagnostic.fault.to_string(),
             place: diagnostic.place,
-            hint: diagnostic.hint.or_else(|| hint_about_flags(&diagnostic.fault)),
+            hint: diagnostic.hint,
             issues: diagnostic.notes,
         }
     }

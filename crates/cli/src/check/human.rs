@@ -195,6 +195,16 @@ fn describe(summary: &Summary) -> String {
             format!(": {}", parts.join(", "))
         }
         Summary::AbacPolicy { n_policies } => format!(": {}", policies(*n_policies)),
+        Summary::Hooks { names } => {
+            let named = names.get(..NAMES_MAX).unwrap_or(names);
+            let rest = match names.len() - named.len() {
+                0 => String::new(),
+                n => format!(" and {n} more"),
+            };
+            let n_hooks = count(names.len(), "hook");
+            format!(" ({}: {n_hooks}: {}{rest})", summary.kind_name(), named.join(", "))
+        }
+        Summary::Kubeconfig => format!(" ({})", summary.kind_name()),
     }
 }
 

@@ -53,6 +53,22 @@ impl Input {
         matches!(self, Self::Stdin { .. })
     }
 
+    /// Where the file is, unless it is none.
+    pub(super) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Stdin { .. } | Self::Unusable { .. } => None,
+        }
+    }
+
+    /// Reports whether it is this file. Both paths may be written in any way.
+    pub(super) fn is_file(&self, path: &Path) -> bool {
+        self.path().is_some_and(|own| {
+            own == path
+                || own.canonicalize().is_ok_and(|own| path.canonicalize().is_ok_and(|it| it == own))
+        })
+    }
+
     /// What findings call it.
     pub(super) fn name(&self) -> String {
         match self {

@@ -78,7 +78,8 @@ fn file_json(Checked { name, outcome }: &Checked) -> Value {
             objects.extend(kinds.iter().map(|(kind, n)| ((*kind).to_owned(), json!(n))));
         }
         Some(Summary::AbacPolicy { n_policies }) => policies = Some(n_policies),
-        None => {}
+        Some(Summary::Hooks { names }) => authorizers = names,
+        Some(Summary::Kubeconfig) | None => {}
     }
     json!({
         "file": name,

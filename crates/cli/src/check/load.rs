@@ -1,20 +1,25 @@
 //! Checks inputs: each by the loader of its kind, and manifests also together.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read;
+use std::path::PathBuf;
 
 use api::authorization::{self, LoadError, LoadOptions};
 use api::manifest::{self, Found};
-use api::{FileKind, Source, abac};
-use authz_chain::Authorizer;
+use api::{Diagnostic, FileKind, Source, abac, hooks, kubeconfig};
+use authz_chain::{Authorizer, Configuration};
+use authz_webhook::Connection;
 
-use super::finding::{Checked, Finding, Outcome, ReadFile, Summary};
+use super::connection;
+use super::finding::{Checked, Finding, Outcome, ReadFile, Summary, is_missing_file};
 use super::input::{Content, Input};
 use crate::kind::known_kinds;
 
 /// What a check depends on besides the files.
 pub(super) struct Options<'a> {
     pub(super) configuration: LoadOptions<'a>,
+    /// Files that are named in files are here and can be looked at.
+    pub(super) has_named_files: bool,
     /// What all files are; if not given, their content tells.
     pub(super) kind: Option<FileKind>,
     /// The default roles of Kubernetes exist beside those of the files.
@@ -25,10 +30,15 @@ pub(super) struct Options<'a> {
 
 /// Reads and checks all inputs.
 pub(super) fn check(inputs: &[Input], stdin: &mut dyn Read, options: &Options<'_>) -> Vec<Checked> {
-    let mut objects = Vec::new();
+    let mut gathered = Gathered::default();
     let mut checked: Vec<Checked> =
-        inputs.iter().map(|input| check_input(input, stdin, options, &mut objects)).collect();
-    check_together(&mut checked, &objects, options.has_bootstrap_policy);
+        inputs.iter().map(|input| check_input(input, stdin, options, &mut gathered)).collect();
+    check_together(&mut checked, &gathered.objects, options.has_bootstrap_policy);
+    if options.has_named_files {
+        let is_input = |path: &PathBuf| inputs.iter().any(|input| input.is_file(path));
+        let named = gathered.connection_files.iter().filter(|path| !is_input(path));
+        checked.extend(named.filter_map(|path| connection::check_named(path)));
+    }
     for checked in &mut checked {
         if let Outcome::Read(file) = &mut checked.outcome {
             file.warnings.sort_by_key(|warning| warning.place);
@@ -40,23 +50,38 @@ pub(super) fn check(inputs: &[Input], stdin: &mut dyn Read, options: &Options<'_
     checked
 }
 
+/// What files have that has to be looked at after them.
+#[derive(Default)]
+struct Gathered {
+    objects: Vec<Found>,
+    /// The files that say how webhooks are reached.
+    connection_files: BTreeSet<PathBuf>,
+}
+
 fn check_input(
     input: &Input,
     stdin: &mut dyn Read,
     options: &Options<'_>,
-    objects: &mut Vec<Found>,
+    gathered: &mut Gathered,
 ) -> Checked {
     let name = input.name();
     let outcome = match input.read(stdin, options.kind) {
         Err(message) => Outcome::Unreadable { message },
         Ok(Content { bytes, kind }) => {
             let source = Source { name: &name, bytes: &bytes };
-            let file = match kind {
-                Some(FileKind::Manifest) => check_manifest(&source, objects),
-                Some(FileKind::AbacPolicy) => check_policies(&source),
+            let path = input.path().filter(|_| options.has_named_files);
+            let file = match (kind, path) {
+                (Some(FileKind::Manifest), _) => check_manifest(&source, &mut gathered.objects),
+                (Some(FileKind::AbacPolicy), _) => check_policies(&source),
+                (Some(FileKind::HookConfiguration | FileKind::Kubeconfig), Some(path)) => {
+                    connection::check(&source, path)
+                }
+                (Some(FileKind::HookConfiguration), None) => check_hooks(&source),
+                (Some(FileKind::Kubeconfig), None) => check_kubeconfig(&source),
                 // What can not be told is most likely a configuration that is quite wrong.
-                Some(FileKind::AuthorizationConfiguration) | None => {
-                    check_configuration(&source, &options.configuration)
+                (Some(FileKind::AuthorizationConfiguration) | None, _) => {
+                    let named = &mut gathered.connection_files;
+                    check_configuration(&source, &options.configuration, named)
                 }
             };
             Outcome::Read(Box::new(ReadFile { text: into_text(&name, bytes), ..file }))
@@ -71,11 +96,16 @@ fn into_text(name: &str, bytes: Vec<u8>) -> String {
         .unwrap_or_else(|error| Source { name, bytes: error.as_bytes() }.text().into_owned())
 }
 
-fn check_configuration(source: &Source<'_>, options: &LoadOptions<'_>) -> ReadFile {
+fn check_configuration(
+    source: &Source<'_>,
+    options: &LoadOptions<'_>,
+    named: &mut BTreeSet<PathBuf>,
+) -> ReadFile {
     let loaded = authorization::load(source, options);
     let warnings = loaded.warnings.into_iter().map(Finding::from).collect();
     match loaded.outcome {
         Ok(configuration) => {
+            named.extend(connection_files(&configuration));
             let names = configuration.authorizers().iter().map(Authorizer::name);
             let authorizers = names.map(str::to_owned).collect();
             let api_version = loaded.api_version;
@@ -90,13 +120,29 @@ fn check_configuration(source: &Source<'_>, options: &LoadOptions<'_>) -> ReadFi
     }
 }
 
+/// The files that say how webhooks are reached.
+fn connection_files(configuration: &Configuration) -> Vec<PathBuf> {
+    let file = |authorizer: &Authorizer| match authorizer {
+        Authorizer::Webhook(webhook) => match &webhook.settings.connection {
+            Connection::KubeConfigFile(path) => Some(path.as_path().to_owned()),
+            Connection::InClusterConfig => None,
+        },
+        Authorizer::Abac
+        | Authorizer::AlwaysAllow
+        | Authorizer::AlwaysDeny
+        | Authorizer::Node
+        | Authorizer::Rbac => None,
+    };
+    configuration.authorizers().iter().filter_map(file).collect()
+}
+
 fn configuration_errors(error: LoadError, is_empty: bool) -> Vec<Finding> {
     let names_no_kind = is_about_the_kind(&error);
     let diagnostics = match error {
         LoadError::Decode(error) => error.diagnostics,
         LoadError::Invalid(diagnostics) | LoadError::Server(diagnostics) => diagnostics,
     };
-    let mut findings: Vec<_> = diagnostics.into_iter().map(Finding::from).collect();
+    let mut findings: Vec<_> = diagnostics.into_iter().map(hinted).collect();
     if let [only] = findings.as_mut_slice() {
         if names_no_kind {
             only.add_hint(&format!("known kinds: {}", known_kinds()));
@@ -105,6 +151,17 @@ fn configuration_errors(error: LoadError, is_empty: bool) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// The finding with what a flag of the program can do about it. Files that a configuration names are
+/// on the server, so a missing one is the first fault that people meet in CI.
+fn hinted(diagnostic: Diagnostic) -> Finding {
+    let is_about_a_file = is_missing_file(&diagnostic.fault);
+    let mut finding = Finding::from(diagnostic);
+    if is_about_a_file {
+        finding.add_hint("away from the server, `--assume-files-exist` leaves this to its start");
+    }
+    finding
 }
 
 /// Whether the one thing wrong is what the file says it is.
@@ -132,6 +189,38 @@ fn check_policies(source: &Source<'_>) -> ReadFile {
         Err(error) => {
             let refusal = Some(error.to_string());
             let errors = vec![Finding::from(*error.diagnostic)];
+            ReadFile { refusal, errors, ..ReadFile::default() }
+        }
+    }
+}
+
+fn check_hooks(source: &Source<'_>) -> ReadFile {
+    let loaded = hooks::load(source);
+    let warnings = loaded.warnings.into_iter().map(Finding::from).collect();
+    match loaded.outcome {
+        Ok(hooks) => {
+            let names = hooks.into_iter().map(|hook| hook.name).collect();
+            ReadFile { summary: Some(Summary::Hooks { names }), warnings, ..ReadFile::default() }
+        }
+        Err(error) => {
+            let refusal = Some(error.to_string());
+            let errors = error.diagnostics().iter().cloned().map(Finding::from).collect();
+            ReadFile { refusal, errors, warnings, ..ReadFile::default() }
+        }
+    }
+}
+
+/// Whether it can be decoded, where nothing is known of what it refers to.
+fn check_kubeconfig(source: &Source<'_>) -> ReadFile {
+    match kubeconfig::decode(source) {
+        Ok(decoded) => ReadFile {
+            summary: Some(Summary::Kubeconfig),
+            warnings: decoded.warnings.into_iter().map(Finding::from).collect(),
+            ..ReadFile::default()
+        },
+        Err(error) => {
+            let refusal = Some(error.cause);
+            let errors = error.diagnostics.into_iter().map(Finding::from).collect();
             ReadFile { refusal, errors, ..ReadFile::default() }
         }
     }

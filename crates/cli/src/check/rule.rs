@@ -73,6 +73,23 @@ fn describe_warning(code: WarningCode) -> (&'static str, &'static str) {
             "Only the first YAML document of the file is read.",
             "Remove what follows the first document. kube-apiserver ignores it silently.",
         ),
+        WarningCode::IgnoredHookUrl => (
+            "A hook has a service and a URL, and the URL is ignored.",
+            "Remove one of them. The service counts.",
+        ),
+        WarningCode::PlainHttp => (
+            "A service is called without TLS.",
+            "Write the URL with https. Anybody on the way can read the questions and forge the \
+             answers.",
+        ),
+        WarningCode::UnusedCredentials => (
+            "Credentials or authorities are not used, since the service is called without TLS.",
+            "Write the URL with https, or remove them.",
+        ),
+        WarningCode::UnverifiedServer => (
+            "The certificate of a service is not verified.",
+            "Give the authority that signs it. Anybody on the way can pose as the service.",
+        ),
         WarningCode::UnknownPolicyField => (
             "A field of an ABAC policy does not exist and is ignored.",
             "Correct the name. A line whose restriction is ignored grants more than was meant.",

@@ -14,6 +14,7 @@ const SAMPLE: &str = include_str!("../../testdata/expressions.yaml");
 fn check_bytes(bytes: &[u8]) -> Checked {
     let options = Options {
         configuration: LoadOptions { probe: &assume_regular, ..LoadOptions::default() },
+        has_named_files: false,
         kind: None,
         has_bootstrap_policy: true,
         is_strict: false,

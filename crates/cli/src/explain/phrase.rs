@@ -8,6 +8,7 @@ use authz::{Event, Value};
 use reviews::TraceNode;
 
 use super::particular::{flag, list, number, text};
+use super::webhook;
 
 /// The first authorizer of every chain, and what people call it.
 const SUPERUSER: (&str, &str) = ("kubernetes.io/system-privileged-group", "superuser");
@@ -91,8 +92,8 @@ pub(super) fn phrase(event: &Event, question: &Question<'_>) -> Phrase {
             .map(|node| Phrase::new(Mark::Allow, format!("selects what is bound to node {node}"))),
         "condition" => condition(event),
         "value" => value(event),
-        "assumed" => text(event, "answer")
-            .map(|answer| Phrase::new(Mark::None, format!("its answer is assumed to be {answer}"))),
+        "webhook" => webhook::call(event).map(|text| Phrase::new(Mark::None, text)),
+        "assumed" => webhook::assumed(event).map(|text| Phrase::new(Mark::None, text)),
         "failurePolicy" => text(event, "is").map(|policy| {
             let text = format!("its match conditions fail, and its failurePolicy is {policy}");
             Phrase::new(Mark::None, text)

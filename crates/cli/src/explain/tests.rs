@@ -5,13 +5,13 @@ use std::sync::Arc;
 use api::rbac::{Object, decode};
 use api::{Source, abac};
 use authz::{User, Verdict};
-use authz_chain::{AuthorizerName, Member};
+use authz_chain::{AuthorizerName, Chain, Member};
 use authz_rbac::Snapshot;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::offline::stand_in;
+use crate::offline::{Assumed, stand_in};
 
 const USERS: &[&str] = &["ana", "anna", "bob", "system:node:n1", ""];
 const GROUPS: &[&str] = &["dev", "devs", "system:nodes", "system:masters", "system:authenticated"];
@@ -101,9 +101,10 @@ fn abac_member() -> impl Strategy<Value = Member> {
 fn webhook_member() -> impl Strategy<Value = Member> {
     let assumed = prop_oneof![
         Just(None),
-        Just(Some(Verdict::Allow)),
-        Just(Some(Verdict::Deny)),
-        Just(Some(Verdict::NoOpinion)),
+        Just(Some(Assumed::Verdict(Verdict::Allow))),
+        Just(Some(Assumed::Verdict(Verdict::Deny))),
+        Just(Some(Assumed::Verdict(Verdict::NoOpinion))),
+        Just(Some(Assumed::Error)),
     ];
     (some_of(CONDITIONS), assumed, any::<bool>()).prop_map(|(conditions, assumed, is_closed)| {
         let name = AuthorizerName::new("guard").unwrap();
@@ -111,11 +112,11 @@ fn webhook_member() -> impl Strategy<Value = Member> {
     })
 }
 
-fn chain() -> impl Strategy<Value = Chain> {
+fn policy() -> impl Strategy<Value = Policy> {
     let node = Member::Node(Arc::new(authz_node::Policy::default()));
     let members = (webhook_member(), rbac_member(), abac_member())
         .prop_map(move |(w, r, a)| vec![w, r, node.clone(), a, Member::AlwaysDeny]);
-    members.prop_shuffle().prop_map(|members| Chain::new(members).unwrap())
+    members.prop_shuffle().prop_map(|members| Policy::of(Chain::new(members).unwrap()))
 }
 
 fn question() -> impl Strategy<Value = Question<'static>> {
@@ -148,10 +149,10 @@ fn show(answer: &Answer<'_>) -> String {
 
 proptest! {
     #[test]
-    fn an_explanation_is_the_answer(chain in chain(), question in question()) {
-        let quiet = ask(&chain, &question.attributes(), Recorder::off());
+    fn an_explanation_is_the_answer(policy in policy(), question in question()) {
+        let quiet = policy.ask(&question.attributes(), Recorder::off());
         let quiet = Answer::new(&question, quiet);
-        let explanation = explain(&chain, &question);
+        let explanation = explain(&policy, &question);
         prop_assert_eq!(show(&quiet), show(&explanation.answer));
         prop_assert_eq!(quiet.exit(), explanation.answer.exit());
         let (mut people, mut programs) = (Vec::new(), Vec::new());
@@ -167,7 +168,7 @@ proptest! {
         };
         prop_assert!(people.starts_with(heading), "{}", people);
         // Every authorizer is in the tree, asked or not, and the one that decided is marked.
-        for member in chain.members() {
+        for member in policy.chain().members() {
             prop_assert!(people.contains(&format!(" {}: ", member.name())), "{}", people);
         }
         let marks = people.lines().filter(|line| {
@@ -207,7 +208,8 @@ fn unknown_events_are_shown_as_they_are() {
     let target = api::review::QuestionTarget::Path("/x".into());
     let question = Question { user, verb: "get".into(), target };
     let mut text = Vec::new();
-    human::write(&mut text, &explain(&chain, &question), false).unwrap();
+    let policy = Policy::of(chain);
+    human::write(&mut text, &explain(&policy, &question), false).unwrap();
     assert_eq!(
         String::from_utf8(text).unwrap(),
         "DENIED  ana get /x\n\

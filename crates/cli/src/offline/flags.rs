@@ -4,33 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::webhook::Assumption;
-
-/// Which authorizers decide. These flags are those of kube-apiserver.
-#[derive(Debug, Clone, Default, clap::Args)]
-pub(crate) struct AuthorizationFlags {
-    /// AuthorizationConfiguration file: which authorizers are asked, in which order
-    ///
-    /// Excludes --authorization-mode. Webhooks in it are not called: where one would be asked, the
-    /// answer is unknown (exit code 4), unless its match conditions exclude it or --assume-webhook
-    /// says what it answers.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) authorization_config: Option<PathBuf>,
-
-    /// Authorizers in order: ABAC, AlwaysAllow, AlwaysDeny, Node, RBAC, Webhook
-    ///
-    /// The default is Node,RBAC, as it is for the server of this project; kube-apiserver without
-    /// this flag allows everything.
-    #[arg(long, value_name = "MODE,...", value_delimiter = ',')]
-    pub(crate) authorization_mode: Option<Vec<String>>,
-
-    /// Policies of mode ABAC, one JSON object a line
-    #[arg(long, value_name = "FILE")]
-    pub(crate) authorization_policy_file: Option<PathBuf>,
-
-    /// Configuration of mode Webhook, which is not read: the webhook is named `default`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) authorization_webhook_config_file: Option<PathBuf>,
-}
+use crate::authorization::AuthorizationFlags;
 
 /// What is decided from.
 #[derive(Debug, Clone, clap::Args)]
@@ -58,9 +32,24 @@ pub(crate) struct PolicyFlags {
     )]
     pub(crate) bootstrap_policy: bool,
 
-    /// What a webhook answers when it is asked: NAME=allow, NAME=deny or NAME=no-opinion
+    /// What a webhook answers when it is asked: NAME=allow, NAME=deny, NAME=no-opinion, NAME=error
+    ///
+    /// It is not called then, and how it is reached does not matter. With `error` its failure
+    /// policy counts. May be repeated.
     #[arg(long, value_name = "NAME=ANSWER")]
-    pub(crate) assume_webhook: Vec<Assumption>,
+    pub(crate) webhook: Vec<Assumption>,
+}
+
+/// Whether webhooks are called, for the commands that ask questions.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Policy")]
+pub(crate) struct CallFlags {
+    /// Call no webhook: where one would be asked, the answer is unknown (exit code 4)
+    ///
+    /// Its match conditions are evaluated, and what they exclude goes on to the next authorizer.
+    /// --webhook says what a webhook answers in place of that.
+    #[arg(long)]
+    pub(crate) no_webhooks: bool,
 }
 
 /// Who asks.

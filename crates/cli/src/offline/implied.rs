@@ -2,10 +2,9 @@
 
 use api::review::Question;
 use authz::{Attributes, Recorder, User, Verdict};
-use authz_chain::Chain;
 
-use super::ask::ask;
 use super::flags::SubjectFlags;
+use super::policy::Policy;
 
 const AUTHENTICATED: &str = "system:authenticated";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
@@ -29,10 +28,12 @@ pub(crate) fn user(flags: &SubjectFlags) -> User {
 
 /// What to tell somebody whose question would have another answer if it named the group that
 /// everybody is in who has logged in. A review names its groups itself, which is easily forgotten.
-pub(crate) fn hint_of_missing_group(chain: &Chain, question: &Question<'_>) -> Option<String> {
-    let user = with_authenticated(&question.user)?;
+///
+/// A webhook is only asked what somebody wants to know, so with one there is no such hint.
+pub(crate) fn hint_of_missing_group(policy: &Policy, question: &Question<'_>) -> Option<String> {
+    let user = with_authenticated(&question.user).filter(|_| !policy.calls_webhooks())?;
     let attributes = Attributes { user: Some(&user), ..question.attributes() };
-    let outcome = ask(chain, &attributes, Recorder::off());
+    let outcome = policy.ask(&attributes, Recorder::off());
     (outcome.decision.verdict == Verdict::Allow).then(|| {
         format!(
             "it is allowed with the group {AUTHENTICATED}, which the question does not name and \

@@ -1,8 +1,7 @@
 //! The objects of manifests, from files and folders.
 
 use std::collections::HashSet;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use api::authorization::ReadError;
@@ -72,33 +71,19 @@ fn files(paths: &[PathBuf], troubles: &mut Vec<Trouble>) -> Vec<PathBuf> {
 }
 
 fn trouble(name: &str, bytes: &[u8], errors: Vec<Diagnostic>) -> Option<Trouble> {
-    (!errors.is_empty()).then(|| {
-        let text = Source { name, bytes }.text().into_owned();
-        Trouble::Faulty { name: name.to_owned(), text, errors }
-    })
+    (!errors.is_empty()).then(|| Trouble::faulty(&Source { name, bytes }, errors))
 }
 
 fn read_file(path: &Path, stdin: &mut dyn Read) -> Result<(String, Vec<u8>), String> {
     if path == Path::new("-") {
-        let bytes = read_limited(stdin, MANIFEST_BYTES_MAX);
+        let bytes = files::read_limited(stdin, MANIFEST_BYTES_MAX);
         let bytes = bytes.map_err(|error| {
             let ReadError { message, .. } = ReadError::new(path, &error);
             format!("read {STDIN_NAME}: {message}")
         })?;
         return Ok((STDIN_NAME.to_owned(), bytes));
     }
-    Ok((path.to_string_lossy().into_owned(), read_path(path, MANIFEST_BYTES_MAX)?))
-}
-
-/// The content of a file, but not more than one byte past the limit: whoever reads it refuses that.
-pub(super) fn read_path(path: &Path, bytes_max: usize) -> Result<Vec<u8>, String> {
-    let read = File::open(path).and_then(|mut file| read_limited(&mut file, bytes_max));
-    read.map_err(|error| ReadError::new(path, &error).to_string())
-}
-
-fn read_limited(reader: &mut dyn Read, bytes_max: usize) -> io::Result<Vec<u8>> {
-    let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
-    let mut bytes = Vec::new();
-    reader.take(limit).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    let bytes = files::read_up_to(path, MANIFEST_BYTES_MAX)
+        .map_err(|error| ReadError::new(path, &error).to_string())?;
+    Ok((path.to_string_lossy().into_owned(), bytes))
 }

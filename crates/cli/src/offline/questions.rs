@@ -8,10 +8,10 @@ use api::authorization::ReadError;
 use api::review::{self, LINE_BYTES_MAX, Question, QuestionTarget, ResourceQuestion};
 use api::{Diagnostic, Place};
 
-use super::flags::{PolicyFlags, QuestionFlags, ResourceText, SubjectFlags};
+use super::flags::{CallFlags, PolicyFlags, QuestionFlags, ResourceText, SubjectFlags};
 use super::implied;
 use super::lines::{Line, Lines};
-use super::policy::Policy;
+use super::policy::{Policy, Webhooks};
 use super::show::{Unusable, printable};
 use crate::exit::Exit;
 
@@ -40,6 +40,7 @@ impl<'f> Questions<'f> {
         flags: &QuestionFlags,
         files: &'f [PathBuf],
         policy: &PolicyFlags,
+        calls: &CallFlags,
         stdin: &mut dyn Read,
     ) -> Result<(Self, Policy), Unusable> {
         let usage = |message: &str| Unusable::Usage(vec![message.to_owned()]);
@@ -50,7 +51,11 @@ impl<'f> Questions<'f> {
                  questions or ask by flags",
             ));
         }
-        Ok((questions, Policy::load(policy, stdin)?))
+        let webhooks = match calls.no_webhooks {
+            true => Webhooks::LeftOpen,
+            false => Webhooks::Called,
+        };
+        Ok((questions, Policy::load(policy, webhooks, stdin)?))
     }
 
     /// The questions of these flags and files. Without any, they are on standard input.

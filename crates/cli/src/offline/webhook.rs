@@ -1,4 +1,4 @@
-//! Webhooks that can not be called: what is known of their answer without them.
+//! Webhooks that are not called: what is known of their answer without them.
 
 use std::str::FromStr;
 
@@ -19,12 +19,12 @@ pub(crate) struct StandIn {
     match_conditions: MatchConditions,
     selectors: Selectors,
     failure_policy: FailurePolicy,
-    assumed: Option<Verdict>,
+    assumed: Option<Assumed>,
 }
 
 /// The answer depends on a webhook that was not asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("webhook {name:?} would be asked; its answer is not known without a server")]
+#[error("webhook {name:?} would be asked, and webhooks are not called here")]
 pub(super) struct Unanswered {
     name: String,
 }
@@ -33,22 +33,32 @@ pub(super) struct Unanswered {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Assumption {
     pub(super) name: String,
-    pub(super) verdict: Verdict,
+    pub(super) answer: Assumed,
+}
+
+/// An answer that stands in for that of a webhook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Assumed {
+    /// It answers, and this.
+    Verdict(Verdict),
+    /// It does not answer, so that its failure policy counts.
+    Error,
 }
 
 impl FromStr for Assumption {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const FORM: &str = "write NAME=allow, NAME=deny or NAME=no-opinion";
+        const FORM: &str = "write NAME=allow, NAME=deny, NAME=no-opinion or NAME=error";
         let (name, answer) = text.split_once('=').ok_or(FORM)?;
-        let verdict = match answer {
-            "allow" => Verdict::Allow,
-            "deny" => Verdict::Deny,
-            "no-opinion" => Verdict::NoOpinion,
+        let answer = match answer {
+            "allow" => Assumed::Verdict(Verdict::Allow),
+            "deny" => Assumed::Verdict(Verdict::Deny),
+            "no-opinion" => Assumed::Verdict(Verdict::NoOpinion),
+            "error" => Assumed::Error,
             _ => return Err(FORM),
         };
-        Ok(Self { name: name.to_owned(), verdict })
+        Ok(Self { name: name.to_owned(), answer })
     }
 }
 
@@ -63,7 +73,7 @@ impl StandIn {
         name: &str,
         match_conditions: MatchConditions,
         failure_policy: FailurePolicy,
-        assumed: Option<Verdict>,
+        assumed: Option<Assumed>,
     ) -> Self {
         let selectors = match_conditions.selectors();
         Self { name: name.to_owned(), match_conditions, selectors, failure_policy, assumed }
@@ -74,21 +84,37 @@ impl StandIn {
         match self.match_conditions.evaluate_recorded(&request, recorder) {
             Matching::Excluded { .. } => Decision::no_opinion(""),
             Matching::Failed(error) => {
-                let verdict = match self.failure_policy {
-                    FailurePolicy::NoOpinion => Verdict::NoOpinion,
-                    FailurePolicy::Deny => Verdict::Deny,
-                };
                 recorder
                     .note(|| Event::new("failurePolicy").with("is", self.failure_policy.name()));
-                Decision { verdict, ..Decision::default() }.with_error(Failure::message(error))
+                self.failed(Failure::message(error))
             }
             Matching::Matched => match self.assumed {
-                Some(verdict) => {
+                Some(Assumed::Verdict(verdict)) => {
                     recorder.note(|| Event::new("assumed").with("answer", verdict.name()));
                     Decision { verdict, ..Decision::default() }
                 }
+                Some(Assumed::Error) => {
+                    recorder.note(|| {
+                        let event = Event::new("assumed").with("answer", "error");
+                        event.with("failurePolicy", self.failure_policy.name())
+                    });
+                    let message = format!("webhook {:?} is taken to fail", self.name);
+                    self.failed(Failure::message(message))
+                }
                 None => Decision::deny("").with_error(Unanswered { name: self.name.clone() }),
             },
+        }
+    }
+
+    /// What the failure policy makes of a failure.
+    fn failed(&self, failure: Failure) -> Decision {
+        Decision { verdict: self.verdict_of_failure(), error: Some(failure), ..Decision::default() }
+    }
+
+    fn verdict_of_failure(&self) -> Verdict {
+        match self.failure_policy {
+            FailurePolicy::NoOpinion => Verdict::NoOpinion,
+            FailurePolicy::Deny => Verdict::Deny,
         }
     }
 }
@@ -109,7 +135,11 @@ impl Authorizer for StandIn {
     /// Whom conditions exclude can not be listed, so an assumption helps only without them.
     fn allowed_subjects(&self, _: &Attributes<'_>) -> Subjects {
         let is_always_asked = self.match_conditions.as_slice().is_empty();
-        match self.assumed.filter(|_| is_always_asked) {
+        let assumed = self.assumed.filter(|_| is_always_asked).map(|assumed| match assumed {
+            Assumed::Verdict(verdict) => verdict,
+            Assumed::Error => self.verdict_of_failure(),
+        });
+        match assumed {
             Some(Verdict::Allow) => {
                 let everybody = ["system:authenticated", "system:unauthenticated"];
                 Subjects { groups: everybody.map(str::to_owned).into(), ..Subjects::default() }
@@ -127,7 +157,7 @@ pub(crate) fn stand_in(
     name: &str,
     conditions: &[&str],
     is_closed: bool,
-    assumed: Option<Verdict>,
+    assumed: Option<Assumed>,
 ) -> StandIn {
     let compile = |text: &&str| authz_webhook::MatchCondition::compile(text).unwrap();
     let conditions = MatchConditions::V1(conditions.iter().map(compile).collect());
@@ -141,7 +171,9 @@ mod tests {
 
     use authz::Target;
 
-    fn decide(condition: &str, assumed: Option<Verdict>, policy: FailurePolicy) -> Decision {
+    const ALLOW: Assumed = Assumed::Verdict(Verdict::Allow);
+
+    fn decide(condition: &str, assumed: Option<Assumed>, policy: FailurePolicy) -> Decision {
         let stand_in = stand_in("w", &[condition], policy == FailurePolicy::Deny, assumed);
         let attributes = Attributes { user: None, verb: "get", target: Target::Path("/x") };
         stand_in.decide(&attributes, &mut Recorder::off())
@@ -155,9 +187,9 @@ mod tests {
         assert_eq!(open.verdict, Verdict::Deny);
         assert!(is_unanswered(open.error.as_ref()));
         let text = open.error.map(|error| error.to_string());
-        let want = "webhook \"w\" would be asked; its answer is not known without a server";
+        let want = "webhook \"w\" would be asked, and webhooks are not called here";
         assert_eq!(text.as_deref(), Some(want));
-        let assumed = decide("true", Some(Verdict::Allow), FailurePolicy::Deny);
+        let assumed = decide("true", Some(ALLOW), FailurePolicy::Deny);
         assert_eq!((assumed.verdict, assumed.error.is_none()), (Verdict::Allow, true));
     }
 
@@ -167,7 +199,7 @@ mod tests {
         for (policy, want) in
             [(FailurePolicy::Deny, Verdict::Deny), (FailurePolicy::NoOpinion, Verdict::NoOpinion)]
         {
-            let decision = decide(failing, Some(Verdict::Allow), policy);
+            let decision = decide(failing, Some(ALLOW), policy);
             assert_eq!(decision.verdict, want);
             assert!(!is_unanswered(decision.error.as_ref()));
             assert!(decision.error.is_some_and(|error| error.to_string().contains("no such key")));
@@ -175,10 +207,24 @@ mod tests {
     }
 
     #[test]
+    fn the_failure_policy_decides_where_the_webhook_is_taken_to_fail() {
+        for (policy, want) in
+            [(FailurePolicy::Deny, Verdict::Deny), (FailurePolicy::NoOpinion, Verdict::NoOpinion)]
+        {
+            let decision = decide("true", Some(Assumed::Error), policy);
+            assert_eq!(decision.verdict, want);
+            let error = decision.error.map(|error| error.to_string());
+            assert_eq!(error.as_deref(), Some("webhook \"w\" is taken to fail"));
+        }
+    }
+
+    #[test]
     fn assumptions_name_a_webhook_and_its_answer() {
         let assumption = |text: &str| text.parse::<Assumption>();
-        let want = Assumption { name: "a.b".to_owned(), verdict: Verdict::NoOpinion };
+        let answer = Assumed::Verdict(Verdict::NoOpinion);
+        let want = Assumption { name: "a.b".to_owned(), answer };
         assert_eq!(assumption("a.b=no-opinion"), Ok(want));
+        assert_eq!(assumption("a=error").map(|own| own.answer), Ok(Assumed::Error));
         for text in ["", "a", "a=", "a=maybe", "a=Allow"] {
             assert!(assumption(text).is_err(), "{text}");
         }

@@ -21,7 +21,7 @@ use super::read;
 /// A file is missing or wrong; the error names it.
 pub(super) fn options(
     flags: &AuthenticationFlags,
-    allows_everything: bool,
+    is_anonymous_off: bool,
     pki: &Pki,
     log: &Log,
 ) -> anyhow::Result<Options> {
@@ -52,12 +52,12 @@ pub(super) fn options(
         issuers: flags.service_account_issuer.clone(),
         keys: verifying_keys(flags, pki)?,
     };
-    let anonymous = match (flags.anonymous_auth, allows_everything) {
+    let anonymous = match (flags.anonymous_auth, is_anonymous_off) {
         (true, false) => Anonymous::On,
         (false, _) => Anonymous::Off,
         (true, true) => {
             // Who allows everything should at least know whom.
-            log.warn("anonymous requests are refused, for mode AlwaysAllow is on", &[]);
+            log.warn(authz_live::ANONYMOUS_SWITCHED_OFF, &[]);
             Anonymous::Off
         }
     };

@@ -4,9 +4,10 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use authz_webhook::{BreakerOptions, Guards};
 use server::ServiceRange;
 
-use crate::offline::AuthorizationFlags;
+use crate::authorization::AuthorizationFlags;
 
 /// Serves the API: `kubectl` and other clients of Kubernetes work with it
 ///
@@ -18,6 +19,7 @@ use crate::offline::AuthorizationFlags;
   portcullis serve --data-dir /var/lib/portcullis --bind-address 0.0.0.0
   portcullis serve --store etcd --etcd-servers http://127.0.0.1:2379
   portcullis serve --authorization-config authorization.yaml --token-auth-file tokens.csv
+  portcullis serve --authorization-mode Webhook,RBAC --authorization-webhook-config-file guard.yaml
 
 SIGTERM or SIGINT stops it: watches end, requests that are under way get their answers. A second
 signal ends it at once; nothing that was acknowledged is lost.")]
@@ -30,6 +32,8 @@ pub(crate) struct Args {
     pub(crate) authentication: AuthenticationFlags,
     #[command(flatten, next_help_heading = "Authorization")]
     pub(crate) authorization: AuthorizationFlags,
+    #[command(flatten)]
+    pub(crate) chain: ChainFlags,
     #[command(flatten)]
     pub(crate) requests: RequestFlags,
     #[command(flatten)]
@@ -201,6 +205,72 @@ pub(crate) struct AuthenticationFlags {
     pub(crate) requestheader_extra_headers_prefix: Vec<String>,
 }
 
+/// How the authorizers are followed and webhooks are called. None of these flags is kube-apiserver's
+/// but the last, and they go with a configuration file as well as with modes.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Authorization")]
+pub(crate) struct ChainFlags {
+    /// Whether webhooks that are new or changed must be reachable before a changed
+    /// --authorization-config takes effect
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = false,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    pub(crate) authorization_config_reload_health_check: bool,
+
+    /// Calls of one webhook at one time; one more gets its failure policy at once. 0 does not limit
+    #[arg(long, value_name = "N", default_value_t = Guards::default().in_flight_max)]
+    pub(crate) authorization_webhook_max_in_flight: usize,
+
+    /// Whether a webhook that keeps failing is left alone for a while: its failure policy answers at
+    /// once, and single calls find out whether it is back
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    pub(crate) authorization_webhook_breaker: bool,
+
+    /// Calls in a row that have to fail before a webhook is left alone
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = BreakerOptions::default().failures_to_open,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    pub(crate) authorization_webhook_breaker_failures: u32,
+
+    /// How long a webhook is left alone at most before it is tried again
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
+    pub(crate) authorization_webhook_breaker_max_wait: Duration,
+
+    /// Memory for the answers of one webhook that are kept, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = Guards::default().cache_bytes_max)]
+    pub(crate) authorization_webhook_cache_max_bytes: usize,
+
+    /// Whether a webhook that is a service is called at one of its ready endpoints; if not, at the
+    /// cluster IP, which something has to forward
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    pub(crate) enable_aggregator_routing: bool,
+}
+
 /// What a request may take, and what the server does by itself.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Requests")]
@@ -338,5 +408,11 @@ mod tests {
         assert!(version("1.34").is_ok() && version("v1.34").is_err() && version("1").is_err());
         assert_eq!(prefix("/x/").as_deref(), Ok("/x"));
         assert!(prefix("x").is_err());
+    }
+
+    /// The one default that is written as a text.
+    #[test]
+    fn the_longest_wait_is_that_of_the_guards() {
+        assert_eq!(duration("30s"), Ok(BreakerOptions::default().open_max));
     }
 }

@@ -80,6 +80,15 @@ impl Client {
         connection.send(method, path, body).await.unwrap()
     }
 
+    /// What is read at a path that does not answer in JSON.
+    pub(crate) async fn text(&self, path: &str) -> String {
+        let mut connection = self.connect().await.unwrap();
+        let (code, body) = connection.begin(Method::GET, path, &Value::Null).await.unwrap();
+        assert_eq!(code, 200, "{path}");
+        let bytes = body.collect().await.unwrap().to_bytes();
+        String::from_utf8(bytes.to_vec()).unwrap()
+    }
+
     /// Begins a watch.
     pub(crate) async fn watch(&self, path: &str) -> Result<Events, Broken> {
         let mut connection = self.connect().await?;

@@ -13,6 +13,8 @@ mod kubectl;
 #[cfg(test)]
 mod python;
 #[cfg(test)]
+mod reload;
+#[cfg(test)]
 mod server;
 #[cfg(test)]
 mod transcript;

@@ -46,11 +46,17 @@ pub(crate) struct Server {
 impl Server {
     /// Starts it on a free port and waits until it says that it serves.
     pub(crate) fn start(data: &Path, place: &Place) -> Self {
+        Self::start_with(data, place, &[])
+    }
+
+    /// The same, with more flags.
+    pub(crate) fn start_with(data: &Path, place: &Place, flags: &[&str]) -> Self {
         let log = std::fs::File::options().create(true).append(true).open(data.join("log"));
         let mut process = Command::new(env!("CARGO_BIN_EXE_portcullis"))
             .args(["serve", "--secure-port=0", "--data-dir"])
             .arg(data.join("data"))
             .args(place.args())
+            .args(flags)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log.unwrap())

@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 use crate::program::{Run, run, run_with_stdin};
 
 const OBJECTS: [&str; 2] = ["--objects", "offline/manifests"];
-const GUARDED: [&str; 6] = [
+const GUARDED: [&str; 7] = [
     "--authorization-config",
     "offline/authorization.yaml",
     "--authorization-policy-file",
     "offline/policies.jsonl",
+    "--no-webhooks",
     "--objects",
     "offline/manifests",
 ];
@@ -212,8 +213,7 @@ fn a_webhook_that_would_be_asked_leaves_the_answer_open() {
     let prod = "--as ana --as-group dev --verb get --resource pods -n prod";
     let found = ask(prod, &GUARDED);
     assert_eq!((found.code, found.stderr.as_str()), (4, ""));
-    let error = "webhook \"guard.example.com\" would be asked; its answer is not known without a \
-                 server";
+    let error = "webhook \"guard.example.com\" would be asked, and webhooks are not called here";
     assert_eq!(
         answer(&found),
         json!({"allowed": false, "evaluationError": error, "decidedBy": "guard.example.com"})
@@ -227,13 +227,13 @@ fn a_webhook_that_would_be_asked_leaves_the_answer_open() {
     let found = ask("--as ana --verb get --path /healthz", &GUARDED);
     assert_eq!(found.code, 0, "false comes before an error");
     for (assumed, want) in [("allow", 0), ("deny", 1), ("no-opinion", 0)] {
-        let flag = format!("--assume-webhook=guard.example.com={assumed}");
+        let flag = format!("--webhook=guard.example.com={assumed}");
         let found = ask(prod, &[&GUARDED[..], &[&flag]].concat());
         assert_eq!(found.code, want, "{assumed}");
         let denied = answer(&found).get("denied").cloned();
         assert_eq!(denied, (assumed == "deny").then_some(Value::Bool(true)), "{assumed}");
     }
-    let found = ask(prod, &[&GUARDED[..], &["--assume-webhook=guard=allow"]].concat());
+    let found = ask(prod, &[&GUARDED[..], &["--webhook=guard=allow"]].concat());
     assert_eq!(found.code, 2, "{}", found.stderr);
 }
 
@@ -256,6 +256,7 @@ fn a_condition_that_fails_counts_by_the_failure_policy() {
             path.to_str().unwrap(),
             "--authorization-policy-file",
             "offline/policies.jsonl",
+            "--no-webhooks",
         ];
         let found = ask("--as ana --verb get --path /healthz", &flags);
         assert_eq!(found.code, code, "{policy}: {}", found.stdout);
@@ -269,12 +270,15 @@ fn a_condition_that_fails_counts_by_the_failure_policy() {
 
 #[test]
 fn a_webhook_of_flags_is_asked_about_everything() {
-    let flags =
-        ["--authorization-mode=Webhook,AlwaysAllow", "--authorization-webhook-config-file=unread"];
+    let flags = [
+        "--authorization-mode=Webhook,AlwaysAllow",
+        "--authorization-webhook-config-file=unread",
+        "--no-webhooks",
+    ];
     let found = ask("--as ana --verb get --path /x", &flags);
     assert_eq!(found.code, 4);
     assert_eq!(answer(&found)["decidedBy"], "default");
-    let assumed = [&flags[..], &["--assume-webhook=default=no-opinion"]].concat();
+    let assumed = [&flags[..], &["--webhook=default=no-opinion"]].concat();
     assert_eq!(ask("--as ana --verb get --path /x", &assumed).code, 0);
 }
 

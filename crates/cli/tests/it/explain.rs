@@ -6,11 +6,12 @@ use crate::expected::assert_is;
 use crate::program::{Run, TESTDATA, run, run_with_stdin};
 
 const OBJECTS: [&str; 2] = ["--objects", "offline/manifests"];
-const GUARDED: [&str; 6] = [
+const GUARDED: [&str; 7] = [
     "--authorization-config",
     "offline/authorization.yaml",
     "--authorization-policy-file",
     "offline/policies.jsonl",
+    "--no-webhooks",
     "--objects",
     "offline/manifests",
 ];
@@ -40,7 +41,7 @@ fn what_decides_is_shown() {
     check("policy-line", "--as zoe --verb delete --resource pods -n dev", &GUARDED, 0);
     check("superuser", "--as root --as-group system:masters --verb get --path /x", &OBJECTS, 0);
     check("open", &format!("{dev} get --resource pods -n prod"), &GUARDED, 4);
-    let assumed = [&GUARDED[..], &["--assume-webhook=guard.example.com=deny"]].concat();
+    let assumed = [&GUARDED[..], &["--webhook=guard.example.com=deny"]].concat();
     check("assumed", &format!("{dev} get --resource pods -n prod"), &assumed, 1);
 }
 

@@ -1,6 +1,10 @@
 //! The program as people and scripts run it.
 
 #[cfg(test)]
+mod connections;
+#[cfg(test)]
+mod convert;
+#[cfg(test)]
 mod documentation;
 #[cfg(test)]
 mod eval;
@@ -8,6 +12,10 @@ mod eval;
 mod expected;
 #[cfg(test)]
 mod explain;
+#[cfg(test)]
+mod flags;
+#[cfg(test)]
+mod guard;
 #[cfg(test)]
 mod manifests;
 #[cfg(test)]
@@ -21,6 +29,10 @@ mod rows;
 #[cfg(test)]
 mod rules;
 #[cfg(test)]
+mod serve;
+#[cfg(test)]
 mod snapshots;
+#[cfg(test)]
+mod webhooks;
 #[cfg(test)]
 mod who_can;

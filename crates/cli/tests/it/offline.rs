@@ -73,8 +73,8 @@ fn flags_are_those_of_the_server() {
         usage(&["--authorization-modes=RBAC"], "unexpected argument '--authorization-modes'");
         usage(&["--objects", "-", "-"], "standard input can be read once");
         usage(&["--bootstrap-policy=maybe"], "invalid value 'maybe'");
-        usage(&["--assume-webhook=x"], "write NAME=allow, NAME=deny or NAME=no-opinion");
-        usage(&["--assume-webhook=x=allow"], "error: --assume-webhook: no webhook is called `x`\n");
+        usage(&["--webhook=x"], "write NAME=allow, NAME=deny, NAME=no-opinion or NAME=error");
+        usage(&["--webhook=x=allow"], "error: --webhook: no webhook is called `x`\n");
         let found = with(command, &["--authorization_mode=AlwaysAllow"]);
         assert_eq!(found.code, 0, "{command:?}");
         let want = "warning: --authorization_mode is an old spelling of --authorization-mode\n";
@@ -110,7 +110,8 @@ fn wrong_files_are_told_and_nothing_is_answered() {
         let all = ["--authorization-config", &config, "--objects", &role, &missing];
         refused(&all, &["config.yaml:1:", "verbz", "missing: no such file"]);
         // FLG-15: a configuration with ABAC needs its policies.
-        let config = ["--authorization-config", "offline/authorization.yaml"];
+        let webhook = "--webhook=guard.example.com=allow";
+        let config = ["--authorization-config", "offline/authorization.yaml", webhook];
         refused(&config, &["error: authorizer ABAC needs --authorization-policy-file\n"]);
     }
 }

@@ -6,6 +6,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::guard::kubeconfig_of;
 use crate::program::{TESTDATA, command, finish, run, run_with_stdin};
 
 /// The reference sample, with the path of its kubeconfig file replaced.
@@ -20,7 +21,9 @@ fn reference_sample(kubeconfig: &Path) -> String {
 fn the_reference_sample_is_valid() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("guard.yaml");
-    std::fs::write(&kubeconfig, "").unwrap();
+    let authority = scripted::Authority::new("guard").unwrap();
+    std::fs::write(folder.path().join("ca.crt"), authority.pem()).unwrap();
+    std::fs::write(&kubeconfig, kubeconfig_of("https://127.0.0.1:1/", "ca.crt")).unwrap();
     let file = folder.path().join("authorization.yaml");
     std::fs::write(&file, reference_sample(&kubeconfig)).unwrap();
     let file = file.to_str().unwrap();

@@ -1,10 +1,12 @@
 //! The rows of the specification's tables for loading (`CFG-nn`) and validation (`VAL-nn`) that a
-//! file can express: what the program says about each.
+//! file can express: what the program says about each, and that no server starts with a bad one.
 
 use std::path::Path;
 
 use serde_json::Value;
 
+use crate::flags::refused_at_start;
+use crate::guard::kubeconfig_of;
 use crate::program::{check_text, run};
 
 const HEADER: &str = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n";
@@ -52,7 +54,10 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("kubeconfig"), "").unwrap();
+        let authority = scripted::Authority::new("guard").unwrap();
+        std::fs::write(folder.path().join("ca.crt"), authority.pem()).unwrap();
+        let kubeconfig = kubeconfig_of("https://127.0.0.1:1/authorize", "ca.crt");
+        std::fs::write(folder.path().join("kubeconfig"), kubeconfig).unwrap();
         std::fs::create_dir(folder.path().join("folder")).unwrap();
         Self { folder }
     }
@@ -82,10 +87,19 @@ impl Place {
         assert_eq!(messages, want, "{row}");
         let found = check_text(self.path(), &text, &[]);
         assert_eq!(found.code, 1, "{row}");
+        let at_start = self.refused_at_start();
         for message in &want {
             let shown = format!("error: {}", message.lines().next().unwrap());
             assert!(found.stdout.contains(&shown), "{row}: {}", found.stdout);
+            assert!(at_start.contains(&shown), "{row}: {at_start}");
         }
+    }
+
+    /// What a server says that is started with the file that was checked last.
+    #[track_caller]
+    fn refused_at_start(&self) -> String {
+        let file = self.path().join("config.yaml");
+        refused_at_start(&["--authorization-config", file.to_str().unwrap()], 3)
     }
 
     /// Asserts that the file is no configuration, that the server's message begins with the words
@@ -102,6 +116,8 @@ impl Place {
         let found = check_text(self.path(), &text, &[]);
         assert_eq!(found.code, 1, "{row}");
         assert!(found.stdout.contains(part), "{row}: {}", found.stdout);
+        let at_start = self.refused_at_start();
+        assert!(at_start.contains(part), "{row}: {at_start}");
     }
 
     /// Asserts that the file is accepted with these warnings.
@@ -124,6 +140,9 @@ fn cfg_01_to_04_what_is_read() {
     let found = run(&["check", "nowhere/at/all.yaml"]);
     assert_eq!(found.code, 3, "CFG-02");
     assert_eq!(found.stderr, "error: open nowhere/at/all.yaml: no such file or directory\n");
+    let at_start = refused_at_start(&["--authorization-config=nowhere/at/all.yaml"], 3);
+    let part = "nowhere/at/all.yaml: no such file or directory\n";
+    assert!(at_start.contains(part), "CFG-02: {at_start}");
     for version in ["v1alpha1", "v1beta1", "v1"] {
         let json = format!(
             r#"{{"apiVersion":"apiserver.config.k8s.io/{version}",

@@ -103,13 +103,13 @@ fn a_webhook_makes_the_list_incomplete() {
     let note = "note: guard.example.com: webhook authorizer cannot enumerate subjects\n";
     assert!(found.stderr.contains(note), "{}", found.stderr);
     // Its conditions depend on who asks, so an assumption does not complete the list.
-    let assumed = ["--assume-webhook=guard.example.com=allow"];
+    let assumed = ["--webhook=guard.example.com=allow"];
     assert_eq!(run(&[&args[..], &flags, &assumed].concat()).code, 4);
     let flags =
         ["--authorization-mode=Webhook,AlwaysAllow", "--authorization-webhook-config-file=unread"];
     assert_eq!(run(&[&args[..], &flags].concat()).code, 4);
     for (assumed, want) in [("allow", 4), ("deny", 2), ("no-opinion", 4)] {
-        let assumed = format!("--assume-webhook=default={assumed}");
+        let assumed = format!("--webhook=default={assumed}");
         let found = run(&[&args[..], &flags, &[&assumed]].concat());
         assert_eq!((found.code, found.stdout.lines().count()), (0, want), "{assumed}");
     }

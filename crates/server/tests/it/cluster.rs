@@ -6,9 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use authn::{Anonymous, ServiceAccountOptions, SigningKey, TokenFile, TokenIssuer};
+use authz_chain::{Seat, Seated};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
-use server::{HostOptions, Level, Log, LogFormat, Seat, Server, ServerOptions};
+use server::{
+    HostOptions, Level, Log, LogFormat, Server, ServerOptions, ServiceDirectory, ServiceRouting,
+};
 use serving::{
     DrainPlan, Limits, Listener, Pki, PkiOptions, ReloadingCertificate, ServerNames, Supplied,
 };
@@ -47,6 +50,15 @@ impl Cluster {
 
     /// A server on what a folder holds.
     pub(crate) async fn start_in(folder: TempDir, change: Change) -> Self {
+        Self::start_by(folder, change, |_| {}).await
+    }
+
+    /// The same, with options that only this test can know; a restart forgets them.
+    pub(crate) async fn start_by(
+        folder: TempDir,
+        change: Change,
+        once: impl FnOnce(&mut ServerOptions),
+    ) -> Self {
         let pki = serving::prepare(&PkiOptions {
             directory: folder.path().to_owned(),
             names: ServerNames::new(None, []),
@@ -64,6 +76,7 @@ impl Cluster {
             Embedded::open(&folder.path().join("store"), store_embedded::Options::default());
         let mut options = options(&pki, address);
         change(&mut options, folder.path());
+        once(&mut options);
         let store = Arc::new(store.expect("a store"));
         let server = Server::start(Arc::clone(&store), listener, options).await;
         let server = Some(server.expect("a server"));
@@ -87,6 +100,11 @@ impl Cluster {
         };
         self.server.take().expect("a server").stop(plan).await;
         self.folder
+    }
+
+    /// What puts other authorizers in place.
+    pub(crate) fn reseater(&self) -> server::Reseater {
+        self.server.as_ref().expect("a server").reseater()
     }
 
     /// Where the server keeps its files.
@@ -124,6 +142,9 @@ fn options(pki: &Pki, address: SocketAddr) -> ServerOptions {
     let key = SigningKey::from_pem(&read(&pki.service_account_key)).expect("a key");
     let client_ca = read(&pki.client_ca);
     let authorities = CertificateDer::pem_slice_iter(client_ca.as_bytes());
+    let registry = prometheus::Registry::new();
+    let authorization_metrics =
+        authz_metrics::Metrics::new(&registry, "test", true).expect("metrics");
     ServerOptions {
         host: HostOptions {
             event_ttl: Duration::from_secs(3600),
@@ -138,7 +159,11 @@ fn options(pki: &Pki, address: SocketAddr) -> ServerOptions {
             advertised: address.to_string(),
         },
         prefix: "/registry".to_owned(),
-        seats: vec![Seat::Node, Seat::Rbac],
+        seats: [Seated::Node, Seated::Rbac].map(Seat::unobserved).into(),
+        authorization_status: Arc::new(|| serde_json::Value::Null),
+        directory: Arc::new(ServiceDirectory::new(ServiceRouting::Endpoints)),
+        registry,
+        authorization_metrics,
         node: authz_node::Policy::default(),
         authentication: authn::Options {
             client_authorities: authorities.map(|own| own.expect("PEM")).collect(),

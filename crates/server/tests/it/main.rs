@@ -8,11 +8,14 @@
 )]
 
 mod audit;
+mod bad_peers;
+mod chain_rows;
 mod client;
 mod cluster;
 mod compaction;
 mod every_row;
 mod first_minute;
+mod hooks;
 mod identity;
 mod life;
 mod limits;
@@ -23,3 +26,4 @@ mod races;
 mod rows;
 mod services;
 mod watches;
+mod webhooks;

@@ -3,10 +3,11 @@
 use authz_chain::AuthorizerType;
 
 use super::{HEADER, WEBHOOK, faults, file, generic, load_text, server, warnings, webhook};
-use crate::authorization::report::Report;
 use crate::authorization::validate::{Rules, convert};
 use crate::authorization::{LoadError, LoadOptions, wire};
 use crate::diagnostic::WarningCode;
+use crate::report::Report;
+use crate::view::Scalar;
 
 /// The validator with other types than the chain has.
 fn knowing<'a>(known_types: &'a [&'a str]) -> LoadOptions<'a> {
@@ -116,8 +117,8 @@ fn val_16_zero_times_without_defaults() {
     let mut hook = wire::Webhook::default();
     hook.timeout.value = 1;
     let entry = wire::Authorizer {
-        kind: wire::Scalar { value: "Webhook".to_owned(), ..wire::Scalar::default() },
-        name: wire::Scalar { value: "w".to_owned(), ..wire::Scalar::default() },
+        kind: Scalar { value: "Webhook".to_owned(), ..Scalar::default() },
+        name: Scalar { value: "w".to_owned(), ..Scalar::default() },
         webhook: Some(hook),
         ..wire::Authorizer::default()
     };

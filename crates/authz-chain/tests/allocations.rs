@@ -1,0 +1,113 @@
+//! What is allowed is allowed without an allocation. A program of its own, since it counts them all.
+#![expect(clippy::panic, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use authz::{Attributes, Decision, Recorder, Resource, Target, User, Verdict};
+use authz_chain::{Chain, Member};
+use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
+
+/// More roles than are listed for a target.
+const N_READERS: usize = 60;
+/// More than are looked up together.
+const N_GROUPS: usize = 100;
+
+fn metadata(namespace: &str, name: &str) -> Metadata {
+    Metadata { namespace: namespace.to_owned(), name: name.to_owned(), ..Metadata::default() }
+}
+
+fn role(name: &str, verb: &str, resource: &str) -> Role {
+    let list = |text: &str| vec![text.to_owned()];
+    let (verbs, api_groups, resources) = (list(verb), list(""), list(resource));
+    let rule = PolicyRule { verbs, api_groups, resources, ..PolicyRule::default() };
+    Role { metadata: metadata("", name), rules: vec![rule], aggregation_rule: None }
+}
+
+fn binding(namespace: &str, name: &str, role: &str, subject: Subject) -> Binding {
+    let kind = "ClusterRole".to_owned();
+    let role_ref = RoleRef { kind, name: role.to_owned(), ..RoleRef::default() };
+    Binding { metadata: metadata(namespace, name), role_ref, subjects: vec![subject] }
+}
+
+/// Pods are read by many roles, jobs by one, and one is for everything.
+fn snapshot() -> Snapshot {
+    let mut snapshot = Snapshot::default();
+    for number in 0..N_READERS {
+        snapshot.put_role(role(&format!("reader-{number}"), "get", "pods"));
+        let group = Subject::group(&format!("group-{number}"));
+        let name = format!("readers-{number}");
+        snapshot.put_binding(binding("", &name, &format!("reader-{number}"), group));
+    }
+    snapshot.put_role(role("jobs", "get", "jobs"));
+    snapshot.put_role(role("all", "*", "*"));
+    snapshot.put_binding(binding("team", "jobs", "jobs", Subject::group("group-90")));
+    snapshot.put_binding(binding("", "ci", "jobs", Subject::service_account("team", "ci")));
+    snapshot.put_binding(binding("", "all", "all", Subject::user("root")));
+    snapshot
+}
+
+fn asker(name: &str) -> User {
+    let groups = (0..N_GROUPS).map(|number| format!("group-{number}")).collect();
+    User { name: name.to_owned(), groups, ..User::default() }
+}
+
+fn attributes<'a>(user: &'a User, resource: &'a str) -> Attributes<'a> {
+    let resource = Resource { resource, namespace: "team", ..Resource::default() };
+    Attributes { user: Some(user), verb: "get", target: Target::Resource(resource) }
+}
+
+/// Runs a future that never waits.
+fn finish<T>(future: impl Future<Output = T>) -> T {
+    let mut future = std::pin::pin!(future);
+    match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("waits"),
+    }
+}
+
+/// Checks what is decided for each of some users and resources, and that who is allowed something
+/// is so without an allocation.
+#[track_caller]
+fn check(decide: &dyn Fn(&Attributes<'_>) -> Decision) {
+    let alone = User { name: "system:serviceaccount:team:ci".to_owned(), ..User::default() };
+    for (user, resource, want) in [
+        (&asker("ana"), "pods", Verdict::Allow),
+        (&asker("ana"), "jobs", Verdict::Allow),
+        (&asker("root"), "secrets", Verdict::Allow),
+        (&asker("ana"), "secrets", Verdict::NoOpinion),
+        (&alone, "jobs", Verdict::Allow),
+        (&alone, "pods", Verdict::NoOpinion),
+    ] {
+        let asked = attributes(user, resource);
+        let mut verdict = None;
+        let counted = allocation_counter::measure(|| verdict = Some(decide(&asked).verdict));
+        assert_eq!(verdict, Some(want), "{} {resource}", user.name);
+        assert!(want != Verdict::Allow || counted.count_total == 0, "{resource}: {counted:?}");
+    }
+}
+
+#[test]
+fn rbac_allows_without_an_allocation() {
+    let snapshot = snapshot();
+    check(&|attributes| snapshot.authorize(attributes, Recorder::off()));
+}
+
+#[test]
+fn a_chain_allows_without_an_allocation() {
+    let Ok(chain) = Chain::new(vec![Member::Rbac(Arc::new(snapshot()))]) else { panic!("names") };
+    check(&|attributes| finish(chain.authorize(attributes, Recorder::off())).decision);
+}
+
+#[test]
+fn allocations_are_counted() {
+    let mut snapshot = snapshot();
+    snapshot.remove_role("", "all");
+    let (user, mut text) = (asker("root"), String::new());
+    let counted = allocation_counter::measure(|| {
+        let decision = snapshot.authorize(&attributes(&user, "secrets"), Recorder::off());
+        text = decision.reason.to_string();
+    });
+    assert_eq!(text, "RBAC: clusterrole.rbac.authorization.k8s.io \"all\" not found");
+    assert!(counted.count_total > 0);
+}

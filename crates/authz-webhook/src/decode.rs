@@ -1,0 +1,211 @@
+//! What an HTTP answer says (chain §4.4).
+
+use authz::Reason;
+
+use crate::document::{self, Node, untyped};
+use crate::error::{CallError, Retry};
+use crate::failure;
+use crate::media_type;
+use crate::settings::ReviewVersion;
+use crate::transport::Reply;
+
+/// The status of a review: all that counts of an answer. A clone shares the reason.
+#[derive(Debug, Clone)]
+pub(crate) struct ReviewStatus {
+    pub(crate) is_allowed: bool,
+    pub(crate) is_denied: bool,
+    pub(crate) reason: Reason,
+    /// How much memory the reason takes.
+    pub(crate) n_bytes: usize,
+}
+
+/// Reads an answer.
+///
+/// 1. A content type that is none is an internal error of the service, whatever else it says.
+/// 2. A status code outside 200 to 206 is a failure; the body may tell more about it.
+/// 3. An empty body is a failure.
+/// 4. The document must be a review of the expected version, or not say what it is.
+/// 5. Members that are not known are ignored, members of another type are not. Where one is repeated
+///    the later counts; repeated objects add to each other.
+pub(crate) fn decode(reply: &Reply, version: ReviewVersion) -> Result<ReviewStatus, CallError> {
+    let content_type = reply.content_type.as_deref().filter(|text| !text.is_empty());
+    let media_type = media_type::parse(content_type.unwrap_or("application/json"))
+        .map_err(|fault| failure::broken_content_type(reply.status, fault))?;
+    let body = String::from_utf8_lossy(&reply.body);
+    if !(200..=206).contains(&reply.status) {
+        let is_text = content_type.is_none() || media_type.starts_with("text/");
+        return Err(failure::failure(reply, is_text, &body));
+    }
+    decode_review(reply, content_type.unwrap_or("application/json"), &body, version).map_err(
+        |message| CallError::Response {
+            status: reply.status,
+            retry: Retry::Never,
+            is_timeout: false,
+            message: message.into(),
+        },
+    )
+}
+
+fn decode_review(
+    reply: &Reply,
+    content_type: &str,
+    body: &str,
+    version: ReviewVersion,
+) -> Result<ReviewStatus, String> {
+    if body.is_empty() {
+        let status = reply.status;
+        return Err(format!(
+            "0-length response with status code: {status} and content type: {content_type}"
+        ));
+    }
+    let document = document::parse(body)?;
+    check_type(&document_type(&document)?, version)?;
+    review_status(document, version)
+}
+
+/// What a document says it is. Parts that it does not say are empty.
+pub(crate) struct DocumentType {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) kind: String,
+}
+
+/// Finds `kind` and `apiVersion`, in any case as Kubernetes does.
+pub(crate) fn document_type(document: &Node) -> Result<DocumentType, String> {
+    if !matches!(document, Node::Object(_) | Node::Null) {
+        let found = document.type_name();
+        return Err(untyped(&format!(
+            "json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string \
+             \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+        )));
+    }
+    let (mut api_version, mut kind) = ("", "");
+    for (name, value) in document.members() {
+        let (field, place) = if name.eq_ignore_ascii_case("kind") {
+            ("kind", &mut kind)
+        } else if name.eq_ignore_ascii_case("apiVersion") {
+            ("apiVersion", &mut api_version)
+        } else {
+            continue;
+        };
+        match value {
+            Node::Text(text) => *place = text,
+            Node::Null => {}
+            other => return Err(untyped(&mismatch(other, &format!(".{field}"), "string"))),
+        }
+    }
+    let (group, version) = match api_version.split_once('/') {
+        None => ("", api_version),
+        Some((_, version)) if version.contains('/') => {
+            return Err(format!("unexpected GroupVersion string: {api_version}"));
+        }
+        Some(parts) => parts,
+    };
+    Ok(DocumentType { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned() })
+}
+
+const GROUP: &str = "authorization.k8s.io";
+const KIND: &str = "SubjectAccessReview";
+
+/// Where Kubernetes registers the kinds that it can decode; part of its message.
+const SCHEME: &str = "k8s.io/client-go/kubernetes/scheme/register.go:84";
+
+fn check_type(found: &DocumentType, expected: ReviewVersion) -> Result<(), String> {
+    let kind = if found.kind.is_empty() { KIND } else { &found.kind };
+    let (group, version) = match (found.group.as_str(), found.version.as_str()) {
+        ("" | GROUP, "") => (GROUP, expected.name()),
+        said => said,
+    };
+    if kind == KIND && group == GROUP && version == expected.name() {
+        return Ok(());
+    }
+    if is_known(group, version, kind) {
+        let expected = expected.name();
+        return Err(format!(
+            "converting ({version}.{kind}) to ({expected}.{KIND}): unknown conversion"
+        ));
+    }
+    let api_version =
+        if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+    Err(format!(
+        "no kind {} is registered for version {} in scheme \"{SCHEME}\"",
+        gotext::quote(kind),
+        gotext::quote(&api_version)
+    ))
+}
+
+/// Reports whether Kubernetes could decode such a document, and would then find no way to make a
+/// review of it. Both cases are failures; only the message differs, so the kinds that a webhook may
+/// plausibly send by mistake are enough.
+fn is_known(group: &str, version: &str, kind: &str) -> bool {
+    match group {
+        "" => version == "v1" && matches!(kind, "ConfigMap" | "Pod" | "Status"),
+        GROUP => {
+            matches!(version, "v1" | "v1beta1")
+                && matches!(
+                    kind,
+                    "LocalSubjectAccessReview"
+                        | "SelfSubjectAccessReview"
+                        | "SelfSubjectRulesReview"
+                        | "SubjectAccessReview"
+                )
+        }
+        _ => false,
+    }
+}
+
+fn review_status(document: Node, version: ReviewVersion) -> Result<ReviewStatus, String> {
+    let (mut is_allowed, mut is_denied, mut reason) = (false, false, String::new());
+    let Node::Object(members) = document else { return Ok(status(false, false, reason)) };
+    for (name, value) in members {
+        match (name.as_str(), value) {
+            (_, Node::Null) => {}
+            ("status", Node::Object(members)) => {
+                for (name, value) in members {
+                    let field = format!("SubjectAccessReviewStatus.status.{name}");
+                    match (name.as_str(), value) {
+                        ("allowed", Node::Bool(truth)) => is_allowed = truth,
+                        ("denied", Node::Bool(truth)) => is_denied = truth,
+                        ("reason", Node::Text(text)) => reason = text,
+                        (_, Node::Null) | ("evaluationError", Node::Text(_)) => {}
+                        ("allowed" | "denied", other) => {
+                            return Err(mismatch(&other, &field, "bool"));
+                        }
+                        ("reason" | "evaluationError", other) => {
+                            return Err(mismatch(&other, &field, "string"));
+                        }
+                        (_, _) => {}
+                    }
+                }
+            }
+            ("metadata" | "spec", Node::Object(_)) => {}
+            ("metadata", other) => {
+                return Err(mismatch(&other, &format!("{KIND}.metadata"), "v1.ObjectMeta"));
+            }
+            ("spec", other) => {
+                let expected = format!("{}.{KIND}Spec", version.name());
+                return Err(mismatch(&other, &format!("{KIND}.spec"), &expected));
+            }
+            ("status", other) => {
+                let expected = format!("{}.{KIND}Status", version.name());
+                return Err(mismatch(&other, &format!("{KIND}.status"), &expected));
+            }
+            (_, _) => {}
+        }
+    }
+    Ok(status(is_allowed, is_denied, reason))
+}
+
+fn status(is_allowed: bool, is_denied: bool, reason: String) -> ReviewStatus {
+    let n_bytes = reason.len();
+    let reason = if reason.is_empty() { Reason::default() } else { reason.into() };
+    ReviewStatus { is_allowed, is_denied, reason, n_bytes }
+}
+
+fn mismatch(found: &Node, field: &str, expected: &str) -> String {
+    let found = found.type_name();
+    format!("json: cannot unmarshal {found} into Go struct field {field} of type {expected}")
+}
+
+#[cfg(test)]
+mod tests;

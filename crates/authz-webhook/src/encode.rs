@@ -1,0 +1,199 @@
+//! A question as the `SubjectAccessReview` that is sent (chain §4.2).
+//!
+//! The bytes are those of Kubernetes: the order of keys, what is left out, and the escapes of Go's
+//! JSON, so that a webhook that compares or signs texts sees what it is used to.
+
+use authz::{Attributes, Resource, ReviewOperator, Target, User};
+use bytes::Bytes;
+
+use crate::settings::ReviewVersion;
+
+/// The review of a question, without an answer.
+pub(crate) fn encode(attributes: &Attributes<'_>, version: ReviewVersion) -> Bytes {
+    let mut json = Json(String::with_capacity(512));
+    json.open("{");
+    json.member("kind", "SubjectAccessReview");
+    json.key("apiVersion");
+    json.0.push_str(match version {
+        ReviewVersion::V1 => r#""authorization.k8s.io/v1""#,
+        ReviewVersion::V1beta1 => r#""authorization.k8s.io/v1beta1""#,
+    });
+    json.key("metadata");
+    json.0.push_str("{}");
+    json.key("spec");
+    json.open("{");
+    match &attributes.target {
+        Target::Resource(resource) => write_resource(&mut json, attributes.verb, resource),
+        Target::Path(path) => {
+            json.key("nonResourceAttributes");
+            json.open("{");
+            json.member_unless_empty("path", path);
+            json.member_unless_empty("verb", attributes.verb);
+            json.close("}");
+        }
+    }
+    if let Some(user) = attributes.user {
+        write_user(&mut json, user, version);
+    }
+    json.close("}");
+    json.key("status");
+    json.0.push_str(r#"{"allowed":false}"#);
+    json.close("}");
+    json.0.into()
+}
+
+fn write_resource(json: &mut Json, verb: &str, resource: &Resource<'_>) {
+    json.key("resourceAttributes");
+    json.open("{");
+    json.member_unless_empty("namespace", resource.namespace);
+    json.member_unless_empty("verb", verb);
+    json.member_unless_empty("group", resource.api_group);
+    json.member_unless_empty("version", resource.api_version);
+    json.member_unless_empty("resource", resource.resource);
+    json.member_unless_empty("subresource", resource.subresource);
+    json.member_unless_empty("name", resource.name);
+    let fields = resource.field_requirements().iter().map(|requirement| {
+        let operator = requirement.operator.review_operator();
+        (requirement.field.as_str(), operator, std::slice::from_ref(&requirement.value))
+    });
+    write_selector(json, "fieldSelector", fields);
+    // A requirement that a review can not express is left out, which only widens the question.
+    let labels = resource.label_requirements().iter().filter_map(|requirement| {
+        let operator = requirement.operator.review_operator()?;
+        Some((requirement.key.as_str(), operator, requirement.values.as_slice()))
+    });
+    write_selector(json, "labelSelector", labels);
+    json.close("}");
+}
+
+fn write_selector<'a>(
+    json: &mut Json,
+    name: &str,
+    requirements: impl Iterator<Item = (&'a str, ReviewOperator, &'a [String])>,
+) {
+    let mut requirements = requirements.peekable();
+    if requirements.peek().is_none() {
+        return;
+    }
+    json.key(name);
+    json.open("{");
+    json.key("requirements");
+    json.open("[");
+    for (key, operator, values) in requirements {
+        json.separate();
+        json.open("{");
+        json.member("key", key);
+        json.member("operator", operator.name());
+        if !values.is_empty() {
+            json.texts("values", values);
+        }
+        json.close("}");
+    }
+    json.close("]");
+    json.close("}");
+}
+
+fn write_user(json: &mut Json, user: &User, version: ReviewVersion) {
+    json.member_unless_empty("user", &user.name);
+    if !user.groups.is_empty() {
+        let key = match version {
+            ReviewVersion::V1 => "groups",
+            ReviewVersion::V1beta1 => "group",
+        };
+        json.texts(key, &user.groups);
+    }
+    if !user.extra.is_empty() {
+        json.key("extra");
+        json.open("{");
+        for (key, values) in &user.extra {
+            json.texts(key, values);
+        }
+        json.close("}");
+    }
+    json.member_unless_empty("uid", &user.uid);
+}
+
+/// JSON in the making.
+struct Json(String);
+
+impl Json {
+    fn open(&mut self, bracket: &str) {
+        self.0.push_str(bracket);
+    }
+
+    fn close(&mut self, bracket: &str) {
+        self.0.push_str(bracket);
+    }
+
+    /// A comma, unless this is the first of something.
+    fn separate(&mut self) {
+        if !self.0.ends_with(['{', '[', ':']) {
+            self.0.push(',');
+        }
+    }
+
+    fn key(&mut self, key: &str) {
+        self.separate();
+        self.text(key);
+        self.0.push(':');
+    }
+
+    fn member(&mut self, key: &str, text: &str) {
+        self.key(key);
+        self.text(text);
+    }
+
+    fn member_unless_empty(&mut self, key: &str, text: &str) {
+        if !text.is_empty() {
+            self.member(key, text);
+        }
+    }
+
+    fn texts(&mut self, key: &str, texts: &[String]) {
+        self.key(key);
+        self.0.push('[');
+        for text in texts {
+            self.separate();
+            self.text(text);
+        }
+        self.0.push(']');
+    }
+
+    /// A string with Go's escapes: besides those of JSON, what could be taken for markup or for the
+    /// end of a line in a script.
+    fn text(&mut self, text: &str) {
+        self.0.push('"');
+        let mut rest = text;
+        while let Some(at) = rest.find(needs_escape) {
+            let (plain, tail) = rest.split_at(at);
+            self.0.push_str(plain);
+            let mut chars = tail.chars();
+            if let Some(escaped) = chars.next() {
+                self.escape(escaped);
+            }
+            rest = chars.as_str();
+        }
+        self.0.push_str(rest);
+        self.0.push('"');
+    }
+
+    fn escape(&mut self, c: char) {
+        match c {
+            '"' => self.0.push_str("\\\""),
+            '\\' => self.0.push_str("\\\\"),
+            '\n' => self.0.push_str("\\n"),
+            '\r' => self.0.push_str("\\r"),
+            '\t' => self.0.push_str("\\t"),
+            '\u{8}' => self.0.push_str("\\b"),
+            '\u{c}' => self.0.push_str("\\f"),
+            other => self.0.push_str(&format!("\\u{:04x}", u32::from(other))),
+        }
+    }
+}
+
+fn needs_escape(c: char) -> bool {
+    c < ' ' || matches!(c, '"' | '\\' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}')
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+use super::*;
+
+fn told(status: u16, body: &str) -> (String, Retry, bool) {
+    let reply = Reply { status, body: body.to_owned().into(), ..Reply::default() };
+    match failure(&reply, true, body) {
+        CallError::Response { message, retry, is_timeout, .. } => {
+            (message.to_string(), retry, is_timeout)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The messages of Kubernetes for a code alone, and whether it is retried (chain §4.7).
+#[test]
+fn codes() {
+    use Retry::{Later, Never};
+    for (status, want, retry) in [
+        (302, "the server responded with the status code 302 but did not return more", Never),
+        (400, "the server rejected our request for an unknown reason", Never),
+        (401, "the server has asked for the client to provide credentials", Never),
+        (403, "said", Never),
+        (404, "the server could not find the requested resource", Never),
+        (405, "the server does not allow this method on the requested resource", Never),
+        (406, "said", Never),
+        (409, "the server reported a conflict", Never),
+        (415, "said", Never),
+        (422, "the server rejected our request due to an error in our request", Never),
+        (429, "the server has received too many requests and has asked us to try again", Later),
+        (500, "an error on the server (\"said\") has prevented the request from succeeding", Later),
+        (502, "an error on the server (\"said\") has prevented the request from succeeding", Later),
+        (503, "the server is currently unable to handle the request", Never),
+        (504, "the server was unable to return a response in the time allotted, but may", Later),
+        (999, "an error on the server (\"said\") has prevented the request from succeeding", Later),
+    ] {
+        let (message, retried, is_timeout) = told(status, " said\n");
+        assert!(message.starts_with(want), "{status} {message}");
+        assert_eq!((retried, is_timeout), (retry, status == 504), "{status}");
+    }
+    let (message, ..) = told(406, "");
+    assert!(message.starts_with("the server was unable to respond with a content type"));
+}
+
+#[test]
+fn a_long_text_is_cut() {
+    let (message, ..) = told(403, &"x".repeat(TEXT_BYTES_MAX + 1));
+    assert_eq!(message.len(), TEXT_BYTES_MAX);
+    // A character that is cut in two is shown as its bytes.
+    let (message, ..) = told(500, &format!("{}é", "x".repeat(TEXT_BYTES_MAX - 1)));
+    assert!(message.contains(r#"x\xc3") has"#), "{message}");
+}
+
+#[test]
+fn a_body_that_is_not_text_is_not_shown() {
+    let reply = Reply { status: 403, body: "{}".into(), ..Reply::default() };
+    assert_eq!(failure(&reply, false, "{}").to_string(), "unknown");
+}
+
+#[test]
+fn only_a_whole_status_counts() {
+    let failing = r#"{"kind":"Status","status":"Failure","message":"m","reason":"Gone"}"#;
+    assert_eq!(told(500, failing).0, "m");
+    assert_eq!(told(500, "kind: Status\napiVersion: v1\nstatus: Failure\nmessage: m").0, "m");
+    for other in [
+        r#"{"kind":"Status","status":"Success","message":"m"}"#,
+        r#"{"kind":"Status","message":"m"}"#,
+        r#"{"status":"Failure","message":"m"}"#,
+        r#"{"kind":"status","status":"Failure","message":"m"}"#,
+        r#"{"kind":"Status","apiVersion":"v2","status":"Failure","message":"m"}"#,
+        r#"{"kind":"Status","status":"Failure","message":1}"#,
+        r#"{"kind":"Status","status":"Failure","message":"m","code":"500"}"#,
+        r#"{"kind":"Status","status":"Failure","message":"m","code":3000000000}"#,
+        r#"{"kind":"Status","status":"Failure","message":"m","details":[]}"#,
+        r#"{"kind":"Status","status":"Failure","message":"m","details":{"retryAfterSeconds":1.5}}"#,
+        r#"{"kind":"Status","status":"Failure","message":"m""#,
+    ] {
+        assert_eq!(
+            told(404, other).0,
+            "the server could not find the requested resource",
+            "{other}"
+        );
+    }
+}

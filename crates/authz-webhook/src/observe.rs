@@ -1,0 +1,183 @@
+//! What is counted about a webhook.
+
+use std::time::Duration;
+
+/// How one attempt ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AttemptResult {
+    /// With a well-formed answer, whatever it says.
+    Success,
+    /// Without an answer in time, here or behind the service.
+    Timeout,
+    /// Because nobody waited for it any more.
+    Canceled,
+    /// With any other failure.
+    Error,
+}
+
+impl AttemptResult {
+    /// All of them, in the order in which they are documented.
+    pub const ALL: [Self; 4] = [Self::Success, Self::Timeout, Self::Canceled, Self::Error];
+
+    /// The value of the label `result`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Timeout => "timeout",
+            Self::Canceled => "canceled",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// How the match conditions of one check came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MatchOutcome {
+    /// All of them hold.
+    Matched,
+    /// One is false.
+    Excluded,
+    /// One is false, and one before it could not be evaluated.
+    ExcludedAfterError,
+    /// None is false, and at least one could not be evaluated.
+    Failed,
+}
+
+impl MatchOutcome {
+    /// Reports whether the webhook is skipped because a condition is false.
+    pub const fn is_excluded(self) -> bool {
+        matches!(self, Self::Excluded | Self::ExcludedAfterError)
+    }
+
+    /// Reports whether some condition could not be evaluated.
+    pub const fn has_error(self) -> bool {
+        matches!(self, Self::ExcludedAfterError | Self::Failed)
+    }
+}
+
+/// What happened in the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CacheEvent {
+    /// An answer was found and used.
+    Hit,
+    /// No answer was found.
+    Miss,
+    /// An answer was found that was too old. A miss is counted as well.
+    Expired,
+    /// An answer was stored.
+    Stored,
+    /// An answer gave way to a newer one.
+    Evicted,
+    /// An answer was not stored because the question or the answer is too large.
+    TooLarge,
+}
+
+impl CacheEvent {
+    /// All of them, in the order in which they are documented.
+    pub const ALL: [Self; 6] =
+        [Self::Hit, Self::Miss, Self::Expired, Self::Stored, Self::Evicted, Self::TooLarge];
+
+    /// A name for labels.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hit => "hit",
+            Self::Miss => "miss",
+            Self::Expired => "expired",
+            Self::Stored => "stored",
+            Self::Evicted => "evicted",
+            Self::TooLarge => "too_large",
+        }
+    }
+}
+
+/// Whether a webhook is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum BreakerState {
+    /// It is.
+    #[default]
+    Closed,
+    /// It is not: too many calls in a row failed, and it is given time.
+    Open,
+    /// One call is on its way to find out whether the webhook is back.
+    HalfOpen,
+}
+
+impl BreakerState {
+    /// All of them, in the order in which they are documented.
+    pub const ALL: [Self; 3] = [Self::Closed, Self::Open, Self::HalfOpen];
+
+    /// A name for labels and documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+            Self::HalfOpen => "half_open",
+        }
+    }
+}
+
+/// Why a webhook was not called although it should have been.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Rejection {
+    /// The breaker is open.
+    BreakerOpen,
+    /// As many calls as allowed are in flight.
+    TooManyInFlight,
+}
+
+impl Rejection {
+    /// All of them, in the order in which they are documented.
+    pub const ALL: [Self; 2] = [Self::BreakerOpen, Self::TooManyInFlight];
+
+    /// A name for labels.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BreakerOpen => "breaker_open",
+            Self::TooManyInFlight => "too_many_in_flight",
+        }
+    }
+}
+
+/// Counts what one webhook does. One instance belongs to one webhook, so that labels are looked up
+/// once. Every method does nothing unless it is implemented; all are called on the path of requests
+/// and must neither block nor panic.
+pub trait Observe: Send + Sync {
+    /// One attempt ended.
+    fn attempted(&self, result: AttemptResult, took: Duration) {
+        let _ = (result, took);
+    }
+
+    /// A call failed, or was not made, and the failure policy turned that into no opinion.
+    fn failed_open(&self, result: AttemptResult) {
+        let _ = result;
+    }
+
+    /// The match conditions of one check were evaluated. Not called if there are none.
+    fn matched(&self, took: Duration, outcome: MatchOutcome) {
+        let _ = (took, outcome);
+    }
+
+    /// Something happened in the cache.
+    fn cache(&self, event: CacheEvent) {
+        let _ = event;
+    }
+
+    /// A check waits for the call of another one that asks the same.
+    fn joined(&self) {}
+
+    /// The breaker changed its state.
+    fn breaker(&self, state: BreakerState) {
+        let _ = state;
+    }
+
+    /// The webhook was not called although it should have been.
+    fn rejected(&self, why: Rejection) {
+        let _ = why;
+    }
+}
+
+/// Counts nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unobserved;
+
+impl Observe for Unobserved {}

@@ -1,0 +1,116 @@
+//! What answers mean (WHK-14 to WHK-22).
+
+use authz_webhook::{Guards, Reply, ReviewVersion, WebhookSettings};
+
+use crate::peer::{ALLOW, DENY, NEITHER, Scene, Step, failing_closed, line, reply, says, settings};
+
+async fn meaning(step: Step) -> String {
+    let scene = Scene::with(settings(), Guards::default(), [step]);
+    let meaning = line(&scene.ask_as("ana").await);
+    assert_eq!(scene.peer.n_calls(), 1);
+    meaning
+}
+
+#[tokio::test]
+async fn well_formed_answers() {
+    for (id, body, want) in [
+        ("WHK-14", ALLOW, "allow [yes]"),
+        ("WHK-14", DENY, "deny [no]"),
+        ("WHK-14", NEITHER, "noOpinion [who knows]"),
+        (
+            "WHK-15",
+            r#"{"status":{"allowed":true,"denied":true,"reason":"r"}}"#,
+            "deny [r] ! webhook subject access review returned both allow and deny response",
+        ),
+        (
+            "WHK-16",
+            r#"{"apiVersion":"authorization.k8s.io/v1","status":{"allowed":true}}"#,
+            "allow []",
+        ),
+        ("WHK-16", r#"{"status":{"allowed":true}}"#, "allow []"),
+        ("WHK-20", r#"{"status":{"Allowed":true}}"#, "noOpinion []"),
+        ("WHK-21", r#"{"status":{"allowed":true,"evaluationError":"e"}}"#, "allow []"),
+    ] {
+        assert_eq!(meaning(says(body)).await, want, "{id} {body}");
+    }
+    assert_eq!(meaning(Step::Reply(reply(201, ALLOW))).await, "allow [yes]", "WHK-21");
+}
+
+#[tokio::test]
+async fn answers_that_are_failures() {
+    let beta = r#"{"apiVersion":"authorization.k8s.io/v1beta1","status":{"allowed":true}}"#;
+    for (id, step, want) in [
+        (
+            "WHK-17",
+            says(beta),
+            "converting (v1beta1.SubjectAccessReview) to (v1.SubjectAccessReview): unknown \
+             conversion",
+        ),
+        (
+            "WHK-17",
+            says(r#"{"apiVersion":"v1","kind":"Pod","status":{"allowed":true}}"#),
+            "converting (v1.Pod) to (v1.SubjectAccessReview): unknown conversion",
+        ),
+        (
+            "WHK-18",
+            says("error response"),
+            "couldn't get version/kind; json parse error: json: cannot unmarshal string into Go \
+             value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind \
+             string \"json:\\\"kind,omitempty\\\"\" }",
+        ),
+        (
+            "WHK-19",
+            says(""),
+            "0-length response with status code: 200 and content type: application/json",
+        ),
+        (
+            "WHK-20",
+            says(r#"{"status":{"allowed":"true"}}"#),
+            "json: cannot unmarshal string into Go struct field \
+             SubjectAccessReviewStatus.status.allowed of type bool",
+        ),
+        (
+            "WHK-22",
+            Step::Reply(reply(302, ALLOW)),
+            "the server responded with the status code 302 but did not return more information",
+        ),
+    ] {
+        assert_eq!(meaning(step).await, format!("noOpinion [] ! {want}"), "{id}");
+    }
+}
+
+#[tokio::test]
+async fn a_failure_is_counted_and_the_policy_decides() {
+    let open = Scene::new([says("error response")]);
+    let _ = open.ask_as("ana").await;
+    let events = ["cache miss", "attempt error", "fail-open error"];
+    assert_eq!(open.tally.events(), events, "WHK-18");
+
+    let closed = Scene::with(failing_closed(), Guards::default(), [says("error response")]);
+    let decision = closed.ask_as("ana").await;
+    assert_eq!((decision.verdict.name(), decision.error.is_some()), ("deny", true));
+    assert_eq!(closed.tally.events(), ["cache miss", "attempt error"]);
+    // The policy has no say in what a well-formed answer means.
+    let closed = Scene::with(failing_closed(), Guards::default(), [says(NEITHER)]);
+    assert_eq!(line(&closed.ask_as("ana").await), "noOpinion [who knows]");
+}
+
+#[tokio::test]
+async fn a_webhook_of_the_other_version_answers_in_it() {
+    let settings =
+        WebhookSettings { subject_access_review_version: ReviewVersion::V1beta1, ..settings() };
+    let beta = r#"{"apiVersion":"authorization.k8s.io/v1beta1","status":{"allowed":true}}"#;
+    let v1 = r#"{"apiVersion":"authorization.k8s.io/v1","status":{"allowed":true}}"#;
+    let scene = Scene::with(settings, Guards::default(), [says(v1), says(beta)]);
+    assert_eq!(scene.ask_as("ana").await.verdict.name(), "noOpinion", "WHK-17");
+    assert_eq!(scene.ask_as("ana").await.verdict.name(), "allow");
+}
+
+#[tokio::test]
+async fn content_types_do_not_matter_if_they_are_any() {
+    for content_type in [None, Some("text/html; charset=x"), Some("a"), Some("")] {
+        let content_type = content_type.map(str::to_owned);
+        let step = Step::Reply(Reply { content_type, ..reply(200, ALLOW) });
+        assert_eq!(meaning(step).await, "allow [yes]");
+    }
+}

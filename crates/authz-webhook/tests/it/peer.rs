@@ -1,0 +1,257 @@
+//! A webhook that does what a script says, and somebody who counts.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use authz::{Attributes, Decision, Recorder, Resource, Target, Trace, User};
+use authz_webhook::{
+    AbsolutePath, Answered, AttemptResult, BreakerState, CacheEvent, Caching, Connection,
+    FailurePolicy, Fault, FaultKind, Guards, MatchCondition, MatchConditions, MatchOutcome,
+    Observe, Rejection, Reply, ReviewVersion, Sending, Timeout, Transport, Webhook,
+    WebhookSettings,
+};
+use bytes::Bytes;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio::time::sleep;
+
+/// What happens to one exchange.
+#[derive(Clone)]
+pub(crate) enum Step {
+    Reply(Reply),
+    Fault(Fault),
+    /// Answers after a time, or runs out of it.
+    After(Duration, Reply),
+    /// Never answers, and does not keep its limit either.
+    Hang,
+    /// Answers when it is told to.
+    WhenTold(Arc<Semaphore>, Reply),
+    Panic,
+}
+
+/// Plays its steps in order; the last one again and again.
+pub(crate) struct Peer {
+    script: Mutex<VecDeque<Step>>,
+    bodies: Mutex<Vec<Bytes>>,
+}
+
+impl Peer {
+    pub(crate) fn new(script: impl IntoIterator<Item = Step>) -> Arc<Self> {
+        let script = Mutex::new(script.into_iter().collect());
+        Arc::new(Self { script, bodies: Mutex::default() })
+    }
+
+    pub(crate) fn n_calls(&self) -> usize {
+        self.bodies.lock().unwrap().len()
+    }
+
+    /// What was sent, in order.
+    pub(crate) fn bodies(&self) -> Vec<Value> {
+        let bodies = self.bodies.lock().unwrap();
+        bodies.iter().map(|body| serde_json::from_slice(body).unwrap()).collect()
+    }
+
+    fn next(&self) -> Step {
+        let mut script = self.script.lock().unwrap();
+        if script.len() > 1 { script.pop_front().unwrap() } else { script[0].clone() }
+    }
+}
+
+impl Transport for Peer {
+    fn send(&self, body: Bytes, limit: Duration) -> Sending<'_> {
+        self.bodies.lock().unwrap().push(body);
+        let step = self.next();
+        Box::pin(async move {
+            match step {
+                Step::Reply(reply) => Ok(reply),
+                Step::Fault(fault) => Err(fault),
+                Step::After(delay, reply) if delay <= limit => {
+                    sleep(delay).await;
+                    Ok(reply)
+                }
+                Step::After(..) => {
+                    sleep(limit).await;
+                    Err(Fault::new(FaultKind::Timeout, "context deadline exceeded"))
+                }
+                Step::Hang => std::future::pending().await,
+                Step::WhenTold(told, reply) => {
+                    told.acquire().await.unwrap().forget();
+                    Ok(reply)
+                }
+                Step::Panic => panic!("the script says so"),
+            }
+        })
+    }
+
+    fn url(&self) -> &str {
+        "https://hook.test/authorize?timeout=3s"
+    }
+}
+
+/// An answer with a code and a body.
+pub(crate) fn reply(status: u16, body: &str) -> Reply {
+    let content_type = Some("application/json".to_owned());
+    Reply { status, content_type, retry_after: None, body: body.to_owned().into() }
+}
+
+pub(crate) fn says(body: &str) -> Step {
+    Step::Reply(reply(200, body))
+}
+
+pub(crate) fn code(status: u16) -> Step {
+    let content_type = Some("text/plain".to_owned());
+    Step::Reply(Reply { status, content_type, retry_after: None, body: "boom".into() })
+}
+
+pub(crate) fn code_retry_after(status: u16, retry_after: &str) -> Step {
+    let retry_after = Some(retry_after.to_owned());
+    Step::Reply(Reply { status, retry_after, ..reply(status, "") })
+}
+
+pub(crate) fn fault(kind: FaultKind, message: &str) -> Step {
+    Step::Fault(Fault::new(kind, message))
+}
+
+pub(crate) const ALLOW: &str = r#"{"status":{"allowed":true,"reason":"yes"}}"#;
+pub(crate) const DENY: &str = r#"{"status":{"denied":true,"reason":"no"}}"#;
+pub(crate) const NEITHER: &str = r#"{"status":{"reason":"who knows"}}"#;
+
+/// Everything that was observed, in order.
+#[derive(Default)]
+pub(crate) struct Tally {
+    events: Mutex<Vec<String>>,
+}
+
+impl Tally {
+    /// How often an event was observed.
+    pub(crate) fn n(&self, event: &str) -> usize {
+        self.events.lock().unwrap().iter().filter(|other| *other == event).count()
+    }
+
+    pub(crate) fn events(&self) -> Vec<String> {
+        self.events.lock().unwrap().clone()
+    }
+
+    fn push(&self, event: String) {
+        self.events.lock().unwrap().push(event);
+    }
+}
+
+impl Observe for Tally {
+    fn attempted(&self, result: AttemptResult, _: Duration) {
+        self.push(format!("attempt {}", result.name()));
+    }
+
+    fn failed_open(&self, result: AttemptResult) {
+        self.push(format!("fail-open {}", result.name()));
+    }
+
+    fn matched(&self, _: Duration, outcome: MatchOutcome) {
+        self.push("conditions".to_owned());
+        if outcome.is_excluded() {
+            self.push("excluded".to_owned());
+        }
+        if outcome.has_error() {
+            self.push("condition-error".to_owned());
+        }
+    }
+
+    fn cache(&self, event: CacheEvent) {
+        self.push(format!("cache {}", event.name()));
+    }
+
+    fn joined(&self) {
+        self.push("joined".to_owned());
+    }
+
+    fn breaker(&self, state: BreakerState) {
+        self.push(format!("breaker {}", state.name()));
+    }
+
+    fn rejected(&self, why: Rejection) {
+        self.push(format!("rejected {}", why.name()));
+    }
+}
+
+/// A webhook with everything around it.
+pub(crate) struct Scene {
+    pub(crate) peer: Arc<Peer>,
+    pub(crate) tally: Arc<Tally>,
+    pub(crate) webhook: Arc<Webhook>,
+}
+
+impl Scene {
+    pub(crate) fn new(script: impl IntoIterator<Item = Step>) -> Self {
+        Self::with(settings(), Guards::default(), script)
+    }
+
+    pub(crate) fn with(
+        settings: WebhookSettings,
+        guards: Guards,
+        script: impl IntoIterator<Item = Step>,
+    ) -> Self {
+        let peer = Peer::new(script);
+        let tally = Arc::new(Tally::default());
+        let (transport, observe) = (Arc::clone(&peer), Arc::clone(&tally));
+        let webhook = Arc::new(Webhook::new("hook", settings, transport, guards, observe));
+        Self { peer, tally, webhook }
+    }
+
+    pub(crate) async fn ask(&self, attributes: &Attributes<'_>) -> Decision {
+        self.webhook.authorize(attributes, Recorder::off()).await.decision
+    }
+
+    /// Asks as a user who is not special.
+    pub(crate) async fn ask_as(&self, name: &str) -> Decision {
+        let user = named(name);
+        self.ask(&pods(&user, "default")).await
+    }
+
+    pub(crate) async fn explain(&self, attributes: &Attributes<'_>) -> (Answered, Trace) {
+        let mut trace = Trace::default();
+        let answered = self.webhook.authorize(attributes, Recorder::on(&mut trace)).await;
+        (answered, trace)
+    }
+}
+
+/// A webhook of which failures mean no opinion, with the times of a configuration file.
+pub(crate) fn settings() -> WebhookSettings {
+    WebhookSettings {
+        timeout: Timeout::new(Duration::from_secs(3)).unwrap(),
+        authorized_caching: Caching::new(Duration::from_secs(300), true),
+        unauthorized_caching: Caching::new(Duration::from_secs(30), true),
+        subject_access_review_version: ReviewVersion::V1,
+        failure_policy: FailurePolicy::NoOpinion,
+        connection: Connection::KubeConfigFile(AbsolutePath::new("/hook.yaml").unwrap()),
+        match_conditions: MatchConditions::Unversioned,
+    }
+}
+
+pub(crate) fn failing_closed() -> WebhookSettings {
+    WebhookSettings { failure_policy: FailurePolicy::Deny, ..settings() }
+}
+
+pub(crate) fn conditions(expressions: &[&str]) -> MatchConditions {
+    let compiled = expressions.iter().map(|text| MatchCondition::compile(text).unwrap());
+    MatchConditions::V1(compiled.collect())
+}
+
+pub(crate) fn named(name: &str) -> User {
+    User { name: name.to_owned(), ..User::default() }
+}
+
+pub(crate) fn pods<'a>(user: &'a User, namespace: &'a str) -> Attributes<'a> {
+    let resource =
+        Resource { api_version: "v1", namespace, resource: "pods", ..Resource::default() };
+    Attributes { user: Some(user), verb: "get", target: Target::Resource(resource) }
+}
+
+/// The decision as one line: the verdict, the reason, and the error if there is one.
+pub(crate) fn line(decision: &Decision) -> String {
+    let (verdict, reason) = (decision.verdict.name(), &decision.reason);
+    match &decision.error {
+        Some(error) => format!("{verdict} [{reason}] ! {error}"),
+        None => format!("{verdict} [{reason}]"),
+    }
+}

@@ -1,0 +1,10 @@
+//! Which authorizers decide: what the server and the commands without one share.
+
+mod feature_gates;
+mod flags;
+mod hook_names;
+mod node_rules;
+
+pub(crate) use flags::AuthorizationFlags;
+pub(crate) use hook_names::{HookNames, hook_names};
+pub(crate) use node_rules::node_rules;

@@ -1,0 +1,162 @@
+//! The flags of kube-apiserver that say which authorizers decide.
+
+use std::path::PathBuf;
+
+use authz_live::{AuthorizationOptions, DEFAULT_MODES, Plan, plan};
+
+use super::feature_gates::FeatureGates;
+
+/// Which authorizers decide. These flags are those of kube-apiserver.
+///
+/// A flag that was not given is `None` even if it has a default: some rules tell the two apart.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct AuthorizationFlags {
+    /// AuthorizationConfiguration file: which authorizers are asked, in which order
+    ///
+    /// Excludes --authorization-mode and the flags about webhooks that follow it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) authorization_config: Option<PathBuf>,
+
+    /// Authorizers in order: ABAC, AlwaysAllow, AlwaysDeny, Node, RBAC, Webhook
+    ///
+    /// The default is Node,RBAC, as it is for the server of this project; kube-apiserver without
+    /// this flag allows everything.
+    #[arg(long, value_name = "MODE,...", value_delimiter = ',')]
+    pub(crate) authorization_mode: Option<Vec<String>>,
+
+    /// Policies of mode ABAC, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) authorization_policy_file: Option<PathBuf>,
+
+    /// How the webhook of mode Webhook is reached: a kubeconfig file, or a file of hooks
+    ///
+    /// With a kubeconfig the webhook is named `default`; a file of hooks
+    /// (ExternalAuthorizationHookConfiguration) names each of its own.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) authorization_webhook_config_file: Option<PathBuf>,
+
+    /// Version of the SubjectAccessReview that mode Webhook sends: v1 or v1beta1 [default: v1beta1]
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) authorization_webhook_version: Option<String>,
+
+    /// How long allowing answers of mode Webhook are kept; 0 keeps none [default: 5m0s]
+    #[arg(long, value_name = "DURATION", value_parser = nanoseconds, allow_hyphen_values = true)]
+    pub(crate) authorization_webhook_cache_authorized_ttl: Option<i64>,
+
+    /// How long other answers of mode Webhook are kept; 0 keeps none [default: 30s]
+    #[arg(long, value_name = "DURATION", value_parser = nanoseconds, allow_hyphen_values = true)]
+    pub(crate) authorization_webhook_cache_unauthorized_ttl: Option<i64>,
+
+    /// Feature gates; the one there is, is StructuredAuthorizationConfiguration [default: true]
+    ///
+    /// Without it, --authorization-config is refused, as it was before Kubernetes 1.30.
+    #[arg(long, value_name = "NAME=BOOL,...")]
+    pub(crate) feature_gates: Vec<FeatureGates>,
+}
+
+impl AuthorizationFlags {
+    /// The flags as they were given.
+    pub(crate) fn options(&self) -> AuthorizationOptions {
+        AuthorizationOptions {
+            config: self.authorization_config.clone(),
+            modes: self.authorization_mode.clone(),
+            policy_file: self.authorization_policy_file.clone(),
+            webhook_config_file: self.authorization_webhook_config_file.clone(),
+            webhook_version: self.authorization_webhook_version.clone(),
+            webhook_authorized_ttl_ns: self.authorization_webhook_cache_authorized_ttl,
+            webhook_unauthorized_ttl_ns: self.authorization_webhook_cache_unauthorized_ttl,
+            is_structured_enabled: self.is_structured_enabled(),
+            ..AuthorizationOptions::default()
+        }
+    }
+
+    /// Whether configuration files and match conditions are allowed.
+    pub(crate) fn is_structured_enabled(&self) -> bool {
+        FeatureGates::is_structured_enabled(&self.feature_gates)
+    }
+
+    /// What they ask for.
+    ///
+    /// # Errors
+    /// Every rule that they break, in the words of kube-apiserver.
+    pub(crate) fn plan(&self) -> Result<Plan, Vec<String>> {
+        plan(&self.options(), DEFAULT_MODES)
+    }
+}
+
+/// A duration as Go writes it, which may be negative: `1m30s`.
+fn nanoseconds(text: &str) -> Result<i64, String> {
+    gotext::parse_duration(text).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        flags: AuthorizationFlags,
+    }
+
+    fn flags(args: &[&str]) -> AuthorizationFlags {
+        Program::try_parse_from([&["x"], args].concat()).unwrap().flags
+    }
+
+    /// What the plan of these flags is: the file, or the modes, or the faults.
+    fn planned(args: &[&str]) -> String {
+        match flags(args).plan() {
+            Ok(Plan::File(file)) => file.path.display().to_string(),
+            Ok(Plan::Modes(modes)) => {
+                modes.modes.iter().map(|mode| mode.name()).collect::<Vec<_>>().join(",")
+            }
+            Err(faults) => faults.join("; "),
+        }
+    }
+
+    /// Case FLG-13: the default value, if it is given, is given.
+    #[test]
+    fn what_is_given_is_told_from_the_default() {
+        assert_eq!(flags(&[]).options(), AuthorizationOptions::default());
+        for flag in [
+            "--authorization-webhook-version=v1beta1",
+            "--authorization-webhook-cache-authorized-ttl=5m0s",
+            "--authorization-webhook-cache-unauthorized-ttl=30s",
+            "--authorization-webhook-config-file=w",
+            "--authorization-mode=",
+        ] {
+            assert_ne!(flags(&[flag]).options(), AuthorizationOptions::default(), "{flag}");
+            let both = planned(&["--authorization-config=f", flag]);
+            assert!(both.starts_with("--authorization-config can not be specified"), "{both}");
+        }
+        assert_eq!(planned(&["--authorization-config=f", "--authorization-policy-file=p"]), "f");
+    }
+
+    #[test]
+    fn durations_may_be_negative() {
+        let ttl = "--authorization-webhook-cache-authorized-ttl";
+        for args in [&[&format!("{ttl}=-1s")[..]][..], &[ttl, "-1s"]] {
+            let nanos = flags(args).authorization_webhook_cache_authorized_ttl;
+            assert_eq!(nanos, Some(-1_000_000_000), "{args:?}");
+        }
+    }
+
+    /// Cases FLG-01 (which differs by intent), FLG-17 and FLG-21.
+    #[test]
+    fn the_flags_make_the_plan() {
+        assert_eq!(planned(&[]), "Node,RBAC");
+        assert_eq!(
+            planned(&["--authorization-mode=Node", "--authorization-mode=RBAC"]),
+            "Node,RBAC"
+        );
+        let gate = "--feature-gates=StructuredAuthorizationConfiguration=false";
+        assert_eq!(planned(&[gate, "--authorization-mode=RBAC"]), "RBAC");
+        assert_eq!(
+            planned(&[gate, "--authorization-config=f"]),
+            "--authorization-config cannot be used without enabling \
+             StructuredAuthorizationConfiguration feature flag"
+        );
+    }
+}

@@ -1,0 +1,126 @@
+//! From flags to the authorizers that a server with these flags would ask, in order.
+
+use std::path::{Path, PathBuf};
+
+use api::authorization::{LoadOptions, ReadError, assume_regular, stat};
+use api::{Source, abac, authorization};
+use authz_chain::{Authorizer, Configuration};
+use authz_live::{Modes, Plan};
+
+use super::show::{Trouble, Unusable};
+use crate::authorization::{AuthorizationFlags, HookNames, hook_names};
+use crate::check::is_missing_file;
+use crate::files::read_up_to;
+
+/// The authorizers in order, and what the files say that they decide from.
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    pub(super) authorizers: Vec<Authorizer>,
+    /// Empty without an authorizer of type ABAC.
+    pub(super) abac: abac::Loaded,
+}
+
+/// Whether the files have to be here that say how webhooks are reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ConnectionFiles {
+    /// They are used.
+    Needed,
+    /// They may be on the server only.
+    Elsewhere,
+}
+
+impl Order {
+    /// Reads the files that a plan names.
+    ///
+    /// # Errors
+    /// Everything that is wrong in any file.
+    pub(super) fn load(
+        flags: &AuthorizationFlags,
+        plan: &Plan,
+        files: ConnectionFiles,
+        directory: &Path,
+    ) -> Result<Self, Unusable> {
+        let mut troubles = Vec::new();
+        let mut taken = |found: Result<Configuration, Trouble>| match found {
+            Ok(configuration) => configuration.authorizers().to_vec(),
+            Err(trouble) => {
+                troubles.push(trouble);
+                Vec::new()
+            }
+        };
+        let authorizers = match plan {
+            Plan::File(file) => taken(configuration(&file.path, files)),
+            Plan::Modes(modes) => {
+                let names = hook_names(modes, directory).map_err(Unusable::one)?;
+                taken(translated(modes, &names, files, directory)?)
+            }
+        };
+        let policy_file = flags.authorization_policy_file.as_ref();
+        let has_abac = authorizers.contains(&Authorizer::Abac);
+        let abac = match has_abac.then(|| policies(policy_file)).transpose() {
+            Ok(abac) => abac.unwrap_or_default(),
+            Err(trouble) => {
+                troubles.push(trouble);
+                abac::Loaded::default()
+            }
+        };
+        match troubles.is_empty() {
+            true => Ok(Self { authorizers, abac }),
+            false => Err(Unusable::Invalid(troubles)),
+        }
+    }
+}
+
+fn configuration(path: &Path, files: ConnectionFiles) -> Result<Configuration, Trouble> {
+    let bytes =
+        authorization::read(path).map_err(|error| Trouble::Unreadable(error.to_string()))?;
+    let name = path.to_string_lossy();
+    let source = Source { name: &name, bytes: &bytes };
+    let probe = match files {
+        ConnectionFiles::Needed => &stat,
+        ConnectionFiles::Elsewhere => &assume_regular as &dyn Fn(&Path) -> _,
+    };
+    let options = LoadOptions { probe, ..LoadOptions::default() };
+    let loaded = authorization::load(&source, &options);
+    loaded.outcome.map_err(|error| {
+        let mut diagnostics = error.diagnostics().to_vec();
+        for diagnostic in &mut diagnostics {
+            if is_missing_file(&diagnostic.fault) && diagnostic.hint.is_none() {
+                let hint = "`--no-webhooks` does without it; `--webhook NAME=ANSWER` stands in";
+                diagnostic.hint = Some(hint.to_owned());
+            }
+        }
+        Trouble::faulty(&source, diagnostics)
+    })
+}
+
+/// The configuration that flags mean; a fault of the flags themselves is one of usage.
+fn translated(
+    modes: &Modes,
+    names: &HookNames,
+    files: ConnectionFiles,
+    directory: &Path,
+) -> Result<Result<Configuration, Trouble>, Unusable> {
+    match (names, files) {
+        (HookNames::Unreadable(error), ConnectionFiles::Needed) => {
+            Ok(Err(Trouble::Unreadable(error.to_string())))
+        }
+        (_, _) => match modes.configuration(directory, names.of_file()) {
+            Ok(configuration) => Ok(Ok(configuration)),
+            Err(error) => Err(Unusable::Usage(vec![error.to_string()])),
+        },
+    }
+}
+
+fn policies(path: Option<&PathBuf>) -> Result<abac::Loaded, Trouble> {
+    let Some(path) = path else {
+        let message = "authorizer ABAC needs --authorization-policy-file".to_owned();
+        return Err(Trouble::Unreadable(message));
+    };
+    let bytes = read_up_to(path, abac::POLICY_FILE_BYTES_MAX)
+        .map_err(|error| Trouble::Unreadable(ReadError::new(path, &error).to_string()))?;
+    let name = path.to_string_lossy();
+    let source = Source { name: &name, bytes: &bytes };
+    let loaded = abac::load(&source, &abac::LoadOptions::default());
+    loaded.map_err(|error| Trouble::faulty(&source, vec![*error.diagnostic]))
+}

@@ -1,0 +1,243 @@
+//! The authorizers of the server: made at the start, and followed while it runs.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use authz_chain::AuthorizerType;
+use authz_live::{Assembler, Generation, Notice, Plan, Publish, ReloadOptions, Reloader};
+use authz_metrics::Metrics;
+use authz_webhook::{BreakerOptions, Guards};
+use prometheus::Registry;
+use remote::{Limits, Resolve};
+use serde_json::Value;
+use server::{Log, Reseater, ServiceDirectory, ServiceRouting};
+
+use super::flags::{Args, ChainFlags};
+use crate::offline::Unusable;
+
+/// The authorizers as they are at the start, and what else belongs to them.
+pub(super) struct Authorizing {
+    pub(super) generation: Arc<Generation>,
+    pub(super) directory: Arc<ServiceDirectory>,
+    pub(super) registry: Registry,
+    plan: Plan,
+    assembler: Assembler,
+    pub(super) metrics: Arc<Metrics>,
+    options: ReloadOptions,
+    /// Filled once the server serves. The status is asked for through the server, which has to be
+    /// there before anything can be put into it.
+    reloader: Arc<OnceLock<Reloader>>,
+}
+
+impl Authorizing {
+    /// Reads the files that the flags lead to. Nothing is called: a webhook that is dead keeps no
+    /// server from starting.
+    ///
+    /// # Errors
+    /// The flags contradict each other, or something in the files is wrong.
+    pub(super) fn load(args: &Args) -> Result<Self, Unusable> {
+        let plan = args.authorization.plan().map_err(Unusable::Usage)?;
+        let is_file_mode = matches!(plan, Plan::File(_));
+        let registry = Registry::new();
+        let identity = identity(&args.store.data_dir);
+        let metrics = Metrics::new(&registry, &identity, is_file_mode).map_err(Unusable::broken)?;
+        let routing = match args.chain.enable_aggregator_routing {
+            true => ServiceRouting::Endpoints,
+            false => ServiceRouting::ClusterIp,
+        };
+        let directory = Arc::new(ServiceDirectory::new(routing));
+        let assembler = Assembler {
+            guards: guards(&args.chain),
+            limits: Limits::default(),
+            resolver: Some(Arc::clone(&directory) as Arc<dyn Resolve>),
+            instruments: Arc::clone(&metrics) as _,
+            directory: std::env::current_dir().map_err(Unusable::broken)?,
+        };
+        let generation = Arc::new(assembler.start(&plan)?);
+        let options = ReloadOptions {
+            has_health_check: args.chain.authorization_config_reload_health_check,
+            ..ReloadOptions::default()
+        };
+        let reloader = Arc::default();
+        Ok(Self { generation, directory, registry, plan, assembler, metrics, options, reloader })
+    }
+
+    /// Whether the flags switch anonymous authentication off. A configuration file never does.
+    pub(super) fn switches_anonymous_off(&self) -> bool {
+        match &self.plan {
+            Plan::File(_) => false,
+            Plan::Modes(modes) => modes.switches_anonymous_off(),
+        }
+    }
+
+    /// The authorizers in order, for people.
+    pub(super) fn names(&self) -> String {
+        let name = |(kind, name): (AuthorizerType, &str)| match kind {
+            AuthorizerType::Webhook => format!("{}({name})", kind.name()),
+            AuthorizerType::Abac
+            | AuthorizerType::AlwaysAllow
+            | AuthorizerType::AlwaysDeny
+            | AuthorizerType::Node
+            | AuthorizerType::Rbac => kind.name().to_owned(),
+        };
+        let names: Vec<String> = self.generation.authorizers().into_iter().map(name).collect();
+        names.join(",")
+    }
+
+    /// What the server tells about its authorizers when it is asked. There is nothing to tell in the
+    /// moment before they are followed.
+    pub(super) fn status(&self) -> Arc<dyn Fn() -> Value + Send + Sync> {
+        let reloader = Arc::clone(&self.reloader);
+        Arc::new(move || {
+            let status = reloader.get().map(Reloader::status);
+            status.and_then(|status| serde_json::to_value(status).ok()).unwrap_or_default()
+        })
+    }
+
+    /// Says what should be changed in the files of the start.
+    pub(super) fn warn(&self, log: Log) {
+        for warning in &self.generation.warnings {
+            tell(log, &Notice::Warned(warning));
+        }
+    }
+
+    /// Follows the files and puts what they come to mean in the place of what there is.
+    pub(super) fn follow(self, reseat: Reseater, log: Log) {
+        self.metrics.serving(&webhooks(&self.generation));
+        let metrics = Arc::clone(&self.metrics);
+        let publish: Publish = Arc::new(move |generation: &Arc<Generation>| {
+            // The names in a configuration are unique, which is all that can be wrong here.
+            if let Err(error) = reseat(&generation.seats) {
+                log.error("the authorizers can not be replaced", &[("why", &error)]);
+                return;
+            }
+            metrics.serving(&webhooks(generation));
+        });
+        let tell = Arc::new(move |notice: &Notice<'_>| tell(log, notice));
+        let Self { assembler, plan, generation, options, reloader, .. } = self;
+        reloader
+            .get_or_init(|| Reloader::start(assembler, &plan, generation, options, publish, tell));
+    }
+}
+
+fn webhooks(generation: &Generation) -> Vec<Arc<authz_webhook::Webhook>> {
+    generation.webhooks().map(Arc::clone).collect()
+}
+
+fn guards(flags: &ChainFlags) -> Guards {
+    let in_flight_max = match flags.authorization_webhook_max_in_flight {
+        0 => usize::MAX,
+        limit => limit,
+    };
+    let breaker = BreakerOptions {
+        is_enabled: flags.authorization_webhook_breaker,
+        failures_to_open: flags.authorization_webhook_breaker_failures,
+        open_max: flags.authorization_webhook_breaker_max_wait,
+        ..BreakerOptions::default()
+    };
+    let cache_bytes_max = flags.authorization_webhook_cache_max_bytes;
+    Guards { in_flight_max, breaker, cache_bytes_max, ..Guards::default() }
+}
+
+/// What tells this server from others in metrics, the same after a restart: the machine and where
+/// the server keeps its data. Two servers on one machine never share that place.
+fn identity(data_dir: &Path) -> String {
+    let host = serving::host_name().unwrap_or_default();
+    let data = absolute(data_dir).unwrap_or_else(|_| data_dir.to_owned());
+    format!("{host}:{}", data.display())
+}
+
+/// The directory need not exist yet, and it must have the same name once it does.
+fn absolute(path: &Path) -> io::Result<PathBuf> {
+    match path.canonicalize() {
+        Ok(path) => Ok(path),
+        Err(_) => std::path::absolute(path),
+    }
+}
+
+fn tell(log: Log, notice: &Notice<'_>) {
+    match notice {
+        Notice::Applied(generation) => log.notice(
+            "the authorization configuration was reloaded",
+            &[
+                ("generation", &generation.number),
+                ("hash", &generation.hash.as_deref().unwrap_or_default()),
+            ],
+        ),
+        Notice::Failed { file, message, diagnostics } => {
+            let place = match diagnostics.first() {
+                Some(first) => {
+                    format!("{}:{}:{}", first.file, first.place.line, first.place.column)
+                }
+                None => file.display().to_string(),
+            };
+            log.error(
+                "the authorization configuration can not be reloaded; the old one stays",
+                &[("at", &place), ("why", message)],
+            );
+        }
+        Notice::Warned(warning) => {
+            let (line, column) = (warning.place.line, warning.place.column);
+            log.warn(
+                "the authorization configuration is odd",
+                &[
+                    ("at", &format_args!("{}:{line}:{column}", warning.file)),
+                    ("why", &warning.message),
+                ],
+            );
+        }
+        Notice::Unwatched { message } => log.warn(
+            "files of the authorization configuration can not be watched and are polled",
+            &[("why", message)],
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        flags: ChainFlags,
+    }
+
+    #[test]
+    fn guards_are_the_defaults_unless_flags_say_otherwise() {
+        let guards = |args: &[&str]| {
+            guards(&Program::try_parse_from([&["x"], args].concat()).unwrap().flags)
+        };
+        assert_eq!(guards(&[]), Guards::default());
+        let unlimited = ["--authorization-webhook-max-in-flight=0"];
+        let unlimited =
+            guards(&[&unlimited[..], &["--authorization-webhook-breaker=false"]].concat());
+        assert_eq!(unlimited, Guards::disabled());
+        let changed = guards(&[
+            "--authorization-webhook-breaker-failures=3",
+            "--authorization-webhook-breaker-max-wait=1m",
+            "--authorization-webhook-cache-max-bytes=1024",
+        ]);
+        assert_eq!(changed.breaker.failures_to_open, 3);
+        assert_eq!(changed.breaker.open_max.as_secs(), 60);
+        assert_eq!(changed.cache_bytes_max, 1024);
+        assert!(
+            Program::try_parse_from(["x", "--authorization-webhook-breaker-failures=0"]).is_err()
+        );
+    }
+
+    /// A server keeps its identity when its directory is made at the first start.
+    #[test]
+    fn the_identity_does_not_depend_on_what_exists() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().canonicalize().unwrap().join("data");
+        let before = identity(&data);
+        std::fs::create_dir(&data).unwrap();
+        assert_eq!(identity(&data), before);
+        assert!(before.ends_with(&format!(":{}", data.display())));
+        assert_ne!(identity(folder.path()), before);
+    }
+}

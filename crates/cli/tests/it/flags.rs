@@ -1,0 +1,258 @@
+//! The rows of the specification's table for flags (`FLG-nn`), by the program itself. The rows
+//! FLG-03 and FLG-11 are about options that no flag can give; they are tests of `authz-live`.
+
+use serde_json::{Value, json};
+
+use crate::guard::{Guard, allow, in_either_version};
+use crate::program::{Run, command, finish, run, run_with_stdin};
+
+const EXCLUSIVE: &str = "error: --authorization-config can not be specified when \
+    --authorization-mode or --authorization-webhook-* flags are defined\n";
+
+const QUESTION: &str = r#"{"user":"ana","resourceAttributes":{"verb":"get","group":"apps","resource":"deployments","namespace":"prod"}}"#;
+
+/// What the server says that is started with these flags and does not start. It has not even made
+/// its directory then, so nothing can have listened.
+#[track_caller]
+pub(crate) fn refused_at_start(flags: &[&str], code: i32) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let place = ["serve", "--secure-port=0", "--data-dir", data.to_str().unwrap()];
+    let found = run(&[&place[..], flags].concat());
+    assert_eq!((found.code, found.stdout.as_str()), (code, ""), "{flags:?}: {}", found.stderr);
+    assert!(!data.exists(), "{flags:?}");
+    found.stderr
+}
+
+/// The authorizers that a chain of these flags has, by name, as `explain` shows them.
+fn chain(flags: &[&str]) -> Vec<String> {
+    let question = ["explain", "-o", "json", "--as", "ana", "--verb", "get", "--path", "/nowhere"];
+    let found = run(&[&question[..], flags].concat());
+    assert!(found.code <= 1, "{flags:?}: {}", found.stderr);
+    let explanation: Value = serde_json::from_str(&found.stdout).unwrap();
+    let asked = explanation["trace"].as_array().unwrap().iter();
+    let asked = asked.map(|node| node["fields"]["name"].clone());
+    let not_asked = explanation["notAsked"].as_array().cloned().unwrap_or_default();
+    let names = asked.skip(1).chain(not_asked);
+    names.map(|name| name.as_str().unwrap().to_owned()).collect()
+}
+
+/// FLG-01 differs by intent: without flags the server of this project has Node and RBAC.
+#[test]
+fn flg_01_05_17_modes_make_the_chain() {
+    assert_eq!(chain(&[]), ["node", "rbac"], "FLG-01");
+    let both = ["--authorization-mode=AlwaysAllow,AlwaysDeny"];
+    assert_eq!(chain(&both), ["alwaysallow", "alwaysdeny"], "FLG-05");
+    let twice = ["--authorization-mode=Node", "--authorization-mode=RBAC"];
+    assert_eq!(chain(&twice), ["node", "rbac"], "FLG-17");
+}
+
+#[test]
+fn flg_02_to_09_flags_that_contradict_each_other() {
+    for (row, flags, want) in [
+        (
+            "FLG-02",
+            &["--authorization-mode=DoesNotExist"][..],
+            "error: authorization-mode \"DoesNotExist\" is not a valid mode\n",
+        ),
+        (
+            "FLG-04",
+            &["--authorization-mode=AlwaysAllow,AlwaysAllow"],
+            "error: authorization-mode [\"AlwaysAllow\" \"AlwaysAllow\"] has mode specified more \
+             than once\n",
+        ),
+        (
+            "FLG-06",
+            &["--authorization-mode=ABAC"],
+            "error: authorization-mode ABAC's authorization policy file not passed\n",
+        ),
+        (
+            "FLG-07",
+            &["--authorization-policy-file=p"],
+            "error: cannot specify --authorization-policy-file without mode ABAC\n",
+        ),
+        (
+            "FLG-08",
+            &["--authorization-mode=Webhook"],
+            "error: authorization-mode Webhook's authorization config file not passed\n",
+        ),
+        (
+            "FLG-09",
+            &["--authorization-mode=AlwaysAllow", "--authorization-webhook-config-file=w"],
+            "error: cannot specify --authorization-webhook-config-file without mode Webhook\n",
+        ),
+    ] {
+        assert_eq!(refused_at_start(flags, 2), want, "{row}");
+    }
+    let all = refused_at_start(&["--authorization-mode=A,ABAC,Webhook"], 2);
+    assert_eq!(all.lines().count(), 3, "all faults at once: {all}");
+    let abac = ["--authorization-mode=ABAC", "--authorization-policy-file=offline/policies.jsonl"];
+    assert_eq!(chain(&abac), ["abac"], "FLG-06");
+}
+
+#[test]
+fn flg_12_and_13_a_configuration_excludes_flags_even_with_their_defaults() {
+    for (row, flag) in [
+        ("FLG-12", "--authorization-mode=RBAC"),
+        ("FLG-13", "--authorization-webhook-version=v1beta1"),
+        ("FLG-13", "--authorization-webhook-cache-authorized-ttl=5m0s"),
+        ("FLG-13", "--authorization-webhook-cache-unauthorized-ttl=30s"),
+        ("FLG-13", "--authorization-webhook-config-file=w"),
+    ] {
+        // The file is not even looked at.
+        let flags = ["--authorization-config=missing.yaml", flag];
+        assert_eq!(refused_at_start(&flags, 2), EXCLUSIVE, "{row} {flag}");
+    }
+}
+
+#[test]
+fn flg_14_and_15_policies_of_a_configuration_come_by_flag() {
+    let config = "--authorization-config=offline/authorization.yaml";
+    let policies = "--authorization-policy-file=offline/policies.jsonl";
+    let names = chain(&[config, policies, "--no-webhooks"]);
+    assert_eq!(names, ["guard.example.com", "node", "rbac", "abac"], "FLG-14");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("authorization.yaml");
+    let text = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n\
+                authorizers: [{type: ABAC, name: abac}]\n";
+    std::fs::write(&file, text).unwrap();
+    let config = format!("--authorization-config={}", file.display());
+    let told = refused_at_start(&[&config], 3);
+    assert!(told.starts_with("error: ") && told.contains("open "), "FLG-15: {told}");
+}
+
+#[test]
+fn flg_16_underscores_are_an_old_spelling() {
+    let old = ["--authorization_mode=AlwaysDeny", "--authorization_mode=AlwaysAllow"];
+    let found =
+        run(&[&["eval", "--as", "ana", "--verb", "get", "--path", "/x"], &old[..]].concat());
+    assert_eq!(found.code, 0);
+    assert_eq!(
+        found.stderr,
+        "warning: --authorization_mode is an old spelling of --authorization-mode\n"
+    );
+    let told =
+        refused_at_start(&["--authorization_webhook_version=v1", "--authorization_config=f"], 2);
+    assert_eq!(told.matches("warning: ").count(), 2, "{told}");
+    assert!(told.ends_with(EXCLUSIVE), "{told}");
+    refused_at_start(&["--authorization-modes=RBAC"], 2);
+}
+
+/// Answers the question as often as there are lines, with mode Webhook and these flags.
+fn ask_by_flags(guard: &Guard, flags: &[&str], n_lines: usize) -> Run {
+    let mode = ["eval", "--authorization-mode=Webhook"];
+    let mut command = command(&[&mode[..], flags].concat());
+    // FLG-10: a path may be relative to the working directory.
+    command.current_dir(guard.path(""));
+    command.arg("--authorization-webhook-config-file=kubeconfig");
+    finish(command, format!("{QUESTION}\n").repeat(n_lines).as_bytes())
+}
+
+#[test]
+fn flg_10_and_22_a_webhook_of_flags_is_sent_v1beta1() {
+    let guard = Guard::start(in_either_version(true));
+    let found = ask_by_flags(&guard, &[], 1);
+    assert_eq!((found.code, found.stderr.as_str()), (0, ""), "FLG-10");
+    let answer: Value = serde_json::from_str(&found.stdout).unwrap();
+    assert_eq!(answer["decidedBy"], "default");
+    let bodies = guard.bodies();
+    assert_eq!(bodies[0]["apiVersion"], "authorization.k8s.io/v1beta1", "FLG-22");
+    assert_eq!(bodies[0]["spec"]["user"], "ana");
+    assert_eq!(bodies[0]["spec"]["resourceAttributes"]["group"], "apps", "FLG-22");
+    let v1 = ["--authorization-webhook-version=v1"];
+    assert_eq!(ask_by_flags(&guard, &v1, 1).code, 0);
+    assert_eq!(guard.bodies()[0]["apiVersion"], "authorization.k8s.io/v1");
+}
+
+#[test]
+fn flg_19_answers_are_kept_unless_the_time_is_zero() {
+    let authorized = "--authorization-webhook-cache-authorized-ttl";
+    let unauthorized = "--authorization-webhook-cache-unauthorized-ttl";
+    for (is_allowed, code) in [(true, 0), (false, 1)] {
+        let guard = Guard::start(in_either_version(is_allowed));
+        let calls = |flags: &[&str]| {
+            let found = ask_by_flags(&guard, flags, 3);
+            assert_eq!(found.code, code, "{flags:?}");
+            guard.requests().len()
+        };
+        let (own, other) =
+            if code == 0 { (authorized, unauthorized) } else { (unauthorized, authorized) };
+        assert_eq!(calls(&[]), 1);
+        assert_eq!(calls(&[&format!("{own}=0")]), 3, "FLG-19");
+        assert_eq!(calls(&[&format!("{own}=-1s")]), 3);
+        assert_eq!(calls(&[&format!("{other}=0s")]), 1);
+    }
+}
+
+#[test]
+fn flg_20_there_are_two_versions() {
+    let guard = Guard::start(vec![allow()]);
+    let file = format!("--authorization-webhook-config-file={}", guard.kubeconfig());
+    let flags = ["--authorization-mode=Webhook", &file, "--authorization-webhook-version=v2"];
+    let want = "error: unsupported webhook authorizer version \"v2\", supported versions are \
+                \"v1\", \"v1beta1\"\n";
+    assert_eq!(refused_at_start(&flags, 2), want, "FLG-20");
+    let question = ["eval", "--as", "ana", "--verb", "get", "--path", "/x"];
+    let found = run(&[&question[..], &flags].concat());
+    assert_eq!((found.code, found.stderr.as_str()), (2, want));
+}
+
+#[test]
+fn flg_21_the_gate_of_the_feature() {
+    let gate = "--feature-gates=StructuredAuthorizationConfiguration=false";
+    assert_eq!(
+        refused_at_start(&[gate, "--authorization-config=missing.yaml"], 2),
+        "error: --authorization-config cannot be used without enabling \
+         StructuredAuthorizationConfiguration feature flag\n",
+        "FLG-21"
+    );
+    assert_eq!(chain(&[gate, "--authorization-mode=RBAC"]), ["rbac"], "FLG-21");
+    for (gates, want) in [
+        ("Foo=true", "unrecognized feature gate: Foo"),
+        ("StructuredAuthorizationConfiguration", "missing bool value"),
+        ("StructuredAuthorizationConfiguration=maybe", "strconv.ParseBool"),
+    ] {
+        let told = refused_at_start(&[&format!("--feature-gates={gates}")], 2);
+        assert!(told.contains(want), "{gates}: {told}");
+    }
+}
+
+/// FLG-18, by the file that means the same; that the chain has these settings is a test of
+/// `authz-live`.
+#[test]
+fn flg_18_custom_values_are_translated() {
+    let guard = Guard::start(vec![allow()]);
+    let file = format!("--authorization-webhook-config-file={}", guard.kubeconfig());
+    let found = run(&[
+        "convert",
+        "--authorization-mode=Webhook",
+        &file,
+        "--authorization-webhook-version=v1",
+        "--authorization-webhook-cache-authorized-ttl=1m",
+        "--authorization-webhook-cache-unauthorized-ttl=2s",
+    ]);
+    assert_eq!(found.code, 0, "{}", found.stderr);
+    for line in [
+        "- type: Webhook\n",
+        "  name: default\n",
+        "    timeout: 30s\n",
+        "    authorizedTTL: 1m0s\n",
+        "    unauthorizedTTL: 2s\n",
+        "    subjectAccessReviewVersion: v1\n",
+        "    failurePolicy: NoOpinion\n",
+    ] {
+        assert!(found.stdout.contains(line), "FLG-18: {line}: {}", found.stdout);
+    }
+    assert!(!found.stdout.contains("matchConditions"), "FLG-18: {}", found.stdout);
+    // What it writes is a configuration by which the same answers are given.
+    let checked = run_with_stdin(&["check", "--strict", "-"], found.stdout.as_bytes());
+    assert_eq!(checked.code, 0, "{}", checked.stdout);
+    let config = guard.write("authorization.yaml", &found.stdout);
+    let answered =
+        run_with_stdin(&["eval", "--authorization-config", &config], QUESTION.as_bytes());
+    let answer: Value = serde_json::from_str(&answered.stdout).unwrap();
+    let want = json!({
+        "allowed": true, "reason": "the guard knows you", "decidedBy": "default",
+    });
+    assert_eq!(answer, want);
+}

@@ -1,0 +1,121 @@
+//! `portcullis serve` with webhooks and with a configuration that changes, as its operator sees it.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::guard::{Guard, allow, kubeconfig_of};
+use crate::program::command;
+
+/// How long a line of the log may take to come. A change is in effect within a second; a machine
+/// that is busy with other tests gets more.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A server that has said that it serves, and what it logs. Dropping it ends it.
+struct Server {
+    banner: String,
+    log: Receiver<String>,
+    process: Child,
+    /// Kept open: a server that can not write there would fail for a reason of ours.
+    _stdout: BufReader<ChildStdout>,
+    _data: TempDir,
+}
+
+impl Server {
+    fn start(flags: &[&str]) -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let place = ["serve", "--secure-port=0", "--data-dir", data.path().to_str().unwrap()];
+        let mut process = command(&[&place[..], flags].concat())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let log = lines(process.stderr.take().unwrap());
+        let mut banner = String::new();
+        let mut stdout = BufReader::new(process.stdout.take().unwrap());
+        stdout.read_line(&mut banner).unwrap();
+        assert!(banner.starts_with("serving https://"), "{banner}{:?}", log.iter().next());
+        Self { banner, log, process, _stdout: stdout, _data: data }
+    }
+
+    /// The next line of the log with all these parts.
+    #[track_caller]
+    fn logs(&self, parts: &[&str]) -> String {
+        loop {
+            let line = self.log.recv_timeout(PATIENCE).unwrap();
+            if parts.iter().all(|part| line.contains(part)) {
+                return line;
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+/// The lines of a stream as they come.
+fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+/// Nobody is called at the start, so a dead webhook keeps no server from starting.
+#[test]
+fn a_dead_webhook_does_not_keep_the_server_from_starting() {
+    let guard = Guard::start(vec![allow()]);
+    let config = guard.configuration("Deny", &[]);
+    let url = format!("https://{}/", scripted::NOBODY);
+    guard.write("kubeconfig", &kubeconfig_of(&url, "ca.crt"));
+    let server = Server::start(&["--authorization-config", &config]);
+    let want = "authorization Webhook(guard.example.com),RBAC, ready";
+    assert!(server.banner.contains(want), "{}", server.banner);
+    let flags = [
+        "--authorization-mode=Node,Webhook,RBAC",
+        "--authorization-webhook-config-file",
+        &guard.kubeconfig(),
+    ];
+    let server = Server::start(&flags);
+    let want = "authorization Node,Webhook(default),RBAC, ready";
+    assert!(server.banner.contains(want), "{}", server.banner);
+}
+
+#[test]
+fn a_changed_configuration_is_logged_with_what_came_of_it() {
+    let guard = Guard::start(vec![allow()]);
+    let config = guard.configuration("Deny", &[]);
+    let text = std::fs::read_to_string(&config).unwrap();
+    let server = Server::start(&["--authorization-config", &config]);
+    guard.write("authorization.yaml", &text.replace("timeout: 1s", "timeout: 61s"));
+    let place = format!("at={config}:7:14");
+    let line = server.logs(&["can not be reloaded; the old one stays", &place]);
+    assert!(line.contains("must be > 0s and <= 30s"), "{line}");
+    guard.write("authorization.yaml", &text.replace("timeout: 1s", "timeout: 2s"));
+    server.logs(&["configuration was reloaded", "generation=2", "hash=sha256:"]);
+    // A file that the configuration leads to is part of it.
+    guard.write("kubeconfig", "clusters: 5");
+    server.logs(&["can not be reloaded", &format!("at={}:1:", guard.kubeconfig())]);
+    // Built-in types are those of the start.
+    guard.write("authorization.yaml", &format!("{text}- type: Node\n  name: node\n"));
+    guard.write("kubeconfig", &kubeconfig_of(&guard.url(), "ca.crt"));
+    server.logs(&["can not be reloaded", "Node"]);
+}
+
+#[test]
+fn modes_that_allow_everything_refuse_the_unknown() {
+    let server = Server::start(&["--authorization-mode=AlwaysAllow"]);
+    server.logs(&["WARN", "anonymous authentication is switched off"]);
+}

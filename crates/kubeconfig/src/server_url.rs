@@ -1,0 +1,175 @@
+//! The URL of a service, as Go's client understands it.
+
+use remote::{Scheme, Secret};
+
+use crate::cluster::without_login;
+use crate::url_path;
+
+/// Where a service is. The query and the fragment of a URL are dropped.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ServerUrl {
+    pub(crate) scheme: Scheme,
+    /// A name or an address; an IPv6 address without brackets.
+    pub(crate) host: String,
+    pub(crate) port: Option<u16>,
+    /// Percent-encoded, at least `/`.
+    pub(crate) path: String,
+    /// User name and password, if the URL holds them.
+    pub(crate) login: Option<(String, Secret)>,
+}
+
+impl ServerUrl {
+    /// Reads a URL, or a host with or without a port, which stands for plain HTTP.
+    ///
+    /// # Errors
+    ///
+    /// A message without user name and password.
+    pub(crate) fn parse(server: &str) -> Result<Self, String> {
+        let refused = || {
+            let shown = gotext::quote(&without_login(server));
+            format!("host must be a URL or a host:port pair: {shown}")
+        };
+        if server.chars().any(char::is_control) {
+            return Err(refused());
+        }
+        let Some((scheme, rest)) = split_scheme(server) else {
+            let url = parse_rest(Scheme::Http, server).ok_or_else(refused)?;
+            return if url.path == "/" { Ok(url) } else { Err(refused()) };
+        };
+        let scheme = match scheme.to_ascii_lowercase().as_str() {
+            "http" => Scheme::Http,
+            "https" => Scheme::Https,
+            other => return Err(format!("unsupported protocol scheme {}", gotext::quote(other))),
+        };
+        parse_rest(scheme, rest).ok_or_else(refused)
+    }
+}
+
+/// The scheme and what follows its slashes.
+fn split_scheme(server: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = server.split_once("://")?;
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+    is_scheme.then_some((scheme, rest))
+}
+
+fn parse_rest(scheme: Scheme, rest: &str) -> Option<ServerUrl> {
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let path_start = rest.find('/').unwrap_or(rest.len());
+    let (authority, path) = rest.split_at_checked(path_start)?;
+    let (login, host) = match authority.rsplit_once('@') {
+        Some((login, host)) => (Some(parse_login(login)?), host),
+        None => (None, authority),
+    };
+    let (host, port) = split_port(host)?;
+    Some(ServerUrl { scheme, host, port, path: url_path::clean(path)?, login })
+}
+
+fn parse_login(login: &str) -> Option<(String, Secret)> {
+    let (username, password) = login.split_once(':').unwrap_or((login, ""));
+    let username = String::from_utf8(url_path::decode(username)?).ok()?;
+    Some((username, Secret::new(url_path::decode(password)?)))
+}
+
+fn split_port(host: &str) -> Option<(String, Option<u16>)> {
+    let (name, port) = match host.strip_prefix('[') {
+        Some(rest) => {
+            let (address, port) = rest.split_once(']')?;
+            let address: std::net::Ipv6Addr = address.parse().ok()?;
+            let port = if port.is_empty() { "" } else { port.strip_prefix(':')? };
+            (address.to_string(), port)
+        }
+        None => {
+            let (name, port) = host.split_once(':').unwrap_or((host, ""));
+            let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
+            if name.is_empty() || !name.chars().all(is_name) {
+                return None;
+            }
+            (name.to_owned(), port)
+        }
+    };
+    match port {
+        "" => Some((name, None)),
+        port if port.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Some((name, Some(port.parse().ok()?)))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(server: &str) -> String {
+        match ServerUrl::parse(server) {
+            Ok(url) => {
+                let ServerUrl { scheme, host, port, path, login } = url;
+                let login = login.map(|(name, _)| format!(" as {name}")).unwrap_or_default();
+                format!("{} {host} {port:?} {path}{login}", scheme.as_str())
+            }
+            Err(message) => message,
+        }
+    }
+
+    #[test]
+    fn urls() {
+        for (server, want) in [
+            ("https://h", "https h None /"),
+            ("HTTPS://h:6443/a/", "https h Some(6443) /a"),
+            ("https://h/authz/?x=1#y", "https h None /authz"),
+            ("https://h?x=1", "https h None /"),
+            ("https://[::1]:8443/a", "https ::1 Some(8443) /a"),
+            ("https://[FE80::1]", "https fe80::1 None /"),
+            ("https://h:/a", "https h None /a"),
+            ("https://u%40:p@h/a@b", "https h None /a@b as u@"),
+            ("http://10.0.0.1/x", "http 10.0.0.1 None /x"),
+            ("http://under_score", "http under_score None /"),
+        ] {
+            assert_eq!(parsed(server), want, "{server}");
+        }
+    }
+
+    #[test]
+    fn hosts_without_a_scheme_are_plain_http() {
+        for (server, want) in [
+            ("localhost", "http localhost None /"),
+            ("localhost:8080", "http localhost Some(8080) /"),
+            ("127.0.0.1:80/", "http 127.0.0.1 Some(80) /"),
+            ("[::1]:80", "http ::1 Some(80) /"),
+        ] {
+            assert_eq!(parsed(server), want, "{server}");
+        }
+        let refused = "host must be a URL or a host:port pair: \"h:1/path\"";
+        assert_eq!(parsed("h:1/path"), refused);
+    }
+
+    #[test]
+    fn what_is_no_url_is_refused_without_its_secrets() {
+        for server in [
+            "https://",
+            "https:///a",
+            "https://h:x",
+            "https://h:65536",
+            "https://[::1",
+            "/a",
+            "https://[::1]x",
+            "https://a b",
+            "https://h/%zz",
+            "https://ü",
+            ":1",
+            "://h",
+            "https://::1",
+            "https://u%zz@h",
+            "a\nb",
+        ] {
+            let message = parsed(server);
+            assert!(message.starts_with("host must be a URL or a host:port pair: "), "{message}");
+        }
+        assert_eq!(parsed("ftp://h"), "unsupported protocol scheme \"ftp\"");
+        for server in ["https://u:hunter2@h:x", "u:hunter2@h/x"] {
+            assert!(!parsed(server).contains("hunter2"), "{server}");
+        }
+        assert!(!format!("{:?}", ServerUrl::parse("https://u:hunter2@h")).contains("hunter2"));
+    }
+}

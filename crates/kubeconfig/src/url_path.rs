@@ -1,0 +1,96 @@
+//! The path of a URL as Go's client sends it.
+
+/// Cleans a path: dots and redundant slashes are resolved, the last slash goes, and what must not
+/// stand in a path is percent-encoded. `None` if an escape is broken.
+pub(crate) fn clean(raw: &str) -> Option<String> {
+    let decoded = decode(raw)?;
+    let mut kept: Vec<&[u8]> = Vec::new();
+    for segment in decoded.split(|&byte| byte == b'/') {
+        match segment {
+            b"" | b"." => {}
+            b".." => drop(kept.pop()),
+            segment => kept.push(segment),
+        }
+    }
+    let mut cleaned = Vec::with_capacity(decoded.len());
+    for segment in kept {
+        cleaned.push(b'/');
+        cleaned.extend_from_slice(segment);
+    }
+    if cleaned.is_empty() {
+        cleaned.push(b'/');
+    }
+    // A path that needs no cleaning is sent as it is written: `%2F` stays what it is.
+    let is_as_written = cleaned == decoded && raw.bytes().all(may_be_written);
+    Some(if is_as_written { raw.to_owned() } else { encode(&cleaned) })
+}
+
+/// Replaces percent escapes; `None` if one is broken.
+pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = text.bytes();
+    let mut decoded = Vec::with_capacity(text.len());
+    let digit = |byte: Option<u8>| {
+        let digit = char::from(byte?).to_digit(16)?;
+        u8::try_from(digit).ok()
+    };
+    while let Some(byte) = bytes.next() {
+        decoded.push(match byte {
+            b'%' => digit(bytes.next())? << 4 | digit(bytes.next())?,
+            byte => byte,
+        });
+    }
+    Some(decoded)
+}
+
+fn encode(path: &[u8]) -> String {
+    let mut encoded = String::with_capacity(path.len());
+    for &byte in path {
+        if is_plain(byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+/// Bytes that are never escaped in a path.
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-_.~$&+,/:;=@".contains(&byte)
+}
+
+/// Bytes that an author may leave unescaped.
+fn may_be_written(byte: u8) -> bool {
+    is_plain(byte) || b"!'()*[]%".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_cleaned_as_go_cleans_them() {
+        for (raw, want) in [
+            ("", "/"),
+            ("/", "/"),
+            ("//", "/"),
+            ("/authz/", "/authz"),
+            ("/a//b///", "/a/b"),
+            ("/a/./b/../c", "/a/c"),
+            ("/../a", "/a"),
+            ("/a%2Fb", "/a%2Fb"),
+            ("/a%2Fb/", "/a/b"),
+            ("/a b", "/a%20b"),
+            ("/ü", "/%C3%BC"),
+            ("/a(b)*!'[]", "/a(b)*!'[]"),
+            ("/a(b)/", "/a%28b%29"),
+            ("/%41", "/%41"),
+            ("/a;b,c=d", "/a;b,c=d"),
+        ] {
+            assert_eq!(clean(raw).as_deref(), Some(want), "{raw}");
+        }
+        for broken in ["/%", "/%4", "/%zz"] {
+            assert_eq!(clean(broken), None, "{broken}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The URL of the server and what stands on the way.
+
+use api::WarningCode;
+use remote::{Credentials, Place, Proxy, ProxyUrl, Scheme, Trust};
+
+use crate::workplace::{Workplace, config};
+
+fn url(scheme: Scheme, host: &str, port: Option<u16>) -> Place {
+    Place::Url { scheme, host: host.to_owned(), port }
+}
+
+#[test]
+fn whk_06_the_path_is_kept_and_the_query_is_not() {
+    let place = Workplace::new();
+    for (server, path) in [
+        ("https://h:8443/authz/?x=1", "/authz"),
+        ("https://h:8443", "/"),
+        ("https://h:8443//a//b/#c", "/a/b"),
+    ] {
+        let target = place.connection(&config(&format!("server: '{server}'"), "")).target;
+        assert_eq!(target.place, url(Scheme::Https, "h", Some(8443)), "{server}");
+        assert_eq!(target.path, path, "{server}");
+    }
+}
+
+#[test]
+fn plain_http_is_accepted_with_a_warning_and_without_secrets() {
+    let place = Workplace::new();
+    for (server, host, port) in
+        [("http://h/p", "h", None), ("h:81", "h", Some(81)), ("localhost", "localhost", None)]
+    {
+        let connection = place.connection(&config(&format!("server: '{server}'"), ""));
+        assert_eq!(connection.target.place, url(Scheme::Http, host, port));
+        let [warning] = connection.warnings.as_slice() else { panic!("{connection:?}") };
+        assert_eq!(warning.code, WarningCode::PlainHttp);
+        assert_eq!(warning.field, "clusters[0].cluster.server");
+        assert_eq!((warning.place.line, warning.place.column), (2, 21));
+    }
+    let connection = place.connection(&config(
+        "server: 'http://u:p@h', certificate-authority: junk, insecure-skip-tls-verify: true",
+        "tokenFile: missing, as: jane, client-certificate: junk, client-key: junk",
+    ));
+    let target = &connection.target;
+    assert_eq!((&target.trust, &target.credentials), (&Trust::System, &Credentials::None));
+    assert_eq!(target.identity, None);
+    assert_eq!(target.impersonate.user, "jane");
+    let codes: Vec<_> = connection.warnings.iter().map(|warning| warning.code).collect();
+    assert_eq!(codes, [WarningCode::PlainHttp, WarningCode::UnusedCredentials]);
+}
+
+#[test]
+fn servers_that_are_no_urls() {
+    let place = Workplace::new();
+    for (server, want) in [
+        ("", "2:21 invalid configuration: default cluster has no server defined"),
+        ("ftp://h", "2:21 unsupported protocol scheme \"ftp\""),
+        ("h/path", "2:21 host must be a URL or a host:port pair: \"h/path\""),
+        ("https://u:hunter2@h:x", "2:21 host must be a URL or a host:port pair: \"https://h:x\""),
+    ] {
+        assert_eq!(place.refusal(&config(&format!("server: '{server}'"), "")), want);
+    }
+    let named = "clusters: [{name: a, cluster: {}}]\ncurrent-context: c\n\
+        contexts: [{name: c, context: {cluster: a}}]\n";
+    let want = "1:22 invalid configuration: no server found for cluster \"a\"";
+    assert_eq!(place.refusal(named), want);
+}
+
+#[test]
+fn proxies() {
+    let place = Workplace::new();
+    let proxy = |url: &str| {
+        place
+            .connection(&config(&format!("server: 'https://h', proxy-url: '{url}'"), ""))
+            .target
+            .proxy
+    };
+    assert_eq!(proxy(""), Proxy::Environment);
+    for url in ["http://proxy:3128", "https://u:p@proxy", "socks5://proxy"] {
+        assert_eq!(proxy(url), Proxy::Url(ProxyUrl::parse(url).unwrap()), "{url}");
+    }
+    assert_eq!(
+        place.refusal(&config("server: 'https://h', proxy-url: 'ftp://u:hunter2@proxy'", "")),
+        "2:45 invalid configuration: invalid 'proxy-url' \"ftp://proxy\" for cluster \"\": \
+         unsupported scheme \"ftp\", must be http, https, or socks5"
+    );
+}
+
+#[test]
+fn compression_and_server_name() {
+    let place = Workplace::new();
+    let target = place.connection(&config("server: 'https://h'", "")).target;
+    assert!(target.can_compress);
+    assert_eq!(target.server_name, None);
+    let cluster = "server: 'https://h', disable-compression: true, tls-server-name: other";
+    let target = place.connection(&config(cluster, "")).target;
+    assert!(!target.can_compress);
+    assert_eq!(target.server_name.as_deref(), Some("other"));
+}

@@ -1,0 +1,150 @@
+//! Whom to trust: WHK-51, and the client certificate: WHK-52.
+
+use api::WarningCode;
+use remote::{Material, Roots, Trust};
+
+use crate::workplace::{Workplace, base64, config, is_at};
+
+const SERVER: &str = "server: 'https://h'";
+
+fn cluster(rest: &str) -> String {
+    config(&format!("{SERVER}, {rest}"), "")
+}
+
+fn user(rest: &str) -> String {
+    config(SERVER, rest)
+}
+
+#[test]
+fn authorities_come_from_a_file_or_from_data() {
+    let place = Workplace::new();
+    let pem = std::fs::read(place.path("ca.pem")).unwrap();
+    let roots = Trust::Roots(Roots::from_pem(&pem).unwrap());
+    let connection = place.connection(&cluster("certificate-authority: ./ca.pem"));
+    assert_eq!(connection.target.trust, roots);
+    assert_eq!(place.names(&connection.files), ["config", "ca.pem"]);
+    let absolute = format!("certificate-authority: '{}'", place.path("ca.pem").display());
+    assert_eq!(place.connection(&cluster(&absolute)).target.trust, roots);
+    let data = format!("certificate-authority-data: {}", base64(&pem));
+    let connection = place.connection(&cluster(&data));
+    assert_eq!(connection.target.trust, roots);
+    assert_eq!(place.names(&connection.files), ["config"]);
+    assert_eq!(place.connection(&user("")).target.trust, Trust::System);
+}
+
+#[test]
+fn authorities_given_twice_or_with_the_insecure_flag() {
+    let place = Workplace::new();
+    assert_eq!(
+        place.refusal(&cluster("certificate-authority: ca.pem, certificate-authority-data: YQ==")),
+        "2:57 invalid configuration: certificate-authority-data and certificate-authority are both \
+         specified for . certificate-authority-data will override."
+    );
+    for ca in ["certificate-authority: ca.pem", "certificate-authority-data: YQ=="] {
+        let message = place.refusal(&cluster(&format!("{ca}, insecure-skip-tls-verify: true")));
+        assert!(
+            message.ends_with(
+                " specifying a root certificates file with the insecure flag is not allowed"
+            ),
+            "{message}"
+        );
+    }
+    let connection = place.connection(&cluster("insecure-skip-tls-verify: true"));
+    assert_eq!(connection.target.trust, Trust::Anything);
+    assert_eq!(connection.warnings[0].code, WarningCode::UnverifiedServer);
+}
+
+#[test]
+fn whk_51_authorities_that_are_none() {
+    let place = Workplace::new();
+    let data = |bytes: &[u8]| format!("certificate-authority-data: {}", base64(bytes));
+    let key = place.client.key_pem.clone();
+    for (ca, want) in [
+        (data(b"junk"), "unable to parse bytes as PEM block"),
+        (data(key.as_bytes()), "no valid certificate authority data seen"),
+        ("certificate-authority: junk".to_owned(), "unable to parse bytes as PEM block"),
+        (
+            "certificate-authority: client.key".to_owned(),
+            "no valid certificate authority data seen",
+        ),
+    ] {
+        let message = place.refusal(&cluster(&ca));
+        assert!(
+            message.ends_with(&format!(" unable to load root certificates: {want}")),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn client_certificates_stay_files_if_they_are() {
+    let place = Workplace::new();
+    let connection =
+        place.connection(&user("client-certificate: client.pem, client-key: client.key"));
+    let identity = connection.target.identity.unwrap();
+    let is_file = |material: &Material, name: &str| match material {
+        Material::File(path) => is_at(path, &place, name),
+        Material::Inline(_) => false,
+    };
+    assert!(is_file(&identity.certificate, "client.pem") && is_file(&identity.key, "client.key"));
+    assert_eq!(place.names(&connection.files), ["config", "client.pem", "client.key"]);
+
+    let data = base64(place.client.key_pem.as_bytes());
+    let mixed = user(&format!("client-certificate: client.pem, client-key-data: {data}"));
+    let identity = place.connection(&mixed).target.identity.unwrap();
+    assert!(is_file(&identity.certificate, "client.pem"));
+    assert!(matches!(identity.key, Material::Inline(_)));
+
+    // A key alone counts for nothing, as in Kubernetes.
+    assert_eq!(place.connection(&user("client-key: missing")).target.identity, None);
+}
+
+#[test]
+fn client_certificates_given_twice_or_in_part() {
+    let place = Workplace::new();
+    let invalid = |rest: &str| {
+        let message = place.refusal(&user(rest));
+        message.split_once(" invalid configuration: ").unwrap().1.to_owned()
+    };
+    assert_eq!(
+        invalid("client-certificate: client.pem"),
+        "client-key-data or client-key must be specified for  to use the clientCert authentication \
+         method."
+    );
+    assert_eq!(
+        invalid(
+            "client-certificate: client.pem, client-certificate-data: YQ==, client-key: client.key"
+        ),
+        "client-cert-data and client-cert are both specified for . client-cert-data will override."
+    );
+    assert_eq!(
+        invalid("client-certificate: client.pem, client-key: client.key, client-key-data: YQ=="),
+        "client-key-data and client-key are both specified for ; client-key-data will override"
+    );
+    assert_eq!(
+        invalid("client-certificate: no.pem, client-key: no.key"),
+        "[unable to read client-cert no.pem for  due to open no.pem: no such file or directory, \
+         unable to read client-key no.key for  due to open no.key: no such file or directory]"
+    );
+}
+
+#[test]
+fn whk_52_certificate_and_key_that_do_not_fit() {
+    let place = Workplace::new();
+    let other = scripted::self_signed(&scripted::Leaf::client("other")).unwrap();
+    place.write("other.key", &other.key_pem);
+    for (certificate, key, want) in [
+        (
+            "client.key",
+            "client.pem",
+            "4:3 tls: failed to find certificate PEM data in certificate input, but did find a \
+             private key; PEM inputs may have been switched",
+        ),
+        ("client.pem", "other.key", "4:3 tls: private key does not match public key"),
+        ("junk", "client.key", "4:3 tls: failed to find any PEM data in certificate input"),
+        ("client.pem", "junk", "4:3 tls: failed to find any PEM data in key input"),
+    ] {
+        let config = user(&format!("client-certificate: {certificate}, client-key: {key}"));
+        assert_eq!(place.refusal(&config), want);
+    }
+}

@@ -1,0 +1,131 @@
+//! TCP connections.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::failure::io_words;
+use crate::fault::{Fault, FaultKind};
+use crate::resolve::HostPort;
+
+/// How many addresses of a host are tried.
+const ADDRESSES_MAX: usize = 16;
+/// How long an address may be silent before the next is tried beside it.
+const HEAD_START: Duration = Duration::from_millis(300);
+/// How long a connection is silent before the system asks whether the peer lives.
+const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(30);
+
+/// Connects to the first address of a host that answers.
+pub(crate) async fn dial(at: &HostPort) -> Result<TcpStream, Fault> {
+    match at.host.parse() {
+        Ok(address) => dial_any(vec![SocketAddr::new(address, at.port)]).await,
+        Err(_) => dial_any(look_up(at).await?).await,
+    }
+}
+
+async fn look_up(at: &HostPort) -> Result<Vec<SocketAddr>, Fault> {
+    let fault =
+        |why: &str| Fault::new(FaultKind::Dns, format!("dial tcp: lookup {}: {why}", at.host));
+    let found = tokio::net::lookup_host((&*at.host, at.port)).await;
+    let addresses: Vec<_> = found
+        .map_err(|error| fault(lookup_words(&error.to_string())))?
+        .take(ADDRESSES_MAX)
+        .collect();
+    if addresses.is_empty() { Err(fault("no such host")) } else { Ok(addresses) }
+}
+
+fn lookup_words(error: &str) -> &str {
+    let is_unknown =
+        ["Name or service not known", "No address associated", "nodename nor servname"]
+            .iter()
+            .any(|words| error.contains(words));
+    if is_unknown { "no such host" } else { error }
+}
+
+/// Connects to the first address that answers. An address that fails gives way to the next at once,
+/// one that is silent gets company after a while. If all fail, the first has the word.
+pub(crate) async fn dial_any(addresses: Vec<SocketAddr>) -> Result<TcpStream, Fault> {
+    let mut left = addresses.into_iter();
+    let mut attempts = JoinSet::new();
+    let mut failed: Option<Fault> = None;
+    loop {
+        let has_more = match left.next() {
+            Some(address) => {
+                attempts.spawn(async move { (address, TcpStream::connect(address).await) });
+                left.len() > 0
+            }
+            None => false,
+        };
+        let ended = tokio::select! {
+            ended = attempts.join_next() => ended,
+            () = sleep(HEAD_START), if has_more => continue,
+        };
+        match ended {
+            Some(Ok((address, connected))) => match connected.and_then(prepare) {
+                Ok(stream) => return Ok(stream),
+                Err(error) => _ = failed.get_or_insert(refusal(address, &error)),
+            },
+            Some(Err(error)) => {
+                failed.get_or_insert(Fault::new(FaultKind::Other, error.to_string()));
+            }
+            None => {
+                return Err(
+                    failed.unwrap_or_else(|| Fault::new(FaultKind::Other, "dial tcp: no address"))
+                );
+            }
+        }
+    }
+}
+
+fn prepare(stream: TcpStream) -> io::Result<TcpStream> {
+    stream.set_nodelay(true)?;
+    let keep_alive = TcpKeepalive::new().with_time(KEEP_ALIVE_AFTER);
+    SockRef::from(&stream).set_tcp_keepalive(&keep_alive)?;
+    Ok(stream)
+}
+
+fn refusal(address: SocketAddr, error: &io::Error) -> Fault {
+    let kind = match error.kind() {
+        io::ErrorKind::ConnectionRefused => FaultKind::Refused,
+        io::ErrorKind::ConnectionReset => FaultKind::Reset,
+        io::ErrorKind::TimedOut => FaultKind::Timeout,
+        _ => FaultKind::Other,
+    };
+    Fault::new(kind, format!("dial tcp {address}: connect: {}", io_words(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use scripted::{Answer, NOBODY, Peer};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_address_that_fails_gives_way_to_the_next() {
+        let peer = Peer::start(Answer::json("{}")).unwrap();
+        let stream = dial_any(vec![NOBODY, NOBODY, peer.address()]).await.unwrap();
+        assert_eq!(stream.peer_addr().unwrap(), peer.address());
+        assert!(stream.nodelay().unwrap());
+    }
+
+    #[tokio::test]
+    async fn the_first_that_fails_has_the_word() {
+        let peer = Peer::start(Answer::json("{}")).unwrap();
+        peer.stop_listening().unwrap();
+        let fault = dial_any(vec![NOBODY, peer.address()]).await.unwrap_err();
+        assert_eq!(fault.message, "dial tcp 127.0.0.1:1: connect: connection refused");
+        assert_eq!(dial_any(Vec::new()).await.unwrap_err().message, "dial tcp: no address");
+    }
+
+    #[test]
+    fn what_name_services_say() {
+        let unknown = "failed to lookup address information: Name or service not known";
+        assert_eq!(lookup_words(unknown), "no such host");
+        assert_eq!(lookup_words("something else"), "something else");
+    }
+}

@@ -1,0 +1,113 @@
+//! The names of a target: in requests, in handshakes and in messages.
+
+use http::Uri;
+use http::uri::{Authority, PathAndQuery};
+use rustls_pki_types::ServerName;
+
+use crate::client::BuildError;
+use crate::resolve::HostPort;
+use crate::target::{Place, Scheme, Target};
+
+/// The names of a target: in requests, in handshakes and in messages.
+pub(crate) struct Endpoint {
+    pub(crate) scheme: Scheme,
+    /// Where to connect to, for a URL; for a service only a name.
+    pub(crate) at: HostPort,
+    /// The name that the certificate must bear; none for plain HTTP.
+    pub(crate) server_name: Option<ServerName<'static>>,
+    authority: Authority,
+    path: String,
+}
+
+impl Endpoint {
+    pub(crate) fn new(target: &Target) -> Result<Self, BuildError> {
+        let (scheme, host, port) = match &target.place {
+            Place::Url { scheme, host, port } => (*scheme, host.clone(), *port),
+            Place::Service(service) => {
+                if service.name.is_empty() || service.namespace.is_empty() || service.port == 0 {
+                    return Err(BuildError::Service);
+                }
+                (Scheme::Https, service.dns_name(), Some(service.port))
+            }
+        };
+        let path = if target.path.is_empty() { "/" } else { &*target.path };
+        let bracketed = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+        let authority = match port {
+            Some(port) => format!("{bracketed}:{port}"),
+            None => bracketed,
+        };
+        let server_name = match scheme {
+            Scheme::Http => None,
+            Scheme::Https => {
+                let name = target.server_name.as_deref().unwrap_or(&host);
+                let parsed = ServerName::try_from(name.to_owned());
+                Some(parsed.map_err(|_| BuildError::ServerName(name.to_owned()))?)
+            }
+        };
+        let authority = authority.parse::<Authority>().map_err(|_| BuildError::Url)?;
+        if host.is_empty() || authority.as_str().contains('@') || path.contains(['?', '#']) {
+            return Err(BuildError::Url);
+        }
+        path.parse::<PathAndQuery>().map_err(|_| BuildError::Url)?;
+        let at = HostPort { host, port: port.unwrap_or(scheme.default_port()) };
+        Ok(Self { scheme, at, server_name, authority, path: path.to_owned() })
+    }
+
+    /// `host` or `host:port`, as the target was given.
+    pub(crate) fn authority(&self) -> &str {
+        self.authority.as_str()
+    }
+
+    /// The URL of a request; none if the query can not be part of one.
+    pub(crate) fn uri(&self, query: &str) -> Option<Uri> {
+        let path_and_query = match query {
+            "" => self.path.clone(),
+            query => format!("{}?{query}", self.path),
+        };
+        let builder = Uri::builder().scheme(self.scheme.as_str());
+        builder.authority(self.authority.clone()).path_and_query(path_and_query).build().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::ServiceName;
+
+    fn url(host: &str, port: Option<u16>, path: &str) -> Result<String, BuildError> {
+        let place = Place::Url { scheme: Scheme::Https, host: host.to_owned(), port };
+        let endpoint = Endpoint::new(&Target::new(place, path))?;
+        Ok(endpoint.uri("timeout=3s").unwrap().to_string())
+    }
+
+    #[test]
+    fn urls() {
+        assert_eq!(url("h", None, "").unwrap(), "https://h/?timeout=3s");
+        assert_eq!(url("::1", Some(8443), "/a/b").unwrap(), "https://[::1]:8443/a/b?timeout=3s");
+        for (host, path) in [("", "/"), ("a b", "/"), ("a/b", "/"), ("u@h", "/"), ("h", "/a?b")] {
+            assert!(url(host, None, path).is_err(), "{host} {path}");
+        }
+    }
+
+    /// Rows SHW-01 and SHW-13: the names of a service.
+    #[test]
+    fn services() {
+        let service =
+            ServiceName { namespace: "andromeda".to_owned(), name: "ross".to_owned(), port: 1002 };
+        let endpoint = Endpoint::new(&Target::new(Place::Service(service), "")).unwrap();
+        assert_eq!(endpoint.uri("").unwrap(), "https://ross.andromeda.svc:1002/");
+        assert_eq!(endpoint.authority(), "ross.andromeda.svc:1002");
+        assert_eq!(endpoint.server_name.unwrap().to_str(), "ross.andromeda.svc");
+    }
+
+    /// Row SHW-14: a service without a name is nowhere.
+    #[test]
+    fn services_have_names() {
+        for (namespace, name, port) in [("", "ross", 443), ("andromeda", "", 443), ("a", "b", 0)] {
+            let (namespace, name) = (namespace.to_owned(), name.to_owned());
+            let target = Target::new(Place::Service(ServiceName { namespace, name, port }), "");
+            let error = Endpoint::new(&target).err().unwrap().to_string();
+            assert_eq!(error, "cannot resolve an empty service name or namespace or port");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! What errors of libraries mean, in the words of Go.
+
+use std::error::Error as StdError;
+use std::io::{self, ErrorKind};
+
+use rustls::{AlertDescription, CertificateError, InvalidMessage};
+use rustls_pki_types::UnixTime;
+
+use crate::fault::{Fault, FaultKind};
+use crate::verify::Insecure;
+
+/// How many causes of an error are looked at. Libraries wrap thrice or so.
+const CAUSES_MAX: usize = 16;
+
+/// What an error means: the innermost cause that says something is the reason.
+pub(crate) fn explain(error: &(dyn StdError + 'static)) -> Fault {
+    let mut meaning = None;
+    let mut next = Some(error);
+    for _ in 0..CAUSES_MAX {
+        let Some(cause) = next else { break };
+        meaning = recognize(cause).or(meaning);
+        // An io::Error is looked into before it is asked for its cause, which skips what it holds.
+        let held = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        next = held.map(|held| held as &(dyn StdError + 'static)).or_else(|| cause.source());
+    }
+    meaning.unwrap_or_else(|| Fault::new(FaultKind::Other, innermost(error)))
+}
+
+fn recognize(cause: &(dyn StdError + 'static)) -> Option<Fault> {
+    if let Some(fault) = cause.downcast_ref::<Fault>() {
+        Some(fault.clone())
+    } else if let Some(error) = cause.downcast_ref::<rustls::Error>() {
+        Some(Fault::new(FaultKind::Tls, tls(error)))
+    } else if let Some(error) = cause.downcast_ref::<io::Error>() {
+        of_io(error)
+    } else if let Some(error) = cause.downcast_ref::<h2::Error>() {
+        of_http2(error)
+    } else {
+        cause.downcast_ref::<hyper::Error>().and_then(of_http)
+    }
+}
+
+fn innermost(error: &(dyn StdError + 'static)) -> String {
+    let mut last = error;
+    for _ in 0..CAUSES_MAX {
+        let Some(cause) = last.source() else { break };
+        last = cause;
+    }
+    last.to_string()
+}
+
+fn of_http(error: &hyper::Error) -> Option<Fault> {
+    let broken = "net/http: HTTP/1.x transport connection broken: ";
+    // The library has a predicate for this only in servers.
+    if error.is_parse() && error.to_string().contains("too large") {
+        let message = format!("{broken}response headers exceeded the limit");
+        Some(Fault::new(FaultKind::TooLarge, message))
+    } else if error.is_parse() || error.is_parse_status() {
+        let message = format!("{broken}malformed HTTP response");
+        Some(Fault::new(FaultKind::Other, message))
+    } else if error.is_incomplete_message() {
+        Some(Fault::new(FaultKind::Eof, "EOF"))
+    } else if error.is_timeout() {
+        // We set no timer but that for the answers to pings of HTTP/2.
+        Some(connection_lost())
+    } else if error.is_canceled() || error.is_closed() {
+        Some(Fault::new(FaultKind::Eof, "http: server closed idle connection"))
+    } else {
+        None
+    }
+}
+
+/// A server that goes away, or takes no more requests, has not looked at this one.
+fn of_http2(error: &h2::Error) -> Option<Fault> {
+    let is_refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
+    if error.is_remote() && (error.is_go_away() || is_refused) {
+        Some(connection_lost())
+    } else {
+        None
+    }
+}
+
+/// An HTTP/2 connection that was lost with requests on it.
+pub(crate) fn connection_lost() -> Fault {
+    Fault::new(FaultKind::ConnectionLost, "http2: client connection lost")
+}
+
+/// None if the error says nothing by itself.
+fn of_io(error: &io::Error) -> Option<Fault> {
+    let kind = match error.kind() {
+        ErrorKind::ConnectionReset => FaultKind::Reset,
+        ErrorKind::ConnectionRefused => FaultKind::Refused,
+        ErrorKind::UnexpectedEof => FaultKind::Eof,
+        ErrorKind::TimedOut => FaultKind::Timeout,
+        _ if error.get_ref().is_none() => FaultKind::Other,
+        _ => return None,
+    };
+    Some(Fault::new(kind, io_words(error)))
+}
+
+/// An error of the system, as Go prints it.
+pub(crate) fn io_words(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::ConnectionRefused => "connection refused".to_owned(),
+        ErrorKind::ConnectionReset => "connection reset by peer".to_owned(),
+        ErrorKind::BrokenPipe => "broken pipe".to_owned(),
+        ErrorKind::TimedOut => "connection timed out".to_owned(),
+        ErrorKind::HostUnreachable => "no route to host".to_owned(),
+        ErrorKind::NetworkUnreachable => "network is unreachable".to_owned(),
+        ErrorKind::UnexpectedEof => "unexpected EOF".to_owned(),
+        _ => {
+            // "Some words (os error 5)": the number is noise to whom the words are not.
+            let text = error.to_string();
+            text.split(" (os error").next().unwrap_or_default().to_lowercase()
+        }
+    }
+}
+
+/// A failed handshake, as Go prints it.
+pub(crate) fn tls(error: &rustls::Error) -> String {
+    match error {
+        rustls::Error::InvalidCertificate(error) => {
+            format!("tls: failed to verify certificate: x509: {}", certificate(error))
+        }
+        rustls::Error::AlertReceived(alert) => {
+            format!("remote error: tls: {}", alert_words(*alert))
+        }
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+            "tls: first record does not look like a TLS handshake".to_owned()
+        }
+        other => format!("tls: {other}"),
+    }
+}
+
+fn certificate(error: &CertificateError) -> String {
+    match error {
+        CertificateError::UnknownIssuer => "certificate signed by unknown authority".to_owned(),
+        CertificateError::ExpiredContext { time, not_after } => format!(
+            "certificate has expired or is not yet valid: current time {} is after {}",
+            rfc3339(*time),
+            rfc3339(*not_after)
+        ),
+        CertificateError::NotValidYetContext { time, not_before } => format!(
+            "certificate has expired or is not yet valid: current time {} is before {}",
+            rfc3339(*time),
+            rfc3339(*not_before)
+        ),
+        CertificateError::NotValidForNameContext { expected, presented } => {
+            wrong_name(&expected.to_str(), presented)
+        }
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "certificate specifies an incompatible key usage".to_owned()
+        }
+        CertificateError::Other(other) => match other.0.downcast_ref::<Insecure>() {
+            Some(insecure) => insecure.to_string(),
+            None => other.to_string(),
+        },
+        other => other.to_string(),
+    }
+}
+
+fn wrong_name(wanted: &str, presented: &[String]) -> String {
+    // The library writes `DnsName("a")` and `IpAddress(1.2.3.4)`.
+    let names = |kind: &str| -> Vec<&str> {
+        let of_kind = presented.iter().filter_map(|name| name.strip_prefix(kind));
+        of_kind.map(|name| name.trim_matches(['(', ')', '"'])).collect()
+    };
+    let is_address = wanted.parse::<std::net::IpAddr>().is_ok();
+    let valid = names(if is_address { "IpAddress" } else { "DnsName" });
+    if is_address && valid.is_empty() {
+        format!("cannot validate certificate for {wanted} because it doesn't contain any IP SANs")
+    } else if valid.is_empty() {
+        format!("certificate is not valid for any names, but wanted to match {wanted}")
+    } else {
+        format!("certificate is valid for {}, not {wanted}", valid.join(", "))
+    }
+}
+
+fn alert_words(alert: AlertDescription) -> String {
+    match alert {
+        AlertDescription::HandshakeFailure => "handshake failure",
+        AlertDescription::BadCertificate => "bad certificate",
+        AlertDescription::UnsupportedCertificate => "unsupported certificate",
+        AlertDescription::CertificateRevoked => "revoked certificate",
+        AlertDescription::CertificateExpired => "expired certificate",
+        AlertDescription::CertificateUnknown => "unknown certificate",
+        AlertDescription::UnknownCA => "unknown certificate authority",
+        AlertDescription::AccessDenied => "access denied",
+        AlertDescription::ProtocolVersion => "protocol version not supported",
+        AlertDescription::InternalError => "internal error",
+        AlertDescription::UnrecognisedName => "unrecognized name",
+        AlertDescription::CertificateRequired => "certificate required",
+        AlertDescription::NoApplicationProtocol => "no application protocol",
+        other => return format!("alert {other:?}"),
+    }
+    .to_owned()
+}
+
+/// A time that no calendar holds is that of a certificate that nobody should believe anyway.
+fn rfc3339(time: UnixTime) -> String {
+    let second = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_second(second).map_or_else(|_| "?".to_owned(), |time| time.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_system() {
+        let words = |kind: ErrorKind| explain(&io::Error::from(kind));
+        assert_eq!(words(ErrorKind::ConnectionReset).kind, FaultKind::Reset);
+        assert_eq!(words(ErrorKind::ConnectionReset).message, "connection reset by peer");
+        assert_eq!(words(ErrorKind::BrokenPipe).kind, FaultKind::Other);
+        assert_eq!(words(ErrorKind::BrokenPipe).message, "broken pipe");
+        let by_number = explain(&io::Error::from_raw_os_error(24));
+        assert_eq!(by_number.message, "too many open files");
+    }
+
+    #[test]
+    fn the_innermost_cause_has_the_word() {
+        let alert = rustls::Error::AlertReceived(AlertDescription::CertificateRequired);
+        let wrapped = io::Error::new(ErrorKind::InvalidData, alert);
+        let twice = io::Error::other(wrapped);
+        let fault = explain(&twice);
+        assert_eq!(fault.kind, FaultKind::Tls);
+        assert_eq!(fault.message, "remote error: tls: certificate required");
+        let ours = Fault::new(FaultKind::Refused, "ours");
+        assert_eq!(explain(&io::Error::other(ours.clone())), ours);
+        let silent = explain(&io::Error::other("words"));
+        assert_eq!((silent.kind, &*silent.message), (FaultKind::Other, "words"));
+    }
+
+    #[test]
+    fn names_of_certificates() {
+        let presented = ["DnsName(\"a.b\")", "IpAddress(10.0.0.1)", "DnsName(\"c\")"];
+        let presented = presented.map(str::to_owned);
+        assert_eq!(wrong_name("x", &presented), "certificate is valid for a.b, c, not x");
+        let address = "certificate is valid for 10.0.0.1, not 10.0.0.2";
+        assert_eq!(wrong_name("10.0.0.2", &presented), address);
+        let nothing = "certificate is not valid for any names, but wanted to match x";
+        assert_eq!(wrong_name("x", &presented[1..2]), nothing);
+    }
+}

@@ -1,0 +1,50 @@
+//! What bounds a client.
+
+use std::time::Duration;
+
+/// What bounds a client, whatever its peer does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Longest body of an answer in bytes, after decompression. Three megabytes of reason are known
+    /// to be accepted elsewhere, so the default is 8 MiB.
+    pub body_bytes_max: usize,
+    /// Longest head of an answer in bytes, and what is buffered of an HTTP/1.1 connection: 64 KiB
+    /// unless told. Below 8 KiB the HTTP library does not go.
+    pub head_bytes_max: usize,
+    /// Most header fields of an answer.
+    pub headers_max: usize,
+    /// Most idle connections that are kept.
+    pub idle_connections_max: usize,
+    /// How long an idle connection may be used again; it is closed before twice that has passed.
+    /// Shorter than what servers and what stands between usually permit, so that we are the ones
+    /// who close.
+    pub idle_timeout: Duration,
+    /// How long all that comes before the first byte of a request may take: name, proxy, TCP, TLS. A
+    /// connection is made for whoever needs one next, so it may outlive the call that began it.
+    pub connect_timeout: Duration,
+    /// How long an HTTP/2 connection may be silent before it is asked whether it lives.
+    pub ping_after: Duration,
+    /// How long it may take to say so.
+    pub ping_timeout: Duration,
+    /// How old a token that was read from a file may become before the file is read again.
+    pub token_age_max: Duration,
+}
+
+/// What the HTTP library needs at least for a head.
+pub(crate) const HEAD_BYTES_MIN: usize = 8 * 1024;
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_bytes_max: 8 * 1024 * 1024,
+            head_bytes_max: 64 * 1024,
+            headers_max: 128,
+            idle_connections_max: 32,
+            idle_timeout: Duration::from_secs(90),
+            connect_timeout: Duration::from_secs(30),
+            ping_after: Duration::from_secs(30),
+            ping_timeout: Duration::from_secs(15),
+            token_age_max: Duration::from_secs(50),
+        }
+    }
+}

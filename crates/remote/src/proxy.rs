@@ -1,0 +1,150 @@
+//! What stands between us and a target.
+
+mod environment;
+
+use http::Uri;
+
+use crate::resolve::HostPort;
+use crate::secret::Secret;
+
+pub(crate) use environment::Environment;
+
+/// What stands between us and a target. Services of the cluster are reached without, whatever this
+/// says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Proxy {
+    /// Nothing.
+    Direct,
+    /// What `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` say, in capitals or not, when the client is
+    /// made.
+    Environment,
+    /// This one, for every host.
+    Url(ProxyUrl),
+}
+
+/// A proxy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProxyUrl {
+    pub(crate) kind: ProxyKind,
+    pub(crate) at: HostPort,
+    pub(crate) login: Option<Login>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProxyKind {
+    Http,
+    Https,
+    Socks5,
+}
+
+/// Who we are to a proxy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Login {
+    pub(crate) username: String,
+    pub(crate) password: Secret,
+}
+
+/// Why a URL is not that of a proxy. The URL itself is not told, since it may hold a password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProxyUrlError {
+    /// Not a URL with a host.
+    #[error("could not parse")]
+    Malformed,
+    /// A URL of something else.
+    #[error("unsupported scheme {0:?}, must be http, https, or socks5")]
+    Scheme(String),
+}
+
+impl ProxyUrl {
+    /// Reads a URL such as `http://user:password@proxy.example.com:3128`.
+    ///
+    /// # Errors
+    /// [`ProxyUrlError`] if it is not that of a proxy.
+    pub fn parse(url: &str) -> Result<Self, ProxyUrlError> {
+        // What is not a URL for us may be one with an unknown scheme for others: `ftp:abc`.
+        let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
+        let (kind, default_port) = match &*scheme {
+            "http" => (ProxyKind::Http, 80),
+            "https" => (ProxyKind::Https, 443),
+            "socks5" => (ProxyKind::Socks5, 1080),
+            _ => return Err(ProxyUrlError::Scheme(scheme)),
+        };
+        let uri: Uri = url.parse().map_err(|_| ProxyUrlError::Malformed)?;
+        let authority = uri.authority().ok_or(ProxyUrlError::Malformed)?;
+        let (login, at) = match authority.as_str().rsplit_once('@') {
+            Some((login, at)) => (Some(Login::parse(login)?), at),
+            None => (None, authority.as_str()),
+        };
+        let bracketed = authority.host();
+        let port = match at.strip_prefix(bracketed).and_then(|rest| rest.strip_prefix(':')) {
+            Some(port) if !port.is_empty() => port.parse().map_err(|_| ProxyUrlError::Malformed)?,
+            _ => default_port,
+        };
+        let host = bracketed.trim_start_matches('[').trim_end_matches(']').to_owned();
+        if host.is_empty() {
+            return Err(ProxyUrlError::Malformed);
+        }
+        Ok(Self { kind, at: HostPort { host, port }, login })
+    }
+
+    pub(crate) fn is_socks(&self) -> bool {
+        self.kind == ProxyKind::Socks5
+    }
+}
+
+impl Login {
+    fn parse(login: &str) -> Result<Self, ProxyUrlError> {
+        let (username, password) = login.split_once(':').unwrap_or((login, ""));
+        let username = percent_decode(username).ok_or(ProxyUrlError::Malformed)?;
+        let username = String::from_utf8(username).map_err(|_| ProxyUrlError::Malformed)?;
+        let password = percent_decode(password).ok_or(ProxyUrlError::Malformed)?;
+        Ok(Self { username, password: Secret::new(password) })
+    }
+}
+
+fn percent_decode(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = text.bytes();
+    let mut decoded = Vec::with_capacity(text.len());
+    let digit = |byte: Option<u8>| {
+        byte.and_then(|byte| char::from(byte).to_digit(16))
+            .and_then(|digit| u8::try_from(digit).ok())
+    };
+    while let Some(byte) = bytes.next() {
+        if byte == b'%' {
+            let (high, low) = (digit(bytes.next())?, digit(bytes.next())?);
+            decoded.push(high << 4 | low);
+        } else {
+            decoded.push(byte);
+        }
+    }
+    Some(decoded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_of_proxies() {
+        let proxy = ProxyUrl::parse("http://us%40er:p%3Aw@proxy.example.com").unwrap();
+        assert_eq!(proxy.kind, ProxyKind::Http);
+        assert_eq!(proxy.at.to_string(), "proxy.example.com:80");
+        let login = proxy.login.unwrap();
+        assert_eq!((&*login.username, login.password.expose()), ("us@er", &b"p:w"[..]));
+        assert_eq!(ProxyUrl::parse("https://[::1]/").unwrap().at.to_string(), "[::1]:443");
+        assert_eq!(ProxyUrl::parse("http://h:8080/x?y").unwrap().at.port, 8080);
+        assert_eq!(ProxyUrl::parse("SOCKS5://h").unwrap().at.port, 1080);
+    }
+
+    #[test]
+    fn urls_of_other_things() {
+        let fault = |url| ProxyUrl::parse(url).unwrap_err();
+        let scheme = |scheme: &str| ProxyUrlError::Scheme(scheme.to_owned());
+        assert_eq!(fault("ftp://h"), scheme("ftp"));
+        assert_eq!(fault("h"), scheme(""));
+        assert_eq!(fault("http://"), ProxyUrlError::Malformed);
+        assert_eq!(fault("http://h:99999"), ProxyUrlError::Malformed);
+        assert_eq!(fault("http://u%zz@h"), ProxyUrlError::Malformed);
+        assert!(!format!("{:?}", ProxyUrl::parse("http://u:hunter2@h")).contains("hunter2"));
+    }
+}

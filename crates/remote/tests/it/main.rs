@@ -1,0 +1,11 @@
+//! The client against real peers: good ones and bad ones.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod bad_peers;
+mod certificates;
+mod connections;
+mod exchange;
+mod fixture;
+mod memory;
+mod proxies;
+mod services;

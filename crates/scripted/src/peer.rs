@@ -1,0 +1,353 @@
+//! Peers: servers that behave as a script says.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::sync::{Arc, mpsc as std_mpsc};
+use std::time::Duration;
+
+use socket2::{Domain, Socket, Type};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+use crate::answer::{Answer, Conduct};
+use crate::log::{Log, REQUESTS_MAX, State};
+use crate::request::{Handshake, Request};
+use crate::script::Script;
+use crate::thread::Thread;
+use crate::tls::{self, ServerTls};
+use crate::{http1, http2};
+
+/// An address where nobody listens: that of a service that nobody offers any more.
+pub const NOBODY: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1));
+
+/// Connections that the system holds until they are accepted; storms of a thousand are usual.
+const BACKLOG: i32 = 1024;
+
+/// A server on the loopback interface that behaves as a script says. It stops when it is dropped.
+pub struct Peer {
+    address: SocketAddr,
+    log: Arc<Log>,
+    commands: mpsc::UnboundedSender<Command>,
+    _thread: Thread,
+}
+
+/// What the thread of a peer is asked to do. The sender says when it is done.
+enum Command {
+    Listen(Done),
+    StopListening(Done),
+    CloseConnections(Done),
+}
+
+type Done = oneshot::Sender<io::Result<()>>;
+
+/// What serving one connection needs to know.
+pub(crate) struct Service {
+    pub(crate) connection: usize,
+    pub(crate) handshake: Option<Handshake>,
+    log: Arc<Log>,
+    commands: mpsc::UnboundedSender<Command>,
+}
+
+impl Peer {
+    /// Starts a peer that speaks HTTP/1.1 in the clear.
+    ///
+    /// # Errors
+    /// If the system gives no port or no thread.
+    pub fn start(script: impl Into<Script>) -> io::Result<Self> {
+        Self::start_with(script.into(), None)
+    }
+
+    /// Starts a peer that speaks TLS.
+    ///
+    /// # Errors
+    /// As [`Peer::start`], and if the certificate is unusable.
+    pub fn start_tls(script: impl Into<Script>, tls: &ServerTls) -> io::Result<Self> {
+        Self::start_with(script.into(), Some(tls.acceptor()?))
+    }
+
+    fn start_with(script: Script, acceptor: Option<TlsAcceptor>) -> io::Result<Self> {
+        let socket = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+        let address = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::AddrNotAvailable)?;
+        let refuses = is_refusal(&script);
+        let (commands, received) = mpsc::unbounded_channel();
+        let log = Arc::new(Log::new(script));
+        let mut server = Server {
+            address,
+            door: Door::Closed(socket),
+            acceptor,
+            log: Arc::clone(&log),
+            commands: commands.clone(),
+            connections: JoinSet::new(),
+        };
+        let (started, start) = std_mpsc::sync_channel(1);
+        let thread = Thread::start(move || async move {
+            let opened = if refuses { Ok(()) } else { server.listen() };
+            let is_open = opened.is_ok();
+            // The other end waits for exactly this.
+            if started.send(opened).is_ok() && is_open {
+                server.run(received).await;
+            }
+        })?;
+        start.recv().map_err(io::Error::other)??;
+        Ok(Self { address, log, commands, _thread: thread })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// How many requests it has ever received.
+    pub fn n_requests(&self) -> usize {
+        self.log.state().n_requests
+    }
+
+    /// The requests that it has received, oldest first. After 65,536 no more are kept, until they
+    /// are taken.
+    pub fn requests(&self) -> Vec<Request> {
+        self.log.state().requests.clone()
+    }
+
+    /// The requests that it has received since this was last asked.
+    pub fn take_requests(&self) -> Vec<Request> {
+        std::mem::take(&mut self.log.state().requests)
+    }
+
+    /// What clients have told in complete handshakes, oldest first.
+    pub fn handshakes(&self) -> Vec<Handshake> {
+        self.log.state().handshakes.clone()
+    }
+
+    /// How many handshakes have failed.
+    pub fn n_failed_handshakes(&self) -> usize {
+        self.log.state().n_failed_handshakes
+    }
+
+    /// How many connections it has ever accepted.
+    pub fn n_accepted(&self) -> usize {
+        self.log.state().n_accepted
+    }
+
+    /// How many connections are open.
+    pub fn n_open(&self) -> usize {
+        self.log.state().n_open
+    }
+
+    /// Begins another script.
+    ///
+    /// # Errors
+    /// If it must listen again and can not.
+    pub fn replace(&self, script: impl Into<Script>) -> io::Result<()> {
+        let script = script.into();
+        let refuses = is_refusal(&script);
+        self.log.change(|state| state.script = script);
+        if refuses { self.stop_listening() } else { self.listen() }
+    }
+
+    /// Closes the port: from now on connections are refused. Open ones stay.
+    ///
+    /// # Errors
+    /// If the port can not be held for later.
+    pub fn stop_listening(&self) -> io::Result<()> {
+        self.command(Command::StopListening)
+    }
+
+    /// Opens the port again.
+    ///
+    /// # Errors
+    /// If somebody else has it now.
+    pub fn listen(&self) -> io::Result<()> {
+        self.command(Command::Listen)
+    }
+
+    /// Closes all connections, also those in use.
+    ///
+    /// # Errors
+    /// If the peer has ended.
+    pub fn close_connections(&self) -> io::Result<()> {
+        self.command(Command::CloseConnections)
+    }
+
+    /// Waits until no connection is open; false if some still are after the limit. This blocks the
+    /// thread, so the client must not depend on it.
+    pub fn wait_idle(&self, limit: Duration) -> bool {
+        self.log.wait(limit, &|state| state.n_open == 0)
+    }
+
+    /// Waits until it has that many requests; false if there are still fewer after the limit. This
+    /// blocks the thread, so the client must not depend on it.
+    pub fn wait_requests(&self, n: usize, limit: Duration) -> bool {
+        self.log.wait(limit, &|state| state.requests.len() >= n)
+    }
+
+    fn command(&self, command: impl FnOnce(Done) -> Command) -> io::Result<()> {
+        let (done, is_done) = oneshot::channel();
+        let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+        self.commands.send(command(done)).map_err(|_| gone())?;
+        // Tests within a runtime call this too, where blocking on its channel is forbidden.
+        let wait = move || is_done.blocking_recv().map_err(|_| gone())?;
+        std::thread::spawn(wait).join().map_err(|_| gone())?
+    }
+}
+
+impl Service {
+    /// Keeps a request and takes its answer; true says that no other follows on this connection.
+    /// None means to close the connection.
+    pub(crate) async fn answer(&self, request: Request) -> Option<(Answer, bool)> {
+        let (answer, is_last) = self.log.change(|state: &mut State| {
+            let answer = state.script.take(&request);
+            state.n_requests += 1;
+            if state.requests.len() < REQUESTS_MAX {
+                state.requests.push(request);
+            }
+            (answer, is_refusal(&state.script))
+        });
+        let answer = answer?;
+        if is_last {
+            // The port must be closed before the client can know that this answer was the last.
+            let (done, is_done) = oneshot::channel();
+            self.commands.send(Command::StopListening(done)).ok()?;
+            is_done.await.ok()?.ok()?;
+        }
+        Some((answer, is_last))
+    }
+}
+
+/// The thread of a peer.
+struct Server {
+    address: SocketAddr,
+    door: Door,
+    acceptor: Option<TlsAcceptor>,
+    log: Arc<Log>,
+    commands: mpsc::UnboundedSender<Command>,
+    connections: JoinSet<()>,
+}
+
+enum Door {
+    Open(TcpListener),
+    /// Nobody listens, but nobody else gets the port either.
+    Closed(Socket),
+    /// Between the two.
+    Gone,
+}
+
+impl Server {
+    async fn run(&mut self, mut commands: mpsc::UnboundedReceiver<Command>) {
+        loop {
+            tokio::select! {
+                command = commands.recv() => match command {
+                    Some(command) => self.obey(command).await,
+                    None => return,
+                },
+                Ok((tcp, _)) = accept(&self.door) => self.serve(tcp),
+                Some(_) = self.connections.join_next() => {}
+            }
+        }
+    }
+
+    async fn obey(&mut self, command: Command) {
+        let (done, result) = match command {
+            Command::Listen(done) => (done, self.listen()),
+            Command::StopListening(done) => (done, self.stop_listening()),
+            Command::CloseConnections(done) => {
+                self.connections.shutdown().await;
+                (done, Ok(()))
+            }
+        };
+        // Who has asked may have stopped waiting.
+        drop(done.send(result));
+    }
+
+    fn listen(&mut self) -> io::Result<()> {
+        let socket = match std::mem::replace(&mut self.door, Door::Gone) {
+            Door::Open(listener) => {
+                self.door = Door::Open(listener);
+                return Ok(());
+            }
+            Door::Closed(socket) => socket,
+            Door::Gone => bind(self.address)?,
+        };
+        socket.listen(BACKLOG)?;
+        self.door = Door::Open(TcpListener::from_std(socket.into())?);
+        Ok(())
+    }
+
+    fn stop_listening(&mut self) -> io::Result<()> {
+        if matches!(self.door, Door::Closed(_)) {
+            return Ok(());
+        }
+        self.door = Door::Gone;
+        self.door = Door::Closed(bind(self.address)?);
+        Ok(())
+    }
+
+    fn serve(&mut self, tcp: TcpStream) {
+        let connection = self.log.change(|state| {
+            state.n_accepted += 1;
+            state.n_open += 1;
+            state.n_accepted
+        });
+        let open = Open(Arc::clone(&self.log));
+        let (acceptor, commands) = (self.acceptor.clone(), self.commands.clone());
+        let log = Arc::clone(&self.log);
+        self.connections.spawn(async move {
+            let service = Service { connection, handshake: None, log, commands };
+            // How a connection ends is the client's business, which has its own words for it.
+            drop(serve_connection(tcp, acceptor, service).await);
+            drop(open);
+        });
+    }
+}
+
+/// A connection that counts as open.
+struct Open(Arc<Log>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.change(|state| state.n_open -= 1);
+    }
+}
+
+async fn accept(door: &Door) -> io::Result<(TcpStream, SocketAddr)> {
+    match door {
+        Door::Open(listener) => listener.accept().await,
+        Door::Closed(_) | Door::Gone => std::future::pending().await,
+    }
+}
+
+async fn serve_connection(
+    tcp: TcpStream,
+    acceptor: Option<TlsAcceptor>,
+    mut service: Service,
+) -> io::Result<()> {
+    tcp.set_nodelay(true)?;
+    let Some(acceptor) = acceptor else {
+        return http1::serve(crate::stream::Stream::Plain(tcp), &service).await;
+    };
+    let accepted = tls::accept(&acceptor, tcp).await;
+    let (stream, handshake) = accepted.inspect_err(|_| {
+        service.log.change(|state| state.n_failed_handshakes += 1);
+    })?;
+    service.log.change(|state| state.handshakes.push(handshake.clone()));
+    let is_http2 = handshake.protocol.as_deref() == Some("h2");
+    service.handshake = Some(handshake);
+    if is_http2 {
+        http2::serve(stream, &Arc::new(service)).await
+    } else {
+        http1::serve(stream, &service).await
+    }
+}
+
+fn is_refusal(script: &Script) -> bool {
+    script.peek().is_some_and(|answer| answer.conduct == Conduct::Refuse)
+}
+
+fn bind(address: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    Ok(socket)
+}

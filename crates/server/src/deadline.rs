@@ -1,0 +1,40 @@
+//! Until when a request has to be answered.
+
+use std::time::Duration;
+
+use authz::RequestInfo;
+use http::Method;
+use object::Status;
+
+use crate::host::Host;
+use crate::rest::Query;
+
+/// How long the write of one object may take, whatever the client allows.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(34);
+
+/// How long the request may take; `None` for watches.
+pub(crate) fn deadline<S>(
+    host: &Host<S>,
+    info: &RequestInfo,
+    query: &Query,
+    method: &Method,
+) -> Result<Option<Duration>, Status> {
+    if info.verb == "watch" {
+        return Ok(None);
+    }
+    let is_write = info.resource.is_some()
+        && matches!(*method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE)
+        && info.verb != "deletecollection";
+    let most = match is_write {
+        true => host.options.request_timeout.min(WRITE_TIMEOUT),
+        false => host.options.request_timeout,
+    };
+    let Some(text) = query.get("timeout").filter(|text| !text.is_empty()) else {
+        return Ok(Some(most));
+    };
+    let nanos = gotext::parse_duration(text).map_err(|error| {
+        Status::bad_request(format!("invalid timeout specified in the request URL - {error}"))
+    })?;
+    let wanted = Duration::from_nanos(u64::try_from(nanos).unwrap_or_default());
+    Ok(Some(if wanted.is_zero() { most } else { most.min(wanted) }))
+}

@@ -1,0 +1,145 @@
+use serde_json::json;
+
+use super::*;
+
+fn directory(routing: ServiceRouting, objects: &[(&str, Value)]) -> ServiceDirectory {
+    let directory = ServiceDirectory::new(routing);
+    for (path, object) in objects {
+        directory.apply(path, Some(object.to_string().as_bytes())).unwrap();
+    }
+    directory
+}
+
+fn resolve(directory: &ServiceDirectory, name: &str) -> String {
+    let service = ServiceName { namespace: "ns".to_owned(), name: name.to_owned(), port: 443 };
+    match directory.resolve(&service) {
+        Ok(HostPort { host, port }) => format!("{host}:{port}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn service(spec: Value) -> Value {
+    json!({"spec": spec})
+}
+
+fn slice(service: &str, addresses: &[(&str, Option<bool>)], port: u16) -> Value {
+    let endpoints: Vec<Value> = addresses
+        .iter()
+        .map(|(ip, ready)| json!({"addresses": [ip], "conditions": {"ready": ready}}))
+        .collect();
+    json!({
+        "metadata": {"labels": {"kubernetes.io/service-name": service}},
+        "addressType": "IPv4",
+        "endpoints": endpoints,
+        "ports": [{"name": "https", "port": port}, {"name": "other", "port": 1}],
+    })
+}
+
+fn https() -> Value {
+    json!([{"name": "https", "port": 443}])
+}
+
+/// Rows SHW-09, SHW-10 and the table of chain §8.5.3.
+#[test]
+fn addresses_of_services() {
+    let own = directory(
+        ServiceRouting::ClusterIp,
+        &[
+            ("services/specs/ns/a", service(json!({"clusterIP": "10.0.0.1", "ports": https()}))),
+            ("services/specs/ns/headless", service(json!({"clusterIP": "None", "ports": https()}))),
+            (
+                "services/specs/ns/out",
+                service(json!({"type": "ExternalName", "externalName": "example.com"})),
+            ),
+            ("services/specs/ns/odd", service(json!({"type": "Odd"}))),
+            (
+                "services/specs/ns/port",
+                service(json!({"clusterIP": "10.0.0.2", "ports": [{"port": 80}]})),
+            ),
+        ],
+    );
+    for (name, want) in [
+        ("a", "10.0.0.1:443"),
+        ("headless", "cannot route to service with ClusterIP \"None\""),
+        ("out", "example.com:443"),
+        ("odd", "unsupported service type \"Odd\""),
+        ("port", "no service port 443 found for service \"port\""),
+        ("unknown", "service \"unknown\" not found"),
+    ] {
+        assert_eq!(resolve(&own, name), want);
+    }
+}
+
+/// The rules of chain §8.5.4.
+#[test]
+fn ready_endpoints() {
+    let own = directory(
+        ServiceRouting::Endpoints,
+        &[
+            ("services/specs/ns/a", service(json!({"clusterIP": "None", "ports": https()}))),
+            (
+                "endpointslices/ns/a-1",
+                slice("a", &[("10.1.0.1", Some(false)), ("10.1.0.2", Some(true))], 8443),
+            ),
+            ("services/specs/ns/dead", service(json!({"ports": https()}))),
+            ("endpointslices/ns/d-1", slice("dead", &[("10.1.0.3", Some(false))], 1)),
+            ("services/specs/ns/out", service(json!({"type": "ExternalName"}))),
+        ],
+    );
+    for (name, want) in [
+        ("a", "10.1.0.2:8443"),
+        ("dead", "no endpoints available for service \"dead\""),
+        ("out", "unsupported service type \"ExternalName\""),
+    ] {
+        assert_eq!(resolve(&own, name), want);
+    }
+    // Row SHW-12: an endpoint that moves is found where it is now. Unknown readiness is ready.
+    let moved = slice("a", &[("10.1.0.9", None)], 9443).to_string();
+    own.apply("endpointslices/ns/a-1", Some(moved.as_bytes())).unwrap();
+    assert_eq!(resolve(&own, "a"), "10.1.0.9:9443");
+    own.apply("endpointslices/ns/a-1", None).unwrap();
+    assert_eq!(resolve(&own, "a"), "no endpoints available for service \"a\"");
+}
+
+#[test]
+fn all_ready_endpoints_are_used_and_the_first_family_is_preferred() {
+    let mut six = slice("a", &[("fd00::1", Some(true))], 1);
+    six["addressType"] = json!("IPv6");
+    let spec = json!({"clusterIP": "None", "ports": https(), "ipFamilies": ["IPv4"]});
+    let two = slice("a", &[("10.1.0.1", Some(true)), ("10.1.0.2", Some(true))], 1);
+    let own = directory(
+        ServiceRouting::Endpoints,
+        &[
+            ("services/specs/ns/a", service(spec)),
+            ("endpointslices/ns/a-1", six),
+            ("endpointslices/ns/a-2", two),
+        ],
+    );
+    let mut seen: Vec<String> = (0..200).map(|_| resolve(&own, "a")).collect();
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen, ["10.1.0.1:1", "10.1.0.2:1"]);
+    own.apply("endpointslices/ns/a-2", None).unwrap();
+    assert_eq!(resolve(&own, "a"), "fd00::1:1");
+}
+
+#[test]
+fn the_server_itself_is_found_at_its_own_address() {
+    let own = ServiceDirectory::new(ServiceRouting::ClusterIp);
+    let service =
+        ServiceName { namespace: "default".to_owned(), name: "kubernetes".to_owned(), port: 443 };
+    assert!(own.resolve(&service).is_err());
+    own.set_own("0.0.0.0:6443".parse().unwrap());
+    let found = own.resolve(&service).unwrap();
+    assert_eq!((found.host.as_str(), found.port), ("127.0.0.1", 6443));
+}
+
+#[test]
+fn what_can_not_be_read_counts_as_absent() {
+    let own = directory(
+        ServiceRouting::ClusterIp,
+        &[("services/specs/ns/a", service(json!({"clusterIP": "10.0.0.1", "ports": https()})))],
+    );
+    assert!(own.apply("services/specs/ns/a", Some(b"{")).is_err());
+    assert_eq!(resolve(&own, "a"), "service \"a\" not found");
+}

@@ -1,0 +1,371 @@
+//! Webhooks in the life of a request.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ::audit::{Auditor, Log, Policy, Rotation};
+use authz_live::AuthorizationOptions;
+use scripted::{Answer, Conduct, Leaf};
+use serde_json::{Value, json};
+
+use crate::cluster::Cluster;
+use crate::hooks::{Hooks, LONG, abstain, allow, deny, rbac};
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+
+/// The samples of a metric, by their labels.
+async fn samples(cluster: &Cluster, name: &str) -> Vec<String> {
+    let text = cluster.admin().get("/metrics").await.text();
+    let samples = text.lines().filter_map(|line| line.strip_prefix(name));
+    samples.filter(|rest| rest.starts_with('{')).map(str::to_owned).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_allows_and_denies() {
+    let hooks = Hooks::new();
+    let peer = hooks.peer("w", vec![allow(), deny(), abstain()]);
+    let never = json!({"unauthorizedTTL": "1ms", "authorizedTTL": "1ms"});
+    let plan = hooks.plan(&[hooks.webhook("w", never), rbac()]);
+    let cluster = hooks.cluster(&plan, |_, _| {}).await;
+    let alice = cluster.alice();
+    alice.get(MAPS).await.expect(200);
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    let denied = alice.get(MAPS).await.expect(403);
+    let want = "configmaps is forbidden: User \"alice\" cannot list resource \"configmaps\" in API \
+                group \"\" in the namespace \"default\": because not";
+    assert_eq!(denied["message"], want);
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    alice.get(MAPS).await.expect(403);
+    assert_eq!(peer.requests().len(), 3);
+    // Superusers are never asked about.
+    cluster.admin().get(MAPS).await.expect(200);
+    assert_eq!(peer.requests().len(), 3);
+    let decisions = samples(&cluster, "apiserver_authorization_decisions_total").await;
+    assert_eq!(
+        decisions,
+        [
+            "{decision=\"allowed\",name=\"w\",type=\"Webhook\"} 1",
+            "{decision=\"denied\",name=\"w\",type=\"Webhook\"} 1"
+        ]
+    );
+}
+
+/// Chain §3.6: what fails closed is an internal error, and fails open is left to others.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_webhook_follows_its_policy() {
+    for (policy, code) in [("Deny", 500), ("NoOpinion", 500)] {
+        let hooks = Hooks::new();
+        let peer = hooks.peer("w", vec![Answer::json("garbage")]);
+        let plan = hooks.plan(&[hooks.webhook("w", json!({"failurePolicy": policy})), rbac()]);
+        let cluster = hooks.cluster(&plan, |_, _| {}).await;
+        let refused = cluster.alice().get(MAPS).await;
+        assert_eq!(refused.code, code, "{policy}");
+        let text = refused.text();
+        assert!(text.starts_with("Internal Server Error: \"/api/v1/"), "{text}");
+        // What somebody later allows is allowed if the webhook fails open, and only then.
+        let discovery = cluster.alice().get("/api").await.code;
+        assert_eq!(discovery, if policy == "Deny" { 500 } else { 200 });
+        assert_eq!(peer.requests().len(), 2);
+        let opened =
+            samples(&cluster, "apiserver_authorization_webhook_evaluations_fail_open_total").await;
+        let want: &[&str] =
+            if policy == "Deny" { &[] } else { &["{name=\"w\",result=\"error\"} 2"] };
+        assert_eq!(opened, want);
+    }
+}
+
+/// Chain §3.10: the audit tells which webhooks were skipped, and of errors it does not.
+#[tokio::test(flavor = "multi_thread")]
+async fn skipped_webhooks_are_told_in_the_audit() {
+    let hooks = Hooks::new();
+    let _peers = ["a", "b", "c"].map(|name| hooks.peer(name, vec![abstain()]));
+    let when = |expression: &str| json!({"matchConditions": [{"expression": expression}]});
+    let plan = hooks.plan(&[
+        hooks.webhook("a", when("request.user == 'bob'")),
+        hooks.webhook("b", when("request.user == 'alice'")),
+        hooks.webhook("c", when("has(request.nonResourceAttributes)")),
+        rbac(),
+    ]);
+    let cluster = hooks
+        .cluster(&plan, |options, folder| {
+            let policy = r#"{"apiVersion": "audit.k8s.io/v1", "kind": "Policy",
+                "rules": [{"level": "Metadata"}]}"#;
+            let (policy, _) = Policy::read(policy.as_bytes()).expect("a policy");
+            let log = Log::file(&folder.join("audit.log"), Rotation::default()).expect("a log");
+            options.auditor = Some(Auditor::new(policy, log));
+        })
+        .await;
+    let answer = cluster.alice().get(MAPS).await;
+    let id = answer.headers["audit-id"].to_str().unwrap().to_owned();
+    answer.expect(403);
+    let begun = Instant::now();
+    let event = loop {
+        let text = std::fs::read_to_string(cluster.folder().join("audit.log")).expect("a log");
+        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        let found = lines
+            .into_iter()
+            .find(|event| event["auditID"] == id.as_str() && event["stage"] == "ResponseComplete");
+        match found {
+            Some(event) => break event,
+            None => assert!(begun.elapsed() < LONG, "no event"),
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    };
+    assert_eq!(event["annotations"]["authorization.k8s.io/webhook-skipped"], "a,c", "{event}");
+}
+
+/// A request never waits longer than it may, however long its webhooks take.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_deadline_of_a_request_bounds_its_webhooks() {
+    let hooks = Hooks::new();
+    let _peers = ["a", "b"].map(|name| hooks.peer(name, vec![Answer::misbehave(Conduct::Hang)]));
+    let slow = || json!({"timeout": "30s"});
+    let plan = hooks.plan(&[hooks.webhook("a", slow()), hooks.webhook("b", slow()), rbac()]);
+    let cluster = hooks.cluster(&plan, |_, _| {}).await;
+    let begun = Instant::now();
+    let late = cluster.alice().get(&format!("{MAPS}?timeout=1s")).await.expect(504);
+    assert_eq!(late["reason"], "Timeout");
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    let results = samples(&cluster, "authorization_attempts_total").await;
+    assert!(results.contains(&"{result=\"error\"} 1".to_owned()), "{results:?}");
+}
+
+/// Row RLD-13: a request that is under way goes on with the authorizers that it began with.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_keeps_the_authorizers_that_it_began_with() {
+    let hooks = Hooks::new();
+    let peer = hooks.peer("w", vec![deny().delay(Duration::from_millis(500))]);
+    let plan = hooks.plan(&[hooks.webhook("w", json!({})), rbac()]);
+    let cluster = hooks.cluster(&plan, |_, _| {}).await;
+    let alice = cluster.alice();
+    let old = tokio::spawn(async move { alice.get(MAPS).await });
+    assert!(peer.wait_requests(1, LONG));
+    let open = hooks.plan(&[json!({"type": "AlwaysAllow", "name": "alwaysallow"})]);
+    cluster.reseater()(&Arc::clone(&hooks.generation(&open).seats)).expect("other authorizers");
+    cluster.alice().get(MAPS).await.expect(200);
+    old.await.unwrap().expect(403);
+    assert_eq!(peer.requests().len(), 1);
+    // Objects change on their own, and the authorizers stay.
+    cluster.admin().post("/api/v1/namespaces", &json!({"metadata": {"name": "n"}})).await;
+    let role = json!({"metadata": {"name": "r"}, "rules": []});
+    let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    cluster.admin().post(roles, &role).await.expect(201);
+    cluster.alice().get(MAPS).await.expect(200);
+}
+
+/// Rows SHW-01, SHW-09, SHW-11 and SHW-12: a hook that is a service of the cluster itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_inside_the_cluster() {
+    let hooks = Hooks::new();
+    let file = hooks.write(
+        "hooks.yaml",
+        "apiVersion: kubeapiserverauthorization.config.k8s.io/v1alpha1\n\
+         kind: ExternalAuthorizationHookConfiguration\n\
+         externalAuthorizationHooks:\n\
+         - name: webhook-name\n  clientConfig:\n    serverCaFile: ca.pem\n    \
+         service: {name: some-service, namespace: default}\n",
+    );
+    let plan = hooks.plan_of(&AuthorizationOptions {
+        modes: Some(vec!["RBAC".to_owned(), "Webhook".to_owned()]),
+        webhook_config_file: Some(file),
+        webhook_authorized_ttl_ns: Some(0),
+        webhook_unauthorized_ttl_ns: Some(0),
+        ..Default::default()
+    });
+    let cluster = hooks.cluster(&plan, |_, _| {}).await;
+    let (admin, alice) = (cluster.admin(), cluster.alice());
+    // Nobody knows the service yet.
+    let refused = alice.get(MAPS).await;
+    assert_eq!(refused.code, 500);
+    assert!(refused.text().contains("service \"some-service\" not found"), "{}", refused.text());
+
+    let name = "some-service.default.svc";
+    let beta = |status: Value| {
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1beta1",
+            "kind": "SubjectAccessReview",
+            "status": status,
+        });
+        Answer::json(review.to_string())
+    };
+    let allowing = || vec![beta(json!({"allowed": true}))];
+    let first = hooks.service(&Leaf::server(&[name]), allowing());
+    let service = json!({
+        "metadata": {"name": "some-service"},
+        "spec": {"ports": [{"name": "https", "port": 443}]},
+    });
+    admin.post("/api/v1/namespaces/default/services", &service).await.expect(201);
+    let slice = |port: u16| {
+        json!({
+            "metadata": {
+                "name": "some-service-1",
+                "labels": {"kubernetes.io/service-name": "some-service"},
+            },
+            "addressType": "IPv4",
+            "endpoints": [{"addresses": ["127.0.0.1"], "conditions": {"ready": true}}],
+            "ports": [{"name": "https", "port": port}],
+        })
+    };
+    let slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
+    admin.post(slices, &slice(first.address().port())).await.expect(201);
+    alice.get(MAPS).await.expect(200);
+    let request = &first.requests()[0];
+    assert_eq!(request.target, "/?timeout=30s");
+    assert_eq!(request.header("host"), Some(&*format!("{name}:443")));
+    assert_eq!(first.handshakes()[0].server_name.as_deref(), Some(name));
+    let body: Value = serde_json::from_slice(&request.body).unwrap();
+    assert_eq!(body["apiVersion"], "authorization.k8s.io/v1beta1");
+
+    // The endpoint moves: the next connection goes to the new one.
+    let second = hooks.service(&Leaf::server(&[name]), allowing());
+    let path = format!("{slices}/some-service-1");
+    admin.put(&path, &slice(second.address().port())).await.expect(200);
+    first.close_connections().unwrap();
+    alice.get(MAPS).await.expect(200);
+    assert_eq!((first.requests().len(), second.requests().len()), (1, 1));
+
+    // Who has a certificate for another name is not believed.
+    let other = hooks.service(&Leaf::server(&["other.default.svc"]), allowing());
+    admin.put(&path, &slice(other.address().port())).await.expect(200);
+    second.close_connections().unwrap();
+    assert_eq!(alice.get(MAPS).await.code, 500);
+    assert!(other.requests().is_empty());
+}
+
+/// Rows MUL-01 to MUL-06: seven webhooks in one chain.
+#[tokio::test(flavor = "multi_thread")]
+async fn several_webhooks_in_one_chain() {
+    let hooks = Hooks::new();
+    let garbage = || vec![Answer::json("garbage")];
+    let slow = vec![allow().delay(Duration::from_secs(2))];
+    let selector = scripted::Script::rule(|request| {
+        let is_allowed = String::from_utf8_lossy(&request.body).contains("\"key\":\"allow\"");
+        if is_allowed { allow() } else { abstain() }
+    });
+    let peers = [
+        ("error", hooks.peer("error", garbage())),
+        ("timeout", hooks.peer("timeout", slow)),
+        ("deny", hooks.peer("deny", vec![deny()])),
+        ("selector", hooks.peer("selector", selector)),
+        ("noop", hooks.peer("noop", vec![abstain()])),
+        ("failopen", hooks.peer("failopen", garbage())),
+        ("allow", hooks.peer("allow", vec![allow()])),
+    ];
+    let webhook = |name: &str, policy: &str, timeout: &str, conditions: &[&str]| {
+        let conditions: Vec<Value> =
+            conditions.iter().map(|own| json!({"expression": own})).collect();
+        let changes = json!({
+            "failurePolicy": policy,
+            "timeout": timeout,
+            "authorizedTTL": "1ms",
+            "unauthorizedTTL": "1ms",
+            "matchConditions": conditions,
+        });
+        hooks.webhook(name, changes)
+    };
+    let resource = "has(request.resourceAttributes)";
+    let fail = "request.resourceAttributes.namespace == 'fail'";
+    let labelled = "has(request.resourceAttributes.labelSelector) && \
+                    request.resourceAttributes.labelSelector.requirements.exists(r, r.key == \
+                    'testselector')";
+    let plan = hooks.plan(&[
+        webhook(
+            "error",
+            "Deny",
+            "5s",
+            &[resource, fail, "request.resourceAttributes.name == 'error'"],
+        ),
+        webhook("timeout", "Deny", "1s", &[fail, "request.resourceAttributes.name == 'timeout'"]),
+        webhook("deny", "NoOpinion", "5s", &[resource, fail]),
+        webhook("selector", "NoOpinion", "5s", &[resource, labelled]),
+        webhook("noop", "Deny", "5s", &[]),
+        webhook("failopen", "NoOpinion", "5s", &[]),
+        webhook("allow", "NoOpinion", "5s", &[]),
+    ]);
+    let cluster = hooks.cluster(&plan, |_, _| {}).await;
+    let maps = |verb: &str, namespace: &str, name: &str| {
+        json!({"resourceAttributes": {
+            "verb": verb, "version": "v1", "resource": "configmaps", "namespace": namespace,
+            "name": name,
+        }})
+    };
+    let path = json!({"nonResourceAttributes": {"path": "/x", "verb": "list"}});
+    let requirement = |key: &str| json!({"key": key, "operator": "Exists"});
+    let pods = json!({"resourceAttributes": {
+        "verb": "list", "version": "v1", "resource": "pods",
+        "labelSelector": {"requirements": [requirement("testselector"), requirement("allow")]},
+    }});
+    // What is asked, whether it is allowed and denied, who was called, how many were excluded, how
+    // many conditions failed, and how many failed open.
+    let rows: [(&str, Value, bool, bool, &[&str], [usize; 3]); 6] = [
+        ("MUL-01", maps("get", "fail", "error"), false, true, &["error"], [0, 0, 0]),
+        ("MUL-02", maps("get", "fail", "timeout"), false, true, &["timeout"], [1, 0, 0]),
+        ("MUL-03", maps("list", "fail", ""), false, true, &["deny"], [2, 0, 0]),
+        (
+            "MUL-04",
+            maps("list", "allow", ""),
+            true,
+            false,
+            &["noop", "failopen", "allow"],
+            [4, 0, 1],
+        ),
+        ("MUL-05", path, false, true, &[], [1, 1, 0]),
+        ("MUL-06", pods, true, false, &["selector"], [3, 0, 0]),
+    ];
+    let mut before = counts(&cluster).await;
+    for (id, mut spec, is_allowed, is_denied, called, want) in rows {
+        spec["user"] = json!("alice");
+        let answer = cluster.admin().post(REVIEWS, &json!({"spec": spec})).await.expect(201);
+        let status = &answer["status"];
+        assert_eq!(status["allowed"], is_allowed, "{id}: {answer}");
+        assert_eq!(status["denied"].as_bool().unwrap_or_default(), is_denied, "{id}: {answer}");
+        for (name, peer) in &peers {
+            let n_calls = peer.take_requests().len();
+            assert_eq!(n_calls, usize::from(called.contains(name)), "{id}: {name}");
+        }
+        let after = counts(&cluster).await;
+        let grown = [0, 1, 2].map(|index| after[index] - before[index]);
+        assert_eq!(grown, want, "{id}: exclusions, condition errors, failed open");
+        before = after;
+    }
+    let results = samples(&cluster, "apiserver_authorization_webhook_evaluations_total").await;
+    let timeout = "{name=\"timeout\",result=\"timeout\"} 1".to_owned();
+    assert!(results.contains(&timeout), "{results:?}");
+}
+
+/// Exclusions, failed conditions and calls that failed open, over all webhooks.
+async fn counts(cluster: &Cluster) -> [usize; 3] {
+    let mut counts = [0; 3];
+    for (index, name) in [
+        "apiserver_authorization_match_condition_exclusions_total",
+        "apiserver_authorization_match_condition_evaluation_errors_total",
+        "apiserver_authorization_webhook_evaluations_fail_open_total",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for sample in samples(cluster, name).await {
+            let (_, number) = sample.rsplit_once(' ').expect("a number");
+            counts[index] += number.parse::<usize>().expect("a number");
+        }
+    }
+    counts
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_status_is_told_to_those_who_may_ask() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = Cluster::start_by(
+        folder,
+        |_, _| {},
+        |options| {
+            options.authorization_status = Arc::new(|| json!({"source": "flags"}));
+        },
+    )
+    .await;
+    let path = "/portcullis/authorization/status";
+    assert_eq!(cluster.admin().get(path).await.expect(200), json!({"source": "flags"}));
+    cluster.alice().get(path).await.expect(403);
+    cluster.admin().post(path, &json!({})).await.expect(405);
+}

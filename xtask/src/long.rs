@@ -1,0 +1,75 @@
+//! The long forms of tests that repeat something.
+
+use anyhow::{Context, bail};
+
+use crate::{process, setup};
+
+/// A test whose number of repetitions can be chosen.
+pub(crate) struct Long {
+    /// The name of the chore and of the test.
+    chore: &'static str,
+    /// The flag that chooses the number.
+    flag: &'static str,
+    /// The number if nobody says.
+    default: u32,
+    /// Where the test reads it.
+    variable: &'static str,
+}
+
+/// Kills the server again and again on both stores, and fails if anything acknowledged is lost.
+pub(crate) const CRASH: Long =
+    Long { chore: "crash", flag: "--kills", default: 200, variable: "PORTCULLIS_CRASH_KILLS" };
+
+/// Changes the authorization configuration again and again under load, and fails if a request is
+/// dropped or a decision comes from no configuration.
+pub(crate) const RELOAD: Long = Long {
+    chore: "reload",
+    flag: "--changes",
+    default: 1000,
+    variable: "PORTCULLIS_RELOAD_CHANGES",
+};
+
+impl Long {
+    /// Runs the test in a release build.
+    pub(crate) fn run(&self, args: &[&str]) -> anyhow::Result<()> {
+        let number = self.number(args)?;
+        setup::run()?;
+        let filter = format!("{}::", self.chore);
+        let test = [
+            "test",
+            "--release",
+            "--package",
+            "cli",
+            "--test",
+            "e2e",
+            "--",
+            &filter,
+            "--nocapture",
+        ];
+        process::run(process::command("cargo", &test).env(self.variable, number.to_string()))
+    }
+
+    fn number(&self, args: &[&str]) -> anyhow::Result<u32> {
+        match args {
+            [] => Ok(self.default),
+            [flag, n] if *flag == self.flag => {
+                n.parse().with_context(|| format!("`{n}` is no number for {flag}"))
+            }
+            _ => bail!("expected `{} [{} N]`", self.chore, self.flag),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_is_read() {
+        assert_eq!(CRASH.number(&[]).unwrap(), 200);
+        assert_eq!(CRASH.number(&["--kills", "7"]).unwrap(), 7);
+        assert!(CRASH.number(&["--changes", "7"]).is_err());
+        assert!(RELOAD.number(&["--changes", "many"]).is_err());
+        assert!(RELOAD.number(&["7"]).is_err());
+    }
+}
