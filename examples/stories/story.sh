@@ -1,0 +1,87 @@
+# What the scripts of the stories share; they read it with `.`.
+#
+# Wanted in PATH: portcullis, kubectl and the webhook programs. `cargo build --workspace` puts all
+# but kubectl into target/debug, which is looked at first; BIN names another folder.
+
+set -eu
+story=$(cd "$(dirname "$0")" && pwd)
+PATH=${BIN:-$story/../../../target/debug}:$PATH
+work=$(mktemp -d)
+pids=
+
+cleanup() {
+    for pid in $pids; do
+        kill "$pid" 2>/dev/null || :
+    done
+    wait
+    rm -rf "$work"
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM
+
+# until_ok WHAT COMMAND...: waits until the command succeeds, at most 20 seconds.
+until_ok() {
+    what=$1
+    shift
+    tries=0
+    until "$@" 2>/dev/null; do
+        tries=$((tries + 1))
+        if [ "$tries" -gt 400 ]; then
+            echo "gave up waiting for $what" >&2
+            cat "$work"/*.log >&2
+            exit 1
+        fi
+        sleep 0.05
+    done
+}
+
+# webhook NAME PROGRAM: starts a webhook; its kubeconfig is $work/NAME.kubeconfig then.
+webhook() {
+    "$2" "$1" "$work" >>"$work/$1.log" 2>&1 &
+    pids="$pids $!"
+    until_ok "webhook $1" test -e "$work/$1.kubeconfig"
+}
+
+# configure FILE: puts a configuration where the server looks for it, in one step.
+configure() {
+    sed "s|/etc/portcullis|$work|" "$1" >"$work/authorization.new"
+    mv "$work/authorization.new" "$work/authorization.yaml"
+}
+
+# server FLAGS...: starts the server on a free port, in a data directory of its own.
+server() {
+    portcullis serve --data-dir "$work/data" --secure-port 0 "$@" \
+        >"$work/server.out" 2>"$work/server.log" &
+    server_pid=$!
+    pids="$pids $server_pid"
+    until_ok "the server" grep -q '^serving' "$work/server.out"
+    # What kubectl has to know of the server is asked once, by the administrator.
+    quietly kubectl api-resources
+}
+
+# kubectl as the administrator, whose files and cache are those of this story.
+kubectl() {
+    command kubectl --kubeconfig "$work/data/admin.kubeconfig" --cache-dir "$work/cache" "$@"
+}
+
+quietly() {
+    "$@" >/dev/null
+}
+
+# try COMMAND...: shows a command and what it prints, whether it succeeds or not.
+try() {
+    echo "\$ $*"
+    "$@" 2>&1 || :
+}
+
+# calls NAME: shows what a webhook was asked so far about resources. What else kubectl wants to know
+# depends on its version.
+calls() {
+    echo "# $1 was asked:"
+    sed -n '/: a path: /!s/^/#   /p' "$work/$1.log"
+}
+
+# metric NAME: shows which series of a metric count something. How much depends on kubectl.
+metric() {
+    kubectl get --raw /metrics | sed -n "s/^\($1{.*}\) [1-9].*/# \1 > 0/p"
+}
