@@ -93,6 +93,7 @@ pub(super) const TABLE: &[Row] = &[
         to: &["authz", "authz-chain", "authz-live", "authz-webhook", "remote"],
         dev: &["api"],
     },
+    row("admission", &["authz", "cel", "field", "gotext", "object", "remote"]),
     Row {
         from: "server",
         to: &[
@@ -150,6 +151,7 @@ pub(super) const TABLE: &[Row] = &[
     row(
         "conformance",
         &[
+            "admission",
             "api",
             "authn",
             "authz",

@@ -1,0 +1,1 @@
+//! Dynamic admission: which hooks are asked about a write.
