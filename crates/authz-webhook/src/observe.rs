@@ -147,6 +147,11 @@ pub trait Observe: Send + Sync {
         let _ = (result, took);
     }
 
+    /// A call ended without a well-formed answer, after all attempts. The text holds no secrets.
+    fn failed(&self, why: &str) {
+        let _ = why;
+    }
+
     /// A call failed, or was not made, and the failure policy turned that into no opinion.
     fn failed_open(&self, result: AttemptResult) {
         let _ = result;

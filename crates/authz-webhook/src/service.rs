@@ -238,7 +238,11 @@ impl Landing {
                 service.keep(&self.key, status, is_cacheable);
                 service.latest.succeeded();
             }
-            Err(error) => service.latest.failed(error.to_string()),
+            Err(error) => {
+                let why = error.to_string();
+                service.observe.failed(&why);
+                service.latest.failed(why);
+            }
         }
         self.tell_breaker(Sign::of(&end.outcome));
         let tell = self.tell.clone();

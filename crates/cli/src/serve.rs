@@ -4,6 +4,7 @@ mod auditing;
 mod authentication;
 mod authorizing;
 mod flags;
+mod logged;
 mod open;
 
 use std::io::{self, Write};
@@ -58,15 +59,16 @@ pub(crate) fn run(
             return Ok(Exit::Unreadable);
         }
     };
+    let log = Log { format: format(args), level: level(args.requests.verbosity) };
     let authorizing = {
         let _guard = runtime.enter();
-        Authorizing::load(args)
+        Authorizing::load(args, log)
     };
     let authorizing = match authorizing {
         Ok(authorizing) => authorizing,
         Err(unusable) => return unusable.show(err, colour),
     };
-    match runtime.block_on(serve(args, authorizing, out)) {
+    match runtime.block_on(serve(args, authorizing, log, out)) {
         Ok(()) => Ok(Exit::Clean),
         Err(error) => {
             writeln!(err, "error: {error:#}")?;
@@ -82,9 +84,13 @@ fn node() -> anyhow::Result<authz_node::Policy> {
     Ok(authz_node::Policy { rules, ..authz_node::Policy::default() })
 }
 
-async fn serve(args: &Args, authorizing: Authorizing, out: &mut dyn Write) -> anyhow::Result<()> {
+async fn serve(
+    args: &Args,
+    authorizing: Authorizing,
+    log: Log,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     let started = Instant::now();
-    let log = Log { format: format(args), level: level(args.requests.verbosity) };
     authorizing.warn(log);
     let pki = prepare(args)?;
     let certificate = Arc::new(ReloadingCertificate::load(pki.serving.clone())?);

@@ -40,20 +40,14 @@ impl Order {
         files: ConnectionFiles,
         directory: &Path,
     ) -> Result<Self, Unusable> {
-        let mut troubles = Vec::new();
-        let mut taken = |found: Result<Configuration, Trouble>| match found {
-            Ok(configuration) => configuration.authorizers().to_vec(),
-            Err(trouble) => {
-                troubles.push(trouble);
-                Vec::new()
-            }
+        let configuration = match plan {
+            Plan::File(file) => configuration(&file.path, files).map_err(Unusable::one),
+            Plan::Modes(modes) => translated(modes, files, directory),
         };
-        let authorizers = match plan {
-            Plan::File(file) => taken(configuration(&file.path, files)),
-            Plan::Modes(modes) => {
-                let names = hook_names(modes, directory).map_err(Unusable::one)?;
-                taken(translated(modes, &names, files, directory)?)
-            }
+        let (authorizers, mut troubles) = match configuration {
+            Ok(configuration) => (configuration.authorizers().to_vec(), Vec::new()),
+            Err(Unusable::Invalid(troubles)) => (Vec::new(), troubles),
+            Err(usage @ Unusable::Usage(_)) => return Err(usage),
         };
         let policy_file = flags.authorization_policy_file.as_ref();
         let has_abac = authorizers.contains(&Authorizer::Abac);
@@ -94,21 +88,19 @@ fn configuration(path: &Path, files: ConnectionFiles) -> Result<Configuration, T
     })
 }
 
-/// The configuration that flags mean; a fault of the flags themselves is one of usage.
+/// The configuration that flags mean.
 fn translated(
     modes: &Modes,
-    names: &HookNames,
     files: ConnectionFiles,
     directory: &Path,
-) -> Result<Result<Configuration, Trouble>, Unusable> {
-    match (names, files) {
-        (HookNames::Unreadable(error), ConnectionFiles::Needed) => {
-            Ok(Err(Trouble::Unreadable(error.to_string())))
-        }
-        (_, _) => match modes.configuration(directory, names.of_file()) {
-            Ok(configuration) => Ok(Ok(configuration)),
-            Err(error) => Err(Unusable::Usage(vec![error.to_string()])),
-        },
+) -> Result<Configuration, Unusable> {
+    let names = hook_names(modes, directory).map_err(Unusable::one)?;
+    match (&names, files) {
+        (HookNames::Unreadable(error), ConnectionFiles::Needed) => Err(Unusable::broken(error)),
+        (HookNames::Unreadable(_), ConnectionFiles::Elsewhere)
+        | (HookNames::Flag | HookNames::File(_), _) => modes
+            .configuration(directory, names.of_file())
+            .map_err(|error| Unusable::Usage(vec![error.to_string()])),
     }
 }
 

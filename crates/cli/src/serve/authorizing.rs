@@ -14,6 +14,7 @@ use serde_json::Value;
 use server::{Log, Reseater, ServiceDirectory, ServiceRouting};
 
 use super::flags::{Args, ChainFlags};
+use super::logged::Logged;
 use crate::offline::Unusable;
 
 /// The authorizers as they are at the start, and what else belongs to them.
@@ -36,7 +37,7 @@ impl Authorizing {
     ///
     /// # Errors
     /// The flags contradict each other, or something in the files is wrong.
-    pub(super) fn load(args: &Args) -> Result<Self, Unusable> {
+    pub(super) fn load(args: &Args, log: Log) -> Result<Self, Unusable> {
         let plan = args.authorization.plan().map_err(Unusable::Usage)?;
         let is_file_mode = matches!(plan, Plan::File(_));
         let registry = Registry::new();
@@ -51,7 +52,7 @@ impl Authorizing {
             guards: guards(&args.chain),
             limits: Limits::default(),
             resolver: Some(Arc::clone(&directory) as Arc<dyn Resolve>),
-            instruments: Arc::clone(&metrics) as _,
+            instruments: Arc::new(Logged { metrics: Arc::clone(&metrics), log }),
             directory: std::env::current_dir().map_err(Unusable::broken)?,
         };
         let generation = Arc::new(assembler.start(&plan)?);

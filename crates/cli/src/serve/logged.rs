@@ -1,0 +1,83 @@
+//! Numbers that also leave a trace in the log, where something fails.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use authz_chain::AuthorizerType;
+use authz_live::{Applied, Instruments, ReloadStatus};
+use authz_metrics::Metrics;
+use authz_webhook::{AttemptResult, BreakerState, CacheEvent, MatchOutcome, Observe, Rejection};
+use server::Log;
+
+/// The metrics, and the log beside them.
+pub(super) struct Logged {
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) log: Log,
+}
+
+impl Instruments for Logged {
+    fn webhook(&self, name: &str) -> Arc<dyn Observe> {
+        let metrics = self.metrics.webhook(name);
+        Arc::new(LoggedWebhook { name: name.into(), metrics, log: self.log })
+    }
+
+    fn member(&self, kind: AuthorizerType, name: &str) -> Option<Arc<dyn authz_chain::Observe>> {
+        self.metrics.member(kind, name)
+    }
+
+    fn remote(&self) -> Arc<dyn remote::Observe> {
+        self.metrics.remote()
+    }
+
+    fn reloaded(&self, status: ReloadStatus, at: SystemTime) {
+        self.metrics.reloaded(status, at);
+    }
+
+    fn applied(&self, applied: &Applied<'_>) {
+        self.metrics.applied(applied);
+    }
+}
+
+/// One webhook: its failures and the moods of its breaker are logged, all else is only counted.
+struct LoggedWebhook {
+    name: Box<str>,
+    metrics: Arc<dyn Observe>,
+    log: Log,
+}
+
+impl Observe for LoggedWebhook {
+    fn attempted(&self, result: AttemptResult, took: Duration) {
+        self.metrics.attempted(result, took);
+    }
+
+    fn failed(&self, why: &str) {
+        self.metrics.failed(why);
+        self.log.warn("a webhook failed", &[("webhook", &self.name), ("why", &why)]);
+    }
+
+    fn failed_open(&self, result: AttemptResult) {
+        self.metrics.failed_open(result);
+    }
+
+    fn matched(&self, took: Duration, outcome: MatchOutcome) {
+        self.metrics.matched(took, outcome);
+    }
+
+    fn cache(&self, event: CacheEvent) {
+        self.metrics.cache(event);
+    }
+
+    fn joined(&self) {
+        self.metrics.joined();
+    }
+
+    fn breaker(&self, state: BreakerState) {
+        self.metrics.breaker(state);
+        let state = state.name();
+        self.log.warn("the breaker changed", &[("webhook", &self.name), ("state", &state)]);
+    }
+
+    fn rejected(&self, why: Rejection) {
+        self.metrics.rejected(why);
+    }
+}
