@@ -1,6 +1,8 @@
 //! The rows of the specification's tables for loading (`CFG-nn`) and validation (`VAL-nn`) that a
-//! file can express: what the program says about each, and that no server starts with a bad one.
+//! file can express: what the program says about each, and that no server starts with a bad one or
+//! takes it when it runs.
 
+use std::cell::{Cell, OnceCell};
 use std::path::Path;
 
 use serde_json::Value;
@@ -8,6 +10,7 @@ use serde_json::Value;
 use crate::flags::refused_at_start;
 use crate::guard::kubeconfig_of;
 use crate::program::{check_text, run};
+use crate::serve::Server;
 
 const HEADER: &str = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n";
 
@@ -48,6 +51,10 @@ fn conditions(expressions: &[&str]) -> String {
 
 /// A folder with what the rows name: a file, a folder and a link to the file.
 struct Place {
+    /// A server that runs with a good configuration, started when it is needed. It goes before its
+    /// files do.
+    running: OnceCell<Server>,
+    n_reloads: Cell<usize>,
     folder: tempfile::TempDir,
 }
 
@@ -59,7 +66,7 @@ impl Place {
         let kubeconfig = kubeconfig_of("https://127.0.0.1:1/authorize", "ca.crt");
         std::fs::write(folder.path().join("kubeconfig"), kubeconfig).unwrap();
         std::fs::create_dir(folder.path().join("folder")).unwrap();
-        Self { folder }
+        Self { running: OnceCell::new(), n_reloads: Cell::new(0), folder }
     }
 
     fn path(&self) -> &Path {
@@ -93,6 +100,22 @@ impl Place {
             assert!(found.stdout.contains(&shown), "{row}: {}", found.stdout);
             assert!(at_start.contains(&shown), "{row}: {at_start}");
         }
+        self.refused_on_reload(row, &text);
+    }
+
+    /// Asserts that a running server is told of the file, says where it is bad, and goes on.
+    fn refused_on_reload(&self, row: &str, text: &str) {
+        let path = self.path().join("running.yaml");
+        let server = self.running.get_or_init(|| {
+            std::fs::write(&path, self.filled(&file(&webhook(&[])))).unwrap();
+            Server::start(&["--authorization-config", path.to_str().unwrap()])
+        });
+        // A number in a comment: what was refused already is not told again.
+        let number = self.n_reloads.get();
+        self.n_reloads.set(number + 1);
+        std::fs::write(&path, format!("{text}\n# {row}, {number}\n")).unwrap();
+        let place = format!("at={}", path.display());
+        server.logs(&["can not be reloaded; the old one stays", &place]);
     }
 
     /// What a server says that is started with the file that was checked last.
@@ -118,6 +141,7 @@ impl Place {
         assert!(found.stdout.contains(part), "{row}: {}", found.stdout);
         let at_start = self.refused_at_start();
         assert!(at_start.contains(part), "{row}: {at_start}");
+        self.refused_on_reload(row, &text);
     }
 
     /// Asserts that the file is accepted with these warnings.

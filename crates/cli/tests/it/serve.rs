@@ -15,7 +15,7 @@ use crate::program::command;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server that has said that it serves, and what it logs. Dropping it ends it.
-struct Server {
+pub(crate) struct Server {
     banner: String,
     log: Receiver<String>,
     process: Child,
@@ -25,7 +25,7 @@ struct Server {
 }
 
 impl Server {
-    fn start(flags: &[&str]) -> Self {
+    pub(crate) fn start(flags: &[&str]) -> Self {
         let data = tempfile::tempdir().unwrap();
         let place = ["serve", "--secure-port=0", "--data-dir", data.path().to_str().unwrap()];
         let mut process = command(&[&place[..], flags].concat())
@@ -43,7 +43,7 @@ impl Server {
 
     /// The next line of the log with all these parts.
     #[track_caller]
-    fn logs(&self, parts: &[&str]) -> String {
+    pub(crate) fn logs(&self, parts: &[&str]) -> String {
         loop {
             let line = self.log.recv_timeout(PATIENCE).unwrap();
             if parts.iter().all(|part| line.contains(part)) {
