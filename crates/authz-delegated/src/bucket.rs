@@ -83,7 +83,9 @@ mod tests {
 
     /// How many tokens are there without a wait.
     fn drain(bucket: &Bucket, now: Instant) -> usize {
-        std::iter::repeat_with(|| bucket.take(now, Duration::ZERO)).take_while(Option::is_some).count()
+        std::iter::repeat_with(|| bucket.take(now, Duration::ZERO))
+            .take_while(Option::is_some)
+            .count()
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Why there are no authorizers.
 
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,11 +17,17 @@ pub enum BuildError {
     #[error(transparent)]
     Path(#[from] PathError),
     /// The time of an attempt is out of range.
-    #[error("timeout must be greater than zero and at most {:?}, got {0:?}", Timeout::MAX)]
+    #[error("timeout must be greater than zero and at most {max:?}, got {0:?}", max = Timeout::MAX)]
     Timeout(Duration),
-    /// The path of the kubeconfig is none.
-    #[error("failed to get delegated authorization kubeconfig: the path is empty")]
-    NoPath,
+    /// The path of the kubeconfig does not lead anywhere: it is empty, or the working directory is
+    /// gone that it begins in.
+    #[error("failed to get delegated authorization kubeconfig: `{}`: {error}", path.display())]
+    KubeconfigPath {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
     /// The kubeconfig can not be used.
     #[error("failed to get delegated authorization kubeconfig: {0}")]
     Kubeconfig(kubeconfig::LoadError),

@@ -1,5 +1,6 @@
 //! From a core server to what its reviews are posted by.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,12 +44,14 @@ pub(crate) fn find(core_server: &CoreServer) -> Result<Found, BuildError> {
 }
 
 fn in_kubeconfig(path: &Path) -> Result<Found, BuildError> {
-    let absolute = std::path::absolute(path).map_err(|_| BuildError::NoPath)?;
+    let no_path = |error| BuildError::KubeconfigPath { path: path.to_owned(), error };
+    let absolute = std::path::absolute(path).map_err(no_path)?;
     let connection = match kubeconfig::load(&absolute, &kubeconfig::read_file)? {
         Loaded::Kubeconfig(connection) => *connection,
         Loaded::Hooks(_) => return Err(BuildError::Hooks(path.to_owned())),
     };
-    let shown = AbsolutePath::new(&absolute.to_string_lossy()).ok_or(BuildError::NoPath)?;
+    let shown = AbsolutePath::new(&absolute.to_string_lossy())
+        .ok_or_else(|| no_path(io::ErrorKind::InvalidInput.into()))?;
     let warnings = connection.warnings.into_iter();
     Ok(Found {
         target: connection.target,
@@ -61,7 +64,7 @@ fn in_kubeconfig(path: &Path) -> Result<Found, BuildError> {
 
 /// Posts reviews to a core server: counted, then at the permitted rate, then over the network.
 pub(crate) fn transport(
-    pub(crate) target: Target,
+    target: Target,
     timeout: Duration,
     options: &Options,
 ) -> Result<impl Transport + 'static, BuildError> {

@@ -11,9 +11,9 @@ use authz_webhook::{
 
 use crate::build_error::BuildError;
 use crate::core_server::{self, Found};
+use crate::groups;
 use crate::options::Options;
 use crate::paths::Paths;
-use crate::groups;
 
 /// The name of the authorizer that allows groups.
 pub const ALWAYS_ALLOW_GROUPS: &str = "kubernetes.io/always-allow-groups";
@@ -56,8 +56,7 @@ impl Delegated {
     /// # Errors
     /// See [`BuildError`].
     pub fn new(options: &Options) -> Result<Self, BuildError> {
-        let timeout =
-            Timeout::new(options.timeout).ok_or(BuildError::Timeout(options.timeout))?;
+        let timeout = Timeout::new(options.timeout).ok_or(BuildError::Timeout(options.timeout))?;
         let paths = Paths::new(&options.always_allow_paths)?;
         let Found { target, connection, warnings } = core_server::find(&options.core_server)?;
         let transport = core_server::transport(target, timeout.get(), options)?;

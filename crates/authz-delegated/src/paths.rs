@@ -74,8 +74,7 @@ mod tests {
     fn check(rule: &str, allowed: &[&str], not_allowed: &[&str]) {
         for (requests, want) in [(allowed, Verdict::Allow), (not_allowed, Verdict::NoOpinion)] {
             for path in requests {
-                let attributes =
-                    Attributes { user: None, verb: "get", target: Target::Path(path) };
+                let attributes = Attributes { user: None, verb: "get", target: Target::Path(path) };
                 let decision = paths(rule).authorize(&attributes);
                 assert_eq!(decision.verdict, want, "{rule} {path}");
                 assert_eq!(decision.reason, "", "{rule} {path}");

@@ -85,11 +85,9 @@ impl ServiceAccount {
         if token.is_empty() {
             return Err(ServiceAccountError::EmptyToken(self.token_file.clone()));
         }
-        let roots = Roots::from_pem(&read(&self.ca_file)?).map_err(|error| {
-            ServiceAccountError::Roots { path: self.ca_file.clone(), error }
-        })?;
-        let place =
-            Place::Url { scheme: Scheme::Https, host: self.host.clone(), port: Some(port) };
+        let roots = Roots::from_pem(&read(&self.ca_file)?)
+            .map_err(|error| ServiceAccountError::Roots { path: self.ca_file.clone(), error })?;
+        let place = Place::Url { scheme: Scheme::Https, host: self.host.clone(), port: Some(port) };
         let credentials = Credentials::TokenFile {
             path: self.token_file.clone(),
             fallback: Some(Secret::new(token)),
@@ -104,8 +102,11 @@ impl ServiceAccount {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, ServiceAccountError> {
-    kubeconfig::read_file(path)
-        .map_err(|error| ServiceAccountError::Read { path: path.to_owned(), error })
+    let content = kubeconfig::read_file(path).and_then(|content| {
+        let fits = content.len() <= kubeconfig::FILE_BYTES_MAX;
+        if fits { Ok(content) } else { Err(io::ErrorKind::FileTooLarge.into()) }
+    });
+    content.map_err(|error| ServiceAccountError::Read { path: path.to_owned(), error })
 }
 
 #[cfg(test)]
@@ -174,6 +175,10 @@ mod tests {
         assert!(matches!(error(Some("hush"), None), ServiceAccountError::Read { path, .. }
             if path.ends_with("ca.crt")));
         assert!(matches!(error(Some(" \n"), Some(&*ca)), ServiceAccountError::EmptyToken(_)));
+        let at_limit = " ".repeat(kubeconfig::FILE_BYTES_MAX);
+        assert!(matches!(error(Some(&*at_limit), None), ServiceAccountError::EmptyToken(_)));
+        let too_large = format!("{at_limit} ");
+        assert!(matches!(error(Some(&*too_large), None), ServiceAccountError::Read { .. }));
         let broken = error(Some("hush"), Some("nothing")).to_string();
         assert!(broken.ends_with("ca.crt: unable to parse bytes as PEM block"), "{broken}");
     }

@@ -88,8 +88,14 @@ mod tests {
             transport.send(Bytes::new(), 10 * SECOND).await.unwrap();
         }
         assert_eq!(began.elapsed().as_secs(), 2);
-        let limits: Vec<u64> =
-            transport.inner.0.lock().unwrap().iter().map(|limit| limit.as_millis() as u64).collect();
+        let limits: Vec<u64> = transport
+            .inner
+            .0
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|limit| limit.as_millis() as u64)
+            .collect();
         assert!(matches!(limits[..], [10_000, 8_990..=9_000, 8_990..=9_000]), "{limits:?}");
     }
 

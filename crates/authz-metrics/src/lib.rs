@@ -14,6 +14,7 @@
 
 mod authorizer;
 mod certificate;
+mod delegated;
 mod family;
 mod metrics;
 mod names;
@@ -23,4 +24,5 @@ mod samples;
 mod stripes;
 mod webhook;
 
+pub use delegated::DelegatedMetrics;
 pub use metrics::Metrics;

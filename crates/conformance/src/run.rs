@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use crate::judge::judge;
 use crate::ledger::LEDGER;
@@ -102,12 +104,44 @@ fn chosen_suites(
 fn run_suite(suite: Suite, path: &Path) -> Result<SuiteReport, VectorsError> {
     let mut vectors = Vectors::open(suite.name(), path)?;
     let mut report = SuiteReport::new(suite);
+    if suite.vectors_at_once() > 1 {
+        run_at_once(&mut vectors, &mut report)?;
+        return Ok(report);
+    }
     while let Some(vector) = vectors.read_next()? {
         let judgement =
             judge(suite, &vector, LEDGER).map_err(|problem| vectors.malformed(problem))?;
         report.add(&vector, judgement);
     }
     Ok(report)
+}
+
+/// Runs several vectors at once, and reports them in their order all the same.
+fn run_at_once(vectors: &mut Vectors, report: &mut SuiteReport) -> Result<(), VectorsError> {
+    let suite = report.suite();
+    let mut all = Vec::new();
+    while let Some(vector) = vectors.read_next()? {
+        all.push((vectors.line(), vector));
+    }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut judged = Vec::new();
+        while let Some((line, vector)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+            judged.push((*line, vector, judge(suite, vector, LEDGER)));
+        }
+        judged
+    };
+    let mut judged: Vec<_> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..suite.vectors_at_once()).map(|_| scope.spawn(work)).collect();
+        // A panic in a suite is caught where it is judged, so that workers end well.
+        workers.into_iter().filter_map(|worker| worker.join().ok()).flatten().collect()
+    });
+    judged.sort_by_key(|(line, ..)| *line);
+    for (line, vector, judgement) in judged {
+        let judgement = judgement.map_err(|problem| vectors.malformed_at(line, problem))?;
+        report.add(vector, judgement);
+    }
+    Ok(())
 }
 
 fn known_names() -> String {

@@ -2,6 +2,7 @@
 
 mod abac;
 mod access_review;
+mod chain;
 mod config_load;
 mod decision;
 mod faults;
@@ -32,6 +33,8 @@ pub enum Suite {
     Abac,
     /// Creating a review of somebody's access.
     AccessReview,
+    /// A whole chain with webhooks that answer over the network.
+    Chain,
     /// Loading an AuthorizationConfiguration file.
     ConfigLoad,
     /// What a client sees of a decision.
@@ -74,9 +77,10 @@ pub(crate) struct Warning {
 
 impl Suite {
     /// All of them, in the order of their names.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Abac,
         Self::AccessReview,
+        Self::Chain,
         Self::ConfigLoad,
         Self::ForbiddenResponse,
         Self::Impersonation,
@@ -94,6 +98,7 @@ impl Suite {
         match self {
             Self::Abac => "abac",
             Self::AccessReview => "access-review",
+            Self::Chain => "chain",
             Self::ConfigLoad => "config-load",
             Self::ForbiddenResponse => "forbidden-response",
             Self::Impersonation => "impersonation",
@@ -112,11 +117,20 @@ impl Suite {
         Self::ALL.into_iter().find(|suite| suite.name() == name)
     }
 
+    /// How many of its vectors are run at once: one, unless they mostly wait.
+    pub(crate) fn vectors_at_once(self) -> usize {
+        match self {
+            Self::Chain => chain::VECTORS_AT_ONCE,
+            _ => 1,
+        }
+    }
+
     /// Computes our answer; an error says why the vector can not be understood.
     pub(crate) fn answer(self, vector: &Vector) -> Result<Answer, String> {
         match self {
             Self::Abac => abac::answer(vector),
             Self::AccessReview => access_review::answer(vector),
+            Self::Chain => chain::answer(vector),
             Self::ConfigLoad => config_load::answer(vector),
             Self::ForbiddenResponse => forbidden_response::answer(vector),
             Self::Impersonation => impersonation::answer(vector),
@@ -135,6 +149,7 @@ impl Suite {
         match self {
             Self::Abac => abac::exact_length(text),
             Self::AccessReview => access_review::exact_length(text),
+            Self::Chain => chain::exact_length(text),
             Self::ConfigLoad => config_load::exact_length(text),
             Self::ForbiddenResponse => forbidden_response::exact_length(text),
             Self::Impersonation => impersonation::exact_length(text),

@@ -118,11 +118,17 @@ impl Vectors {
 
     /// An error about the line read last.
     pub fn malformed(&self, problem: impl Into<String>) -> VectorsError {
-        VectorsError::Malformed {
-            path: self.path.clone(),
-            line: self.line,
-            problem: problem.into(),
-        }
+        self.malformed_at(self.line, problem)
+    }
+
+    /// An error about a line that was read before.
+    pub fn malformed_at(&self, line: usize, problem: impl Into<String>) -> VectorsError {
+        VectorsError::Malformed { path: self.path.clone(), line, problem: problem.into() }
+    }
+
+    /// The number of the line read last.
+    pub fn line(&self) -> usize {
+        self.line
     }
 
     /// The next vector, or `None` at the end. Blank lines are skipped.

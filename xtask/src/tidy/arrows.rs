@@ -90,10 +90,22 @@ pub(super) const TABLE: &[Row] = &[
     },
     Row {
         from: "authz-metrics",
-        to: &["authz", "authz-chain", "authz-live", "authz-webhook", "remote"],
+        to: &[
+            "authz",
+            "authz-chain",
+            "authz-delegated",
+            "authz-live",
+            "authz-webhook",
+            "remote",
+        ],
         dev: &["api"],
     },
     row("admission", &["authz", "cel", "field", "gotext", "object", "remote"]),
+    Row {
+        from: "admission-hooks",
+        to: &["admission", "authz", "field", "gotext", "object", "patch", "remote"],
+        dev: &["scripted"],
+    },
     Row {
         from: "server",
         to: &[
@@ -152,6 +164,7 @@ pub(super) const TABLE: &[Row] = &[
         "conformance",
         &[
             "admission",
+            "admission-hooks",
             "api",
             "authn",
             "authz",

@@ -20,8 +20,13 @@ const BOOTSTRAP_POLICY: &str =
 static NODE_RULES: LazyLock<Result<Arc<NodeRules>, String>> =
     LazyLock::new(|| read_node_rules(BOOTSTRAP_POLICY).map(Arc::new));
 
+/// The rules of every node.
+pub(super) fn node_rules() -> Result<Arc<NodeRules>, String> {
+    NODE_RULES.clone()
+}
+
 pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
-    let mut policy = Policy { rules: NODE_RULES.clone()?, ..Policy::default() };
+    let mut policy = Policy { rules: node_rules()?, ..Policy::default() };
     let mut seen = Vec::new();
     for event in vector.list("events")? {
         apply(&mut policy, &mut seen, event)?;

@@ -32,13 +32,7 @@ pub(super) fn exact_length(text: &str) -> usize {
 }
 
 fn answer_with(mut snapshot: Snapshot, vector: &Vector) -> Result<Answer, String> {
-    for object in list(vector, "objects") {
-        let manifest = decode(object).map_err(|error| error.to_string())?;
-        match manifest.into_unchecked().map_err(|faults| faults.to_string())? {
-            Object::Role(role) => snapshot.put_role(role),
-            Object::Binding(binding) => snapshot.put_binding(binding),
-        }
-    }
+    put_objects(&mut snapshot, list(vector, "objects"))?;
     let (mut want, mut got) = (Vec::new(), Vec::new());
     for check in list(vector, "checks") {
         let (wanted, ours) = decision(&snapshot, check)?;
@@ -60,6 +54,18 @@ fn answer_with(mut snapshot: Snapshot, vector: &Vector) -> Result<Answer, String
         got: json!({"checks": got, "rules": rules, "whoCan": subjects}),
         warnings: Vec::new(),
     })
+}
+
+/// Adds objects as they are, valid or not.
+pub(super) fn put_objects(snapshot: &mut Snapshot, objects: &[Value]) -> Result<(), String> {
+    for object in objects {
+        let manifest = decode(object).map_err(|error| error.to_string())?;
+        match manifest.into_unchecked().map_err(|faults| faults.to_string())? {
+            Object::Role(role) => snapshot.put_role(role),
+            Object::Binding(binding) => snapshot.put_binding(binding),
+        }
+    }
+    Ok(())
 }
 
 fn list<'v>(vector: &'v Vector, key: &str) -> &'v [Value] {

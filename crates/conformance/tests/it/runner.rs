@@ -77,6 +77,7 @@ fn a_changed_expectation_is_reported_with_its_id() {
             ",\"readOnly\":false,\"namespace\":\"",
             ",\"readOnly\":false,\"namespace\":\"x",
         ),
+        ("chain", "\"decision\":\"allow\"", "\"decision\":\"deny\""),
         ("config-load", "\"result\":\"valid\"", "\"result\":\"nameError\""),
         ("forbidden-response", "\"kind\":\"Status\"", "\"kind\":\"State\""),
         ("impersonation", "\"result\":\"passthrough\"", "\"result\":\"rejected\""),

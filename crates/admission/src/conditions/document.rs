@@ -1,0 +1,84 @@
+//! Objects as the expression language sees them.
+
+use cel::{List, ListSource, Map, MapSource, Value};
+use object::Tree;
+use serde_json::Value as Json;
+
+/// A value of an object, made once so that expressions can borrow from it.
+#[derive(Debug)]
+pub(super) enum Document<'a> {
+    Scalar(&'a Json),
+    List(Items<'a>),
+    Map(Members<'a>),
+}
+
+#[derive(Debug)]
+pub(super) struct Items<'a>(Vec<Document<'a>>);
+
+/// INVARIANT: sorted by key, so that an expression finds one of many members quickly.
+#[derive(Debug)]
+pub(super) struct Members<'a>(Vec<(&'a str, Document<'a>)>);
+
+impl<'a> Document<'a> {
+    pub(super) fn of_tree(tree: &'a Tree) -> Self {
+        let members = tree.iter().map(|(key, value)| (key.as_str(), Self::of_value(value)));
+        let mut members: Vec<_> = members.collect();
+        members.sort_unstable_by_key(|(key, _)| *key);
+        Self::Map(Members(members))
+    }
+
+    /// How deep values nest is bounded by whoever read the text they came in.
+    fn of_value(value: &'a Json) -> Self {
+        match value {
+            Json::Object(tree) => Self::of_tree(tree),
+            Json::Array(items) => Self::List(Items(items.iter().map(Self::of_value).collect())),
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => Self::Scalar(value),
+        }
+    }
+
+    pub(super) fn value(&self) -> Value<'_> {
+        match self {
+            Self::Scalar(scalar) => scalar_value(scalar),
+            Self::List(items) => Value::List(List::Source(items)),
+            Self::Map(members) => Value::Map(Map::Source(members)),
+        }
+    }
+}
+
+/// Numbers are integers if they were written so and fit; otherwise they are floating.
+fn scalar_value(scalar: &Json) -> Value<'_> {
+    match scalar {
+        Json::Bool(truth) => Value::Bool(*truth),
+        Json::Number(number) => match number.as_i64() {
+            Some(integer) => Value::Int(integer),
+            None => Value::Double(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Json::String(text) => Value::string(text),
+        Json::Null | Json::Array(_) | Json::Object(_) => Value::Null,
+    }
+}
+
+impl ListSource for Items<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn get(&self, index: usize) -> Option<Value<'_>> {
+        self.0.get(index).map(Document::value)
+    }
+}
+
+impl MapSource for Members<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn get(&self, key: &str) -> Option<Value<'_>> {
+        let position = self.0.binary_search_by_key(&key, |(own, _)| own).ok()?;
+        self.0.get(position).map(|(_, document)| document.value())
+    }
+
+    fn entries(&self) -> Box<dyn Iterator<Item = (&str, Value<'_>)> + '_> {
+        Box::new(self.0.iter().map(|(key, document)| (*key, document.value())))
+    }
+}

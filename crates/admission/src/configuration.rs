@@ -1,0 +1,96 @@
+//! The four kinds that configure admission: what they look like, what they default to, what is wrong
+//! with them and what they mean.
+
+mod client;
+mod conditions;
+mod defaults;
+mod kind;
+mod names;
+mod ordering;
+mod ratchet;
+mod registration;
+mod rules;
+mod selectors;
+mod shape;
+mod v1alpha1;
+mod warning;
+mod webhooks;
+
+use field::{FieldErrors, FieldPath};
+use object::{ShapeError, Tree, name};
+
+pub use kind::ConfigurationKind;
+pub use ordering::{ordering_errors, ordering_warnings};
+pub use warning::{Warning, WarningCause};
+
+use self::ratchet::Strictness;
+use crate::members::objects;
+
+/// Names that only manifests on the server's disk may have.
+const STATIC_SUFFIX: &str = ".static.k8s.io";
+
+/// Completes a configuration that was received: it is brought into the shape of its kind, without
+/// members that the kind lacks, and gets its defaults. Metadata is left alone.
+///
+/// # Errors
+/// A value is of a type that its field can not have, which makes the request a bad one (400).
+pub fn prepare(kind: ConfigurationKind, tree: &mut Tree) -> Result<(), ShapeError> {
+    shape::fit(kind, tree)?;
+    defaults::set(kind, tree);
+    Ok(())
+}
+
+/// What is wrong with a new configuration that was [prepared](prepare), its metadata aside.
+#[must_use]
+pub fn validate_create(kind: ConfigurationKind, new: &Tree) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    validate(kind, new, None, &mut errors);
+    if name(new).ends_with(STATIC_SUFFIX) {
+        let at = FieldPath::root("metadata");
+        errors.push(at.child("name").invalid(name(new), &static_suffix_detail()));
+    }
+    errors
+}
+
+/// What is wrong with the next state of a configuration, its metadata aside.
+///
+/// Some rules hold only if the stored state kept them, so that an object from before a rule can
+/// still be changed (admission §2.6).
+#[must_use]
+pub fn validate_update(kind: ConfigurationKind, new: &Tree, old: &Tree) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    validate(kind, new, Some(old), &mut errors);
+    errors
+}
+
+fn validate(kind: ConfigurationKind, new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors) {
+    let at = FieldPath::root(kind.list());
+    let entries = objects(new, kind.list());
+    let stored = old.map(|old| objects(old, kind.list()));
+    match kind {
+        ConfigurationKind::Initializer => {
+            v1alpha1::check_initializers(&entries, stored.as_deref(), &at, errors);
+        }
+        ConfigurationKind::ExternalHook => {
+            v1alpha1::check_hooks(&entries, stored.as_deref(), &at, errors);
+        }
+        ConfigurationKind::Mutating | ConfigurationKind::Validating => {
+            let strictness = Strictness::towards(&entries, stored.as_deref());
+            webhooks::check(kind, &entries, &strictness, &at, errors);
+        }
+    }
+}
+
+/// What the author of a configuration that is accepted should know. `old` is `None` on create.
+#[must_use]
+pub fn warnings(kind: ConfigurationKind, new: &Tree, old: Option<&Tree>) -> Vec<Warning> {
+    warning::find(kind, new, old)
+}
+
+fn static_suffix_detail() -> String {
+    let suffix = gotext::quote(STATIC_SUFFIX);
+    format!(
+        "names ending with {suffix} are reserved for static manifest-based configurations and \
+         cannot be managed via the API"
+    )
+}

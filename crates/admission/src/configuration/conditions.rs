@@ -1,0 +1,47 @@
+//! The match conditions of webhooks (admission M12 to M17).
+
+use cel::Budget;
+use field::{FieldErrors, FieldPath, label_key_faults};
+use object::Tree;
+
+use super::names::Seen;
+use crate::conditions::{ConditionError, MATCH_CONDITIONS_MAX, compile};
+use crate::members::{objects, text};
+
+/// Checks the conditions of one webhook; those of the whole object share a budget.
+pub(super) fn check(
+    webhook: &Tree,
+    budget: &mut Budget,
+    at: &FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    let at = at.child("matchConditions");
+    let conditions = objects(webhook, "matchConditions");
+    if conditions.len() > MATCH_CONDITIONS_MAX {
+        errors.push(at.too_many(conditions.len(), MATCH_CONDITIONS_MAX));
+    }
+    let mut seen = Seen::default();
+    for (idx, condition) in conditions.iter().enumerate() {
+        let at = at.index(idx);
+        let expression = text(condition, "expression").unwrap_or_default().trim();
+        let path = at.child("expression");
+        if expression.is_empty() {
+            errors.push(path.required(""));
+        } else {
+            match compile(expression, budget) {
+                Ok(_) => {}
+                Err(ConditionError::Invalid(detail)) => {
+                    errors.push(path.invalid(expression, &detail));
+                }
+                Err(ConditionError::Internal(detail)) => errors.push(path.internal(&detail)),
+            }
+        }
+        let (name, path) = (text(condition, "name").unwrap_or_default(), at.child("name"));
+        if name.is_empty() {
+            errors.push(path.required(""));
+        }  else {
+            errors.extend(label_key_faults(name).iter().map(|fault| path.invalid(name, fault)));
+        }
+        seen.check(name, &path, errors);
+    }
+}

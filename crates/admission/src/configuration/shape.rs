@@ -1,0 +1,229 @@
+//! Which members an entry has and what they hold.
+
+use object::{ShapeError, Tree};
+use serde_json::Value;
+
+use super::kind::ConfigurationKind;
+use crate::client::decode_base64;
+
+/// What a value must be.
+#[derive(Debug)]
+enum Shape {
+    Text,
+    /// Bytes, as text of base64.
+    Bytes,
+    Int32,
+    /// Names to texts.
+    Texts,
+    Object(&'static [(&'static str, Shape)]),
+    List(&'static Shape),
+}
+
+const TEXT_LIST: Shape = Shape::List(&Shape::Text);
+
+const INITIALIZER: Shape = Shape::Object(&[
+    ("name", Shape::Text),
+    (
+        "rules",
+        Shape::List(&Shape::Object(&[
+            ("apiGroups", TEXT_LIST),
+            ("apiVersions", TEXT_LIST),
+            ("resources", TEXT_LIST),
+        ])),
+    ),
+    ("failurePolicy", Shape::Text),
+    ("orderingMode", Shape::Text),
+    ("before", TEXT_LIST),
+    ("after", TEXT_LIST),
+]);
+
+const EXTERNAL_HOOK: Shape = Shape::Object(&[
+    ("name", Shape::Text),
+    (
+        "clientConfig",
+        Shape::Object(&[
+            ("service", Shape::Object(&[("namespace", Shape::Text), ("name", Shape::Text)])),
+            ("caBundle", Shape::Bytes),
+            ("urlPath", Shape::Text),
+        ]),
+    ),
+    (
+        "rules",
+        Shape::List(&Shape::Object(&[
+            ("verbs", TEXT_LIST),
+            ("operations", TEXT_LIST),
+            ("apiGroups", TEXT_LIST),
+            ("apiVersions", TEXT_LIST),
+            ("resources", TEXT_LIST),
+        ])),
+    ),
+    ("failurePolicy", Shape::Text),
+]);
+
+const SELECTOR: Shape = Shape::Object(&[
+    ("matchLabels", Shape::Texts),
+    (
+        "matchExpressions",
+        Shape::List(&Shape::Object(&[
+            ("key", Shape::Text),
+            ("operator", Shape::Text),
+            ("values", TEXT_LIST),
+        ])),
+    ),
+]);
+
+const CLIENT_CONFIG: Shape = Shape::Object(&[
+    ("url", Shape::Text),
+    (
+        "service",
+        Shape::Object(&[
+            ("namespace", Shape::Text),
+            ("name", Shape::Text),
+            ("path", Shape::Text),
+            ("port", Shape::Int32),
+        ]),
+    ),
+    ("caBundle", Shape::Bytes),
+]);
+
+const RULES: Shape = Shape::List(&Shape::Object(&[
+    ("operations", TEXT_LIST),
+    ("apiGroups", TEXT_LIST),
+    ("apiVersions", TEXT_LIST),
+    ("resources", TEXT_LIST),
+    ("scope", Shape::Text),
+]));
+
+const MATCH_CONDITIONS: Shape =
+    Shape::List(&Shape::Object(&[("name", Shape::Text), ("expression", Shape::Text)]));
+
+const VALIDATING: Shape = Shape::Object(&[
+    ("name", Shape::Text),
+    ("clientConfig", CLIENT_CONFIG),
+    ("rules", RULES),
+    ("failurePolicy", Shape::Text),
+    ("matchPolicy", Shape::Text),
+    ("namespaceSelector", SELECTOR),
+    ("objectSelector", SELECTOR),
+    ("sideEffects", Shape::Text),
+    ("timeoutSeconds", Shape::Int32),
+    ("admissionReviewVersions", TEXT_LIST),
+    ("matchConditions", MATCH_CONDITIONS),
+]);
+
+const MUTATING: Shape = Shape::Object(&[
+    ("name", Shape::Text),
+    ("clientConfig", CLIENT_CONFIG),
+    ("rules", RULES),
+    ("failurePolicy", Shape::Text),
+    ("matchPolicy", Shape::Text),
+    ("namespaceSelector", SELECTOR),
+    ("objectSelector", SELECTOR),
+    ("sideEffects", Shape::Text),
+    ("timeoutSeconds", Shape::Int32),
+    ("admissionReviewVersions", TEXT_LIST),
+    ("matchConditions", MATCH_CONDITIONS),
+    ("reinvocationPolicy", Shape::Text),
+]);
+
+/// Members that every object has, whatever its kind.
+const COMMON_MEMBERS: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+const fn list_of(kind: ConfigurationKind) -> Shape {
+    Shape::List(match kind {
+        ConfigurationKind::Initializer => &INITIALIZER,
+        ConfigurationKind::ExternalHook => &EXTERNAL_HOOK,
+        ConfigurationKind::Mutating => &MUTATING,
+        ConfigurationKind::Validating => &VALIDATING,
+    })
+}
+
+/// Checks the types of what the kind knows, and removes what it does not know.
+///
+/// A null is as good as nothing: a member of that value goes, and an item becomes an empty one.
+pub(super) fn fit(kind: ConfigurationKind, tree: &mut Tree) -> Result<(), ShapeError> {
+    tree.retain(|member, _| COMMON_MEMBERS.contains(&member.as_str()) || member == kind.list());
+    if tree.get(kind.list()).is_some_and(Value::is_null) {
+        tree.shift_remove(kind.list());
+    }
+    match tree.get_mut(kind.list()) {
+        Some(entries) => fit_value(&list_of(kind), entries, kind.list()),
+        None => Ok(()),
+    }
+}
+
+fn fit_value(shape: &Shape, value: &mut Value, at: &str) -> Result<(), ShapeError> {
+    if value.is_null() {
+        *value = shape.empty();
+    }
+    match (shape, &mut *value) {
+        (Shape::Text, Value::String(_)) => Ok(()),
+        (Shape::Bytes, Value::String(text)) if decode_base64(text).is_some() => Ok(()),
+        (Shape::Int32, Value::Number(number))
+            if number.as_i64().is_some_and(|number| i32::try_from(number).is_ok()) =>
+        {
+            Ok(())
+        }
+        (Shape::Texts, Value::Object(entries)) => entries
+            .iter_mut()
+            .try_for_each(|(key, value)| fit_value(&Shape::Text, value, &format!("{at}.{key}"))),
+        (Shape::Object(members), Value::Object(tree)) => fit_members(members, tree, at),
+        (Shape::List(item), Value::Array(items)) => items
+            .iter_mut()
+            .enumerate()
+            .try_for_each(|(idx, value)| fit_value(item, value, &format!("{at}[{idx}]"))),
+        (shape, value) => Err(ShapeError {
+            path: at.to_owned(),
+            found: type_name(value),
+            wanted: shape.type_name(),
+        }),
+    }
+}
+
+fn fit_members(
+    members: &'static [(&'static str, Shape)],
+    tree: &mut Tree,
+    at: &str,
+) -> Result<(), ShapeError> {
+    let shape_of = |member: &str| members.iter().find(|(name, _)| *name == member);
+    tree.retain(|member, value| shape_of(member).is_some() && !value.is_null());
+    for (member, value) in tree.iter_mut() {
+        if let Some((_, shape)) = shape_of(member) {
+            fit_value(shape, value, &format!("{at}.{member}"))?;
+        }
+    }
+    Ok(())
+}
+
+impl Shape {
+    /// What an item that is null stands for.
+    fn empty(&self) -> Value {
+        match self {
+            Self::Text | Self::Bytes => Value::String(String::new()),
+            Self::Int32 => Value::from(0),
+            Self::Texts | Self::Object(_) => Value::Object(Tree::new()),
+            Self::List(_) => Value::Array(Vec::new()),
+        }
+    }
+
+    fn type_name(&self) -> &'static str {
+        match self {
+            Self::Text => "string",
+            Self::Bytes => "base64 string",
+            Self::Int32 => "int32",
+            Self::Texts | Self::Object(_) => "object",
+            Self::List(_) => "array",
+        }
+    }
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}

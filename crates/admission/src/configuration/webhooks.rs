@@ -1,0 +1,148 @@
+//! The webhooks of today's kinds (admission §2.3), in the order of Kubernetes' own validation.
+
+use cel::Budget;
+use field::{FieldErrors, FieldPath};
+use object::Tree;
+use serde_json::Value;
+
+use super::kind::ConfigurationKind;
+use super::names::{Seen, check_qualified, shown};
+use super::ratchet::Strictness;
+use super::{client, conditions, rules, selectors};
+use crate::hook::ReviewVersion;
+use crate::matching::Dialect;
+use crate::members::{object, text, texts};
+
+// Values are sorted as messages list them.
+pub(super) const NO_SIDE_EFFECTS: [&str; 2] = ["None", "NoneOnDryRun"];
+const SIDE_EFFECTS: [&str; 4] = ["None", "NoneOnDryRun", "Some", "Unknown"];
+pub(super) const FAILURE_POLICIES: [&str; 2] = ["Fail", "Ignore"];
+const MATCH_POLICIES: [&str; 2] = ["Equivalent", "Exact"];
+const REINVOCATION_POLICIES: [&str; 2] = ["IfNeeded", "Never"];
+const TIMEOUT_SECONDS_MAX: i64 = 30;
+
+pub(super) fn check(
+    kind: ConfigurationKind,
+    webhooks: &[&Tree],
+    strictness: &Strictness,
+    at: &FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    let mut budget = Budget::default();
+    let mut seen = Seen::default();
+    for (idx, webhook) in webhooks.iter().enumerate() {
+        let at = at.index(idx);
+        let name = text(webhook, "name").unwrap_or_default();
+        check_qualified(name, &at.child("name"), errors);
+        rules::check(webhook, Dialect::V1, &at, errors);
+        check_supported(webhook, "failurePolicy", &FAILURE_POLICIES, &at, errors);
+        check_supported(webhook, "matchPolicy", &MATCH_POLICIES, &at, errors);
+        check_side_effects(webhook, strictness, &at, errors);
+        check_timeout(webhook, &at, errors);
+        for member in selectors::MEMBERS {
+            if let Some(selector) = object(webhook, member) {
+                let checks_values = strictness.checks_label_values;
+                selectors::check(selector, checks_values, &at.child(member), errors);
+            }
+        }
+        if kind == ConfigurationKind::Mutating {
+            check_supported(webhook, "reinvocationPolicy", &REINVOCATION_POLICIES, &at, errors);
+        }
+        client::check(webhook, &at, errors);
+        if strictness.checks_conditions {
+            conditions::check(webhook, &mut budget, &at, errors);
+        }
+        check_versions(webhook, strictness, &at, errors);
+        if strictness.requires_unique_names {
+            seen.check(name, &at.child("name"), errors);
+        }
+    }
+}
+
+/// Checks a member that may be absent but has one of a closed set of values otherwise.
+pub(super) fn check_supported(
+    entry: &Tree,
+    member: &str,
+    supported: &[&str],
+    at: &FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    if let Some(value) = text(entry, member)
+        && !supported.contains(&value)
+    {
+        errors.push(at.child(member).not_supported(value, supported));
+    }
+}
+
+fn check_side_effects(
+    webhook: &Tree,
+    strictness: &Strictness,
+    at: &FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    let allowed: &[&str] =
+        if strictness.forbids_side_effects { &NO_SIDE_EFFECTS } else { &SIDE_EFFECTS };
+    if text(webhook, "sideEffects").is_none() {
+        let detail = format!("must specify one of {}", allowed.join(", "));
+        errors.push(at.child("sideEffects").required(&detail));
+    }
+    check_supported(webhook, "sideEffects", allowed, at, errors);
+}
+
+fn check_timeout(webhook: &Tree, at: &FieldPath<'_>, errors: &mut FieldErrors) {
+    if let Some(seconds) = webhook.get("timeoutSeconds").and_then(Value::as_i64)
+        && !(1..=TIMEOUT_SECONDS_MAX).contains(&seconds)
+    {
+        let detail = "the timeout value must be between 1 and 30 seconds";
+        errors.push(at.child("timeoutSeconds").invalid(seconds, detail));
+    }
+}
+
+fn check_versions(
+    webhook: &Tree,
+    strictness: &Strictness,
+    at: &FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    let at = at.child("admissionReviewVersions");
+    let versions = texts(webhook, "admissionReviewVersions");
+    if versions.is_empty() {
+        errors.push(at.required("must specify one of v1, v1beta1"));
+        return;
+    }
+    for (idx, version) in versions.iter().enumerate() {
+        let at = at.index(idx);
+        if versions.iter().take(idx).any(|earlier| earlier == version) {
+            errors.push(at.invalid(*version, "duplicate version"));
+            continue;
+        }
+        errors.extend(dns1035_faults(version).iter().map(|fault| at.invalid(*version, fault)));
+    }
+    let is_known = |version: &&str| ReviewVersion::of_webhook(version).is_some();
+    if strictness.requires_known_version && !versions.iter().any(|version| is_known(version)) {
+        let detail = "must include at least one of v1, v1beta1";
+        errors.push(at.invalid(shown(&versions), detail));
+    }
+}
+
+/// The most bytes in a DNS-1035 label.
+const DNS1035_LABEL_BYTES_MAX: usize = 63;
+
+/// Reasons why a text is not a DNS-1035 label.
+fn dns1035_faults(text: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    if text.len() > DNS1035_LABEL_BYTES_MAX {
+        faults.push(format!("must be no more than {DNS1035_LABEL_BYTES_MAX} characters"));
+    }
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_label = text.bytes().all(is_inner)
+        && text.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase())
+        && text.bytes().next_back().is_some_and(|byte| byte != b'-');
+    if !is_label {
+        let syntax = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', \
+             start with an alphabetic character, and end with an alphanumeric character (e.g. \
+             'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+        faults.push(syntax.to_owned());
+    }
+    faults
+}

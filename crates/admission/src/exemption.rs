@@ -1,0 +1,61 @@
+//! What hooks and initializers never see (admission §0.4).
+
+use crate::attributes::{Attributes, GroupVersionKind};
+
+/// Why a request is not subject to hooks and initializers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Exemption {
+    /// It changes the configuration of admission, which must stay repairable whatever the hooks do.
+    Configuration,
+    /// It is a review: a question that is not stored.
+    Review,
+}
+
+const CONFIGURATION_GROUP: &str = "admissionregistration.k8s.io";
+
+const CONFIGURATION_KINDS: [&str; 8] = [
+    "InitializerConfiguration",
+    "ExternalAdmissionHookConfiguration",
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+];
+
+/// The reviews, as (group, resource).
+const REVIEWS: [(&str, &str); 6] = [
+    ("authentication.k8s.io", "selfsubjectreviews"),
+    ("authentication.k8s.io", "tokenreviews"),
+    ("authorization.k8s.io", "localsubjectaccessreviews"),
+    ("authorization.k8s.io", "selfsubjectaccessreviews"),
+    ("authorization.k8s.io", "selfsubjectrulesreviews"),
+    ("authorization.k8s.io", "subjectaccessreviews"),
+];
+
+/// Whether a kind configures admission. Kind and group decide, in every version and for every
+/// subresource; the name of the resource does not.
+#[must_use]
+pub fn is_configuration(kind: &GroupVersionKind<'_>) -> bool {
+    kind.group == CONFIGURATION_GROUP && CONFIGURATION_KINDS.contains(&kind.kind)
+}
+
+/// Whether a resource is a review.
+pub(crate) fn is_review(group: &str, resource: &str) -> bool {
+    REVIEWS.contains(&(group, resource))
+}
+
+impl Attributes<'_> {
+    /// Why no hook and no initializer has a say, if that is so.
+    #[must_use]
+    pub fn exemption(&self) -> Option<Exemption> {
+        if is_configuration(&self.kind) {
+            Some(Exemption::Configuration)
+        } else if is_review(self.resource.group, self.resource.resource) {
+            Some(Exemption::Review)
+        } else {
+            None
+        }
+    }
+}

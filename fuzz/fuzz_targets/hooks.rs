@@ -1,0 +1,41 @@
+//! Any bytes load as hooks or are refused with places inside of them, and what was loaded keeps the
+//! promises of the format.
+
+#![no_main]
+
+use std::collections::BTreeSet;
+
+use api::hooks::{Endpoint, HOOKS_MAX, is_hook_configuration, load};
+use api::{Place, Source};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let source = Source { name: "file", bytes };
+    let text = source.text();
+    let check = |place: &Place| {
+        assert!(place.line >= 1 && place.column >= 1, "{place:?}");
+        assert!(text.get(place.start..place.end).is_some(), "{place:?}");
+    };
+    let loaded = load(&source);
+    loaded.warnings.iter().for_each(|warning| check(&warning.place));
+    match &loaded.outcome {
+        Ok(hooks) => {
+            assert!(is_hook_configuration(&source));
+            assert!((1..=HOOKS_MAX).contains(&hooks.len()));
+            let names: BTreeSet<_> = hooks.iter().map(|hook| hook.name.as_str()).collect();
+            assert_eq!(names.len(), hooks.len());
+            for hook in hooks {
+                check(&hook.place);
+                if let Endpoint::Url(url) = &hook.endpoint {
+                    assert!(url.get(..8).is_some_and(|it| it.eq_ignore_ascii_case("https://")));
+                    assert!(!url.contains(['?', '#', ' ']), "{url}");
+                }
+            }
+        }
+        Err(error) => {
+            assert!(!error.diagnostics().is_empty());
+            error.diagnostics().iter().for_each(|found| check(&found.place));
+            assert!(!error.to_string().is_empty());
+        }
+    }
+});

@@ -1,0 +1,40 @@
+//! Any bytes are a kubeconfig or a file of hooks, or are refused with places inside of them.
+
+#![no_main]
+
+use std::io;
+use std::path::Path;
+
+use api::{Place, Source};
+use kubeconfig::{Loaded, parse};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    // A file named `a` is there and holds the same bytes; no other is.
+    let read = |path: &Path| match path.file_name().and_then(|name| name.to_str()) {
+        Some("a") => Ok(bytes.to_vec()),
+        _ => Err(io::ErrorKind::NotFound.into()),
+    };
+    let source = Source { name: "file", bytes };
+    let text = source.text();
+    let check = |place: &Place| {
+        assert!(place.line >= 1 && place.column >= 1, "{place:?}");
+        assert!(text.get(place.start..place.end).is_some(), "{place:?}");
+    };
+    let loaded = parse(&source, Path::new("/x/config"), &read);
+    match &loaded {
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            error.diagnostics().iter().for_each(|found| check(&found.place));
+        }
+        Ok(Loaded::Kubeconfig(connection)) => {
+            assert_eq!(
+                connection.files.first().map(|path| path.as_path()),
+                Some(Path::new("/x/config"))
+            );
+            connection.warnings.iter().for_each(|warning| check(&warning.place));
+        }
+        Ok(Loaded::Hooks(hooks)) => assert!(!hooks.is_empty()),
+    }
+    assert_eq!(parse(&source, Path::new("/x/config"), &read), loaded);
+});
