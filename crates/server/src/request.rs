@@ -10,35 +10,35 @@
 //!
 //! Everything else is called from here.
 
+mod bodies;
+
 use std::sync::Arc;
 use std::time::Instant;
 
 use authn::CertificateIdentity;
 use authz::{Answer as AuthzAnswer, Attributes, Authorizer, Recorder, RequestInfo, User};
 use authz_chain::Chain;
-use bytes::Bytes;
-use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderValue};
 use http::request::Parts;
 use http::{Method, Request, Response};
 use hyper::body::{Body as _, Incoming};
 use jiff::Timestamp;
-use object::{DeleteOptions, Status};
-use serving::{Body, CollectError, Connection, Phase, RequestKind};
+use object::Status;
+use serving::{Body, Connection, Phase, RequestKind};
 use store::Store;
-use wire::{Asked, Endpoint, Expected};
 
 use crate::audit_id::AUDIT_ID;
 use crate::authorize::authorize;
 use crate::deadline::deadline;
 use crate::discovery;
-use crate::failure::{Failure, asked};
+use crate::failure::Failure;
 use crate::gate::Authorized;
 use crate::health;
 use crate::host::Host;
 use crate::panic_guard::guarded;
 use crate::record::Record;
-use crate::respond::{Form, IncludeObject, PLAIN, Reply, text_response};
-use crate::rest::{Call, Change, Deleted, FieldValidation, Filter, Query, Shown, WriteOptions};
+use crate::respond::{PLAIN, Reply, text_response};
+use crate::rest::{Call, Change, Deleted, Filter, Query, Shown};
 use crate::review;
 use crate::route::{Action, NoRoute, Route};
 use crate::watch_body;
@@ -408,114 +408,6 @@ impl<S: Store> Errand<'_, S> {
             }
             None => Err(Failure::Text(404, NOT_FOUND_TEXT.to_owned())),
         }
-    }
-
-    fn asked(&self) -> Asked<'_> {
-        asked(self.parts, self.query.get("pretty"))
-    }
-
-    fn plain_form(&self) -> Result<Form, Status> {
-        Ok(self.form_of(wire::negotiate(&self.asked(), Endpoint::Plain)?))
-    }
-
-    fn form_of(&self, answer: wire::Answer) -> Form {
-        Form {
-            answer,
-            include: IncludeObject::default(),
-            accepts_gzip: self.accepts_gzip(),
-            now: self.now,
-        }
-    }
-
-    fn form(&self, route: &Route) -> Result<Form, Status> {
-        if route.action == Action::Patch {
-            // The form of the change is looked at before that of the answer.
-            wire::patch_type(self.header(&CONTENT_TYPE), route.resource.is_custom())?;
-        }
-        let endpoint = match route.action {
-            Action::List | Action::DeleteCollection => Endpoint::List,
-            Action::Watch => Endpoint::Watch,
-            _ => Endpoint::Object,
-        };
-        let answer = wire::negotiate(&self.asked(), endpoint)?;
-        let is_table = matches!(answer.transform, Some(wire::Transform::Table(_)));
-        let include = match is_table {
-            true => IncludeObject::parse(self.query.text("includeObject"))?,
-            false => IncludeObject::default(),
-        };
-        Ok(Form { answer, include, accepts_gzip: self.accepts_gzip(), now: self.now })
-    }
-
-    fn accepts_gzip(&self) -> bool {
-        self.header(&ACCEPT_ENCODING).is_some_and(wire::accepts_gzip)
-    }
-
-    pub(crate) fn header(&self, name: &HeaderName) -> Option<&str> {
-        self.parts.headers.get(name).and_then(|value| value.to_str().ok())
-    }
-
-    /// The body of a write.
-    pub(crate) async fn collect(&self, body: &mut Unread) -> Result<Bytes, Status> {
-        wire::check_content_encoding(self.header(&CONTENT_ENCODING))?;
-        let Some(body) = body.take() else { return Ok(Bytes::new()) };
-        serving::collect_limited(body, BODY_BYTES_MAX as u64).await.map_err(|error| match error {
-            CollectError::TooLarge { .. } => Status::too_large(BODY_BYTES_MAX),
-            CollectError::Read(why) => {
-                Status::bad_request(format!("the body can not be read: {why}"))
-            }
-        })
-    }
-
-    /// The object in the body, and the options of the write.
-    async fn decode(
-        &self,
-        route: &Route,
-        call: &mut Call<'_, S>,
-        body: &mut Unread,
-        options_kind: &str,
-        record: &mut Record,
-    ) -> Result<(object::Tree, WriteOptions), Status> {
-        let resource = &route.resource;
-        let expected = Expected {
-            group: &resource.group,
-            version: &resource.version,
-            kind: &resource.kind,
-            is_custom: resource.is_custom(),
-        };
-        let format = wire::body_format(self.header(&CONTENT_TYPE), &expected)?;
-        let bytes = self.collect(body).await?;
-        let options = self.query.write_options(options_kind)?;
-        let decoded = wire::decode_object(&bytes, format, &expected)?;
-        match options.field_validation {
-            FieldValidation::Ignore => {}
-            FieldValidation::Warn => {
-                call.warnings.extend(decoded.findings.iter().map(ToString::to_string));
-            }
-            FieldValidation::Strict => {
-                let error =
-                    wire::strict_error(&resource.kind, &resource.version, &decoded.findings);
-                if let Some(status) = error {
-                    return Err(status);
-                }
-            }
-        }
-        record.request_object(&decoded.tree);
-        Ok((decoded.tree, options))
-    }
-
-    async fn delete_options(
-        &self,
-        body: &mut Unread,
-        record: &mut Record,
-    ) -> Result<DeleteOptions, Status> {
-        let bytes = self.collect(body).await?;
-        if bytes.is_empty() {
-            return self.query.delete_options();
-        }
-        let format = wire::options_format(self.header(&CONTENT_TYPE))?;
-        let tree = wire::decode_options(&bytes, format)?;
-        record.request_object(&tree);
-        DeleteOptions::from_tree(&tree)
     }
 
     pub(crate) fn authorized(&self) -> &Authorized {
