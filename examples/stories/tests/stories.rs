@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Once;
+use std::time::SystemTime;
 
 /// One test for each folder.
 macro_rules! stories {
@@ -57,10 +58,16 @@ fn check(folder: &str) {
     assert!(printed == expected, "want:\n{expected}\ngot:\n{printed}\n{complaints}");
 }
 
-/// The server is a program of another package, which cargo builds for its own tests only.
+/// The server is a program of another package. Cargo builds it for the tests of the whole workspace,
+/// and for nobody else; then it is built here, unless it is newer than all its sources.
 fn build_server(programs: &Path) {
     static BUILT: Once = Once::new();
     BUILT.call_once(|| {
+        let built = programs.join("portcullis").metadata().and_then(|own| own.modified());
+        let crates = home().join("../../crates");
+        if built.is_ok_and(|built| built > newest(&crates)) {
+            return;
+        }
         let mut build = Command::new(env!("CARGO"));
         build.args(["build", "--quiet", "--package", "cli", "--target-dir"]);
         build.arg(programs.parent().unwrap());
@@ -71,4 +78,14 @@ fn build_server(programs: &Path) {
         assert!(status.success(), "the server does not build");
     });
     assert!(programs.join("portcullis").exists(), "no server in {}", programs.display());
+}
+
+/// When anything in a folder changed last.
+fn newest(folder: &Path) -> SystemTime {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    let changed = entries.map(|entry| {
+        let about = entry.metadata().unwrap();
+        if about.is_dir() { newest(&entry.path()) } else { about.modified().unwrap() }
+    });
+    changed.max().unwrap_or(SystemTime::UNIX_EPOCH)
 }
