@@ -1,4 +1,55 @@
 //! Asking the hooks of dynamic admission about a write.
 //!
-//! Owns: reviews on the wire, the order of calls, patches, failure policies, deadlines.
-//! Must not know: how configurations are stored and followed, HTTP routing, files.
+//! An [`admission::Snapshot`] says which hooks there are; [`Connections`] are the ways to them, made
+//! once for each snapshot. A request takes a [`Passage`]: [`Passage::mutate`] asks the mutating
+//! hooks one after the other, up to twice, and [`Passage::validate`] asks the validating ones all at
+//! once. What comes out are values: the object or a [`Refusal`], and [`Notes`] for the client, for the
+//! audit log, and for whoever wants to know who touched an object.
+//!
+//! Owns: reviews on the wire, the order of calls, patches, failure policies, deadlines, the breaker,
+//! warnings and audit annotations.
+//! Must not know: how configurations are stored and followed, HTTP routing, files, metrics formats,
+//! how the schemas of kinds are kept.
+
+mod passage;
+
+mod mutate;
+mod reinvocation;
+mod validate;
+
+mod kinds;
+mod select;
+
+mod answer;
+mod call;
+mod failure;
+mod members;
+mod patching;
+mod review;
+mod time;
+mod trouble;
+
+mod breaker;
+mod connection;
+mod connections;
+mod credentials;
+
+mod annotations;
+mod observe;
+mod record;
+mod refusal;
+mod warnings;
+
+pub use annotations::{Annotation, AnnotationLevel};
+pub use breaker::BreakerOptions;
+pub use connection::{RESPONSE_BYTES_MAX, Services, Surroundings};
+pub use connections::Connections;
+pub use credentials::{Access, AccessTable};
+pub use kinds::{Kinds, Untyped};
+pub use observe::{
+    CallReport, ConditionOutcome, ConditionReport, Observe, Phase, RejectionCause, Unobserved,
+};
+pub use passage::{Admission, Asking, Passage, admit};
+pub use record::{Event, Fate, Notes, SkipReason, Verdict};
+pub use refusal::Refusal;
+pub use time::{CALL_TIME_MAX, IGNORABLE_TIME_MAX};

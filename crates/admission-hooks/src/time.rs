@@ -62,7 +62,62 @@ impl Time {
 
 /// What a hook is told of its time: whole seconds, rounded up.
 pub(crate) fn query(limit: Duration) -> String {
-    let seconds = limit.as_secs() + u64::from(limit.subsec_nanos() > 0);
-    let limit = i64::try_from(Duration::from_secs(seconds).as_nanos()).unwrap_or(i64::MAX);
-    format!("timeout={}", gotext::format_duration(limit))
+    format!("timeout={}s", limit.as_secs() + u64::from(limit.subsec_nanos() > 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use admission::{Configuration, ConfigurationKind, Snapshot};
+    use serde_json::json;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// Hooks with these timeouts and policies.
+    fn hooks(members: &[(u64, &str)]) -> Snapshot {
+        let webhook = |(seconds, policy): &(u64, &str)| json!({ "timeoutSeconds": seconds, "failurePolicy": policy });
+        let webhooks: Vec<_> = members.iter().map(webhook).collect();
+        let object = json!({ "webhooks": webhooks });
+        let kind = ConfigurationKind::Mutating;
+        let configuration = Configuration::compile(kind, object.as_object().unwrap());
+        Snapshot::new(&[std::sync::Arc::new(configuration)])
+    }
+
+    #[test]
+    fn calls_that_follow_each_other_share_the_time_of_the_request() {
+        // T-113
+        let snapshot = hooks(&[(20, "Fail"), (5, "Fail"), (20, "Fail"), (20, "Fail")]);
+        let now = Instant::now();
+        let time = Time { deadline: now + 10 * SECOND, ignorable_left: 30 * SECOND };
+        let told: Vec<_> = (0..4)
+            .zip(snapshot.mutating().hooks())
+            .map(|(n, hook)| query(time.allot(hook, now + n * SECOND).unwrap()))
+            .collect();
+        assert_eq!(told, ["timeout=10s", "timeout=5s", "timeout=8s", "timeout=7s"]);
+        let hook = &snapshot.mutating().hooks()[0];
+        assert_eq!(time.allot(hook, now + 10 * SECOND), Err(Shortage::Request));
+    }
+
+    #[test]
+    fn what_is_told_is_rounded_up() {
+        for (millis, want) in [(1, "timeout=1s"), (1000, "timeout=1s"), (1001, "timeout=2s")] {
+            assert_eq!(query(Duration::from_millis(millis)), want);
+        }
+    }
+
+    #[test]
+    fn hooks_that_may_be_ignored_have_a_time_of_their_own() {
+        let snapshot = hooks(&[(10, "Ignore"), (10, "Fail")]);
+        let [ignorable, other] = snapshot.mutating().hooks() else { panic!() };
+        let now = Instant::now();
+        let mut time = Time { deadline: now + 34 * SECOND, ignorable_left: 12 * SECOND };
+        assert_eq!(time.allot(ignorable, now), Ok(10 * SECOND));
+        time.spend(FailurePolicy::Fail, 10 * SECOND);
+        time.spend(FailurePolicy::Ignore, 10 * SECOND);
+        assert_eq!(time.allot(ignorable, now), Ok(2 * SECOND));
+        time.spend(FailurePolicy::Ignore, 10 * SECOND);
+        assert_eq!(time.allot(ignorable, now), Err(Shortage::Ignorable));
+        assert_eq!(time.allot(other, now), Ok(10 * SECOND));
+    }
 }

@@ -18,9 +18,12 @@ pub const MATCH_CONDITIONS_MAX: usize = 64;
 /// [`COST_LIMIT`] for itself.
 const TOTAL_COST_LIMIT: u64 = 2_500_000;
 
-/// How much of a compiler's text is kept. It shows the line for each of a hundred issues, so it can
-/// say a hundred times as much as the expression does.
-const DETAIL_BYTES_MAX: usize = 16 * 1024;
+/// How much text there may be about the faults of one configuration in full. The compiler shows the
+/// line for each of a hundred issues, so it can say a hundred times as much as the object does.
+const DETAIL_BYTES_MAX: usize = 8 << 20;
+
+/// How much of a text is told when there is too much of it.
+const SHORT_DETAIL_BYTES_MAX: usize = 1 << 10;
 
 /// Why an expression can not be a condition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -114,12 +117,12 @@ impl MatchConditions {
     /// Compiles the conditions of a stored hook, given as pairs of name and expression.
     pub(crate) fn compile<'t>(
         conditions: impl IntoIterator<Item = (&'t str, &'t str)>,
-        budget: &mut Budget,
+        compiler: &mut ConditionCompiler,
     ) -> Self {
         let conditions = conditions.into_iter().map(|(name, expression)| MatchCondition {
             name: name.to_owned(),
             expression: expression.to_owned(),
-            program: compile(expression, budget),
+            program: compiler.compile(expression),
         });
         Self { conditions: conditions.collect() }
     }
@@ -180,25 +183,50 @@ impl MatchConditions {
 const OUT_OF_BUDGET: &str = "validation failed due to running out of cost budget, no further \
      validation rules will be run";
 
-/// Compiles one of the expressions of a configuration, within what is left for all of them.
-pub(crate) fn compile(expression: &str, budget: &mut Budget) -> Result<Program, ConditionError> {
-    let checked = ENVIRONMENT.check_within(expression, budget).map_err(|issues| {
-        ConditionError::Invalid(shortened(format!("compilation failed: {issues}")))
-    })?;
-    let found = checked.output_type();
-    if *found != Type::Bool {
-        let detail = format!("must evaluate to bool but got {}", found.runtime_name());
-        return Err(ConditionError::Invalid(shortened(detail)));
-    }
-    checked.program().map_err(|cause| {
-        ConditionError::Internal(shortened(format!("program instantiation failed: {cause}")))
-    })
+/// Compiles the conditions of one configuration. What they take together is bounded: thousands of
+/// them fit into an object, and each may be large.
+#[derive(Debug)]
+pub(crate) struct ConditionCompiler {
+    budget: Budget,
+    detail_bytes_left: usize,
 }
 
-fn shortened(mut detail: String) -> String {
-    if detail.len() > DETAIL_BYTES_MAX {
-        detail.truncate(detail.floor_char_boundary(DETAIL_BYTES_MAX));
-        detail.push_str("...");
+impl Default for ConditionCompiler {
+    fn default() -> Self {
+        Self { budget: Budget::default(), detail_bytes_left: DETAIL_BYTES_MAX }
     }
-    detail
+}
+
+impl ConditionCompiler {
+    /// Compiles one expression; it must be of type bool.
+    pub(crate) fn compile(&mut self, expression: &str) -> Result<Program, ConditionError> {
+        let error = match ENVIRONMENT.check_within(expression, &mut self.budget) {
+            Err(issues) => ConditionError::Invalid(format!("compilation failed: {issues}")),
+            Ok(checked) if *checked.output_type() != Type::Bool => {
+                let found = checked.output_type().runtime_name();
+                ConditionError::Invalid(format!("must evaluate to bool but got {found}"))
+            }
+            Ok(checked) => match checked.program() {
+                Ok(program) => return Ok(program),
+                Err(cause) => {
+                    ConditionError::Internal(format!("program instantiation failed: {cause}"))
+                }
+            },
+        };
+        Err(self.bounded(error))
+    }
+
+    /// The error in full, or the beginning of it when that would be too much.
+    fn bounded(&mut self, mut error: ConditionError) -> ConditionError {
+        let (ConditionError::Invalid(detail) | ConditionError::Internal(detail)) = &mut error;
+        match self.detail_bytes_left.checked_sub(detail.len()) {
+            Some(left) => self.detail_bytes_left = left,
+            None if detail.len() > SHORT_DETAIL_BYTES_MAX => {
+                detail.truncate(detail.floor_char_boundary(SHORT_DETAIL_BYTES_MAX));
+                detail.push_str("...");
+            }
+            None => {}
+        }
+        error
+    }
 }

@@ -40,6 +40,13 @@ pub fn prepare(kind: ConfigurationKind, tree: &mut Tree) -> Result<(), ShapeErro
     Ok(())
 }
 
+/// The places of members that a received configuration has and its kind lacks, such as
+/// `webhooks[0].matchPolcy`; metadata is left alone. They go when it is [prepared](prepare).
+#[must_use]
+pub fn unknown_fields(kind: ConfigurationKind, tree: &Tree) -> Vec<String> {
+    shape::unknown(kind, tree)
+}
+
 /// What is wrong with a new configuration that was [prepared](prepare), its metadata aside.
 #[must_use]
 pub fn validate_create(kind: ConfigurationKind, new: &Tree) -> FieldErrors {

@@ -46,6 +46,16 @@ pub(crate) fn is_review(group: &str, resource: &str) -> bool {
     REVIEWS.contains(&(group, resource))
 }
 
+/// Whether some review is of this group.
+pub(crate) fn is_review_group(group: &str) -> bool {
+    REVIEWS.iter().any(|(own, _)| *own == group)
+}
+
+/// Whether some review has this name.
+pub(crate) fn is_review_resource(resource: &str) -> bool {
+    REVIEWS.iter().any(|(_, own)| *own == resource)
+}
+
 impl Attributes<'_> {
     /// Why no hook and no initializer has a say, if that is so.
     #[must_use]

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use cel::Budget;
 use object::Tree;
 
 use crate::client::ClientConfig;
-use crate::conditions::MatchConditions;
+use crate::conditions::{ConditionCompiler, MatchConditions};
 use crate::matching::{Dialect, LabelSelector, Rule};
 use crate::members::{objects, text, texts};
 
@@ -103,7 +102,7 @@ impl Hook {
     ///
     /// The entry need not be valid by the rules of today: what it leaves out has its default, and
     /// what can not be understood fails when it is needed.
-    pub(crate) fn read(configuration: &str, tree: &Tree, budget: &mut Budget) -> Self {
+    pub(crate) fn read(configuration: &str, tree: &Tree, compiler: &mut ConditionCompiler) -> Self {
         let conditions = objects(tree, "matchConditions");
         let conditions = conditions.iter().map(|condition| {
             let member = |name| text(condition, name).unwrap_or_default();
@@ -124,7 +123,7 @@ impl Hook {
             },
             namespace_selector: LabelSelector::read(tree, "namespaceSelector"),
             object_selector: LabelSelector::read(tree, "objectSelector"),
-            conditions: MatchConditions::compile(conditions, budget),
+            conditions: MatchConditions::compile(conditions, compiler),
             side_effects: match text(tree, "sideEffects") {
                 Some("None") => SideEffects::None,
                 Some("NoneOnDryRun") => SideEffects::NoneOnDryRun,

@@ -1,1 +1,42 @@
-//! Dynamic admission: which hooks are asked about a write.
+//! Dynamic admission: how it is configured, and which hooks and initializers a write concerns.
+//!
+//! A [`Configuration`] is an object of one of four kinds, prepared and validated as the API server
+//! stores it and compiled once. A [`Snapshot`] holds all of them at one moment; a request is matched
+//! against it in three steps: [`HookList::matching`] by rules, [`Hook::select`] by labels and
+//! [`Hook::check_conditions`] by expressions.
+//!
+//! Owns: the configuration kinds with their defaults and rules, hooks, initializers and their order,
+//! the matching of requests, match conditions, exemptions.
+//! Must not know: HTTP, calls, stores, clocks, which resources exist, where snapshots come from.
+
+mod attributes;
+mod exemption;
+
+mod configuration;
+mod members;
+
+mod client;
+mod hook;
+mod initializer;
+
+mod conditions;
+mod matching;
+
+mod order;
+mod snapshot;
+
+pub use attributes::{Attributes, Equivalent, GroupVersionKind, GroupVersionResource, Operation};
+pub use client::{ClientConfig, ClientError, Endpoint};
+pub use conditions::{
+    ConditionError, ConditionInput, Conditions, MATCH_CONDITIONS_MAX, MatchConditions,
+};
+pub use configuration::{
+    ConfigurationKind, Warning, WarningCause, ordering_errors, ordering_warnings, prepare,
+    unknown_fields, validate_create, validate_update, warnings,
+};
+pub use exemption::{Exemption, is_configuration};
+pub use hook::{FailurePolicy, Hook, MatchPolicy, ReinvocationPolicy, ReviewVersion, SideEffects};
+pub use initializer::{Initializer, Ordering};
+pub use matching::{Consideration, Dialect, Identity, LabelSelector, Rule, RuleTarget, Skip};
+pub use order::{PENDING_MAX, Pending, PendingList, pending, runnable};
+pub use snapshot::{Configuration, HookList, Match, Snapshot};

@@ -5,6 +5,8 @@
 //! the vector must still agree. A new rule is a design change and is reviewed like one.
 
 mod abac;
+mod admission_dispatch;
+mod admission_webhook_config;
 mod config_load;
 mod match_conditions;
 mod request_attributes;
@@ -50,6 +52,29 @@ pub const LEDGER: &[Rule] = &[
         reason: "Kubernetes lists rules about paths only in the namespace of their policy; \
                  paths have none, so the rules are listed in all",
         amend: abac::path_rules,
+    },
+    Rule {
+        name: "webhook-shown-version",
+        suite: Suite::AdmissionDispatch,
+        reason: "where Kubernetes holds objects without a schema, showing one to a webhook in an \
+                 equivalent version also changes the version of the request's own object; what is \
+                 admitted stays of the version that was requested",
+        amend: admission_dispatch::shown_version,
+    },
+    Rule {
+        name: "webhook-new-function",
+        suite: Suite::AdmissionWebhookConfig,
+        reason: "Kubernetes refuses the function includes, which is new in 1.37, in new expressions, \
+                 so that a server of the version before can read them; there is no such version of \
+                 Portcullis",
+        amend: admission_webhook_config::new_function,
+    },
+    Rule {
+        name: "webhook-service-member",
+        suite: Suite::AdmissionWebhookConfig,
+        reason: "Kubernetes tells the namespace of a service where its name is missing, and the name \
+                 where its namespace is; the member that is missing is told",
+        amend: admission_webhook_config::service_member,
     },
     Rule {
         name: "built-in-without-name",

@@ -2,6 +2,9 @@
 
 mod abac;
 mod access_review;
+mod admission_dispatch;
+mod admission_rules;
+mod admission_webhook_config;
 mod chain;
 mod config_load;
 mod decision;
@@ -33,6 +36,12 @@ pub enum Suite {
     Abac,
     /// Creating a review of somebody's access.
     AccessReview,
+    /// One request and the admission webhooks that are called for it.
+    AdmissionDispatch,
+    /// Which requests a rule of an admission webhook is about.
+    AdmissionRules,
+    /// Creating a configuration of admission webhooks.
+    AdmissionWebhookConfig,
     /// A whole chain with webhooks that answer over the network.
     Chain,
     /// Loading an AuthorizationConfiguration file.
@@ -77,9 +86,12 @@ pub(crate) struct Warning {
 
 impl Suite {
     /// All of them, in the order of their names.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 16] = [
         Self::Abac,
         Self::AccessReview,
+        Self::AdmissionDispatch,
+        Self::AdmissionRules,
+        Self::AdmissionWebhookConfig,
         Self::Chain,
         Self::ConfigLoad,
         Self::ForbiddenResponse,
@@ -98,6 +110,9 @@ impl Suite {
         match self {
             Self::Abac => "abac",
             Self::AccessReview => "access-review",
+            Self::AdmissionDispatch => "admission-dispatch",
+            Self::AdmissionRules => "admission-rules",
+            Self::AdmissionWebhookConfig => "admission-webhook-config",
             Self::Chain => "chain",
             Self::ConfigLoad => "config-load",
             Self::ForbiddenResponse => "forbidden-response",
@@ -130,6 +145,9 @@ impl Suite {
         match self {
             Self::Abac => abac::answer(vector),
             Self::AccessReview => access_review::answer(vector),
+            Self::AdmissionDispatch => admission_dispatch::answer(vector),
+            Self::AdmissionRules => admission_rules::answer(vector),
+            Self::AdmissionWebhookConfig => admission_webhook_config::answer(vector),
             Self::Chain => chain::answer(vector),
             Self::ConfigLoad => config_load::answer(vector),
             Self::ForbiddenResponse => forbidden_response::answer(vector),
@@ -149,6 +167,9 @@ impl Suite {
         match self {
             Self::Abac => abac::exact_length(text),
             Self::AccessReview => access_review::exact_length(text),
+            Self::AdmissionDispatch => admission_dispatch::exact_length(text),
+            Self::AdmissionRules => admission_rules::exact_length(text),
+            Self::AdmissionWebhookConfig => admission_webhook_config::exact_length(text),
             Self::Chain => chain::exact_length(text),
             Self::ConfigLoad => config_load::exact_length(text),
             Self::ForbiddenResponse => forbidden_response::exact_length(text),

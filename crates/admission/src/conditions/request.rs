@@ -73,8 +73,7 @@ pub(super) fn request_type() -> Type {
         "kubernetes.GroupVersionResource",
         RESOURCE_FIELDS.iter().map(|name| (*name, Type::String)).collect(),
     );
-    let user_types =
-        [Type::String, Type::String, texts.clone(), Type::map(Type::String, texts)];
+    let user_types = [Type::String, Type::String, texts.clone(), Type::map(Type::String, texts)];
     let user = ObjectType::new(
         "kubernetes.UserInfo",
         USER_FIELDS.iter().copied().zip(user_types).collect(),

@@ -9,6 +9,10 @@ use serde_json::Value;
 use crate::client::ca_bundle;
 use crate::members::{object, text};
 
+/// The most faults of one path that are told. Each shows the path, so that without a limit the faults
+/// of a long one would take its length squared.
+const PATH_FAULTS_MAX: usize = 32;
+
 const FORM: &str = "; desired format: https://host[/path]";
 
 /// Checks the `clientConfig` of a webhook of today.
@@ -108,13 +112,17 @@ fn check_path(path: &str, at: &FieldPath<'_>, errors: &mut FieldErrors) {
     // The rest is checked from the second byte on, whatever the first one is.
     let rest = String::from_utf8_lossy(path.as_bytes().get(1..).unwrap_or_default());
     let rest = rest.strip_suffix('/').unwrap_or(&rest);
+    let mut faults = Vec::new();
     for (idx, segment) in rest.split('/').enumerate() {
         if segment.is_empty() {
-            errors.push(at.invalid(path, &format!("segment[{idx}] may not be empty")));
-            continue;
+            faults.push(format!("segment[{idx}] may not be empty"));
+        } else {
+            let of_segment = dns1123_subdomain_faults(segment);
+            faults.extend(of_segment.iter().map(|fault| format!("segment[{idx}]: {fault}")));
         }
-        for fault in dns1123_subdomain_faults(segment) {
-            errors.push(at.invalid(path, &format!("segment[{idx}]: {fault}")));
+        if faults.len() >= PATH_FAULTS_MAX {
+            break;
         }
     }
+    errors.extend(faults.iter().map(|fault| at.invalid(path, fault)));
 }

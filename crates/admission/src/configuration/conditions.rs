@@ -1,17 +1,16 @@
 //! The match conditions of webhooks (admission M12 to M17).
 
-use cel::Budget;
 use field::{FieldErrors, FieldPath, label_key_faults};
 use object::Tree;
 
 use super::names::Seen;
-use crate::conditions::{ConditionError, MATCH_CONDITIONS_MAX, compile};
+use crate::conditions::{ConditionCompiler, ConditionError, MATCH_CONDITIONS_MAX};
 use crate::members::{objects, text};
 
-/// Checks the conditions of one webhook; those of the whole object share a budget.
+/// Checks the conditions of one webhook; those of the whole object share a compiler.
 pub(super) fn check(
     webhook: &Tree,
-    budget: &mut Budget,
+    compiler: &mut ConditionCompiler,
     at: &FieldPath<'_>,
     errors: &mut FieldErrors,
 ) {
@@ -28,7 +27,7 @@ pub(super) fn check(
         if expression.is_empty() {
             errors.push(path.required(""));
         } else {
-            match compile(expression, budget) {
+            match compiler.compile(expression) {
                 Ok(_) => {}
                 Err(ConditionError::Invalid(detail)) => {
                     errors.push(path.invalid(expression, &detail));
@@ -39,7 +38,7 @@ pub(super) fn check(
         let (name, path) = (text(condition, "name").unwrap_or_default(), at.child("name"));
         if name.is_empty() {
             errors.push(path.required(""));
-        }  else {
+        } else {
             errors.extend(label_key_faults(name).iter().map(|fault| path.invalid(name, fault)));
         }
         seen.check(name, &path, errors);

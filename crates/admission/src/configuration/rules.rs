@@ -71,7 +71,8 @@ fn check_operations(rule: &Tree, dialect: Dialect, at: &FieldPath<'_>, errors: &
     }
     if dialect == Dialect::V1alpha1 && member == "verbs" && rule.contains_key("operations") {
         let others = texts(rule, "operations");
-        let set = |items: &[&str]| items.iter().map(|item| (*item).to_owned()).collect::<HashSet<_>>();
+        let set =
+            |items: &[&str]| items.iter().map(|item| (*item).to_owned()).collect::<HashSet<_>>();
         if set(&others) != set(&operations) {
             let detail = "must equal verbs when both are set";
             errors.push(at.child("operations").invalid(shown(&others), detail));
@@ -197,9 +198,7 @@ pub(super) fn overlaps<'t>(resources: &[&'t str]) -> Vec<(usize, &'t str, String
         };
         let wider = wider.into_iter().filter(|wider| wider != entry);
         found.extend(
-            wider
-                .filter(|wider| all.contains(wider.as_str()))
-                .map(|wider| (idx, *entry, wider)),
+            wider.filter(|wider| all.contains(wider.as_str())).map(|wider| (idx, *entry, wider)),
         );
     }
     found

@@ -195,6 +195,39 @@ fn fit_members(
     Ok(())
 }
 
+/// The places of members that the kind does not know, in the order of the object.
+pub(super) fn unknown(kind: ConfigurationKind, tree: &Tree) -> Vec<String> {
+    let mut found = Vec::new();
+    for (member, value) in tree {
+        if member == kind.list() {
+            find_unknown(&list_of(kind), value, member, &mut found);
+        } else if !COMMON_MEMBERS.contains(&member.as_str()) {
+            found.push(member.clone());
+        }
+    }
+    found
+}
+
+fn find_unknown(shape: &Shape, value: &Value, at: &str, found: &mut Vec<String>) {
+    match (shape, value) {
+        (Shape::Object(members), Value::Object(tree)) => {
+            for (member, value) in tree {
+                let at = format!("{at}.{member}");
+                match members.iter().find(|(name, _)| name == member) {
+                    Some((_, shape)) => find_unknown(shape, value, &at, found),
+                    None => found.push(at),
+                }
+            }
+        }
+        (Shape::List(item), Value::Array(items)) => {
+            for (idx, value) in items.iter().enumerate() {
+                find_unknown(item, value, &format!("{at}[{idx}]"), found);
+            }
+        }
+        (_, _) => {}
+    }
+}
+
 impl Shape {
     /// What an item that is null stands for.
     fn empty(&self) -> Value {

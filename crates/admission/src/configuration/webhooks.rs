@@ -1,6 +1,7 @@
 //! The webhooks of today's kinds (admission §2.3), in the order of Kubernetes' own validation.
 
-use cel::Budget;
+use std::collections::HashSet;
+
 use field::{FieldErrors, FieldPath};
 use object::Tree;
 use serde_json::Value;
@@ -9,6 +10,7 @@ use super::kind::ConfigurationKind;
 use super::names::{Seen, check_qualified, shown};
 use super::ratchet::Strictness;
 use super::{client, conditions, rules, selectors};
+use crate::conditions::ConditionCompiler;
 use crate::hook::ReviewVersion;
 use crate::matching::Dialect;
 use crate::members::{object, text, texts};
@@ -28,7 +30,7 @@ pub(super) fn check(
     at: &FieldPath<'_>,
     errors: &mut FieldErrors,
 ) {
-    let mut budget = Budget::default();
+    let mut compiler = ConditionCompiler::default();
     let mut seen = Seen::default();
     for (idx, webhook) in webhooks.iter().enumerate() {
         let at = at.index(idx);
@@ -50,7 +52,7 @@ pub(super) fn check(
         }
         client::check(webhook, &at, errors);
         if strictness.checks_conditions {
-            conditions::check(webhook, &mut budget, &at, errors);
+            conditions::check(webhook, &mut compiler, &at, errors);
         }
         check_versions(webhook, strictness, &at, errors);
         if strictness.requires_unique_names {
@@ -110,16 +112,17 @@ fn check_versions(
         errors.push(at.required("must specify one of v1, v1beta1"));
         return;
     }
+    let mut seen = HashSet::new();
     for (idx, version) in versions.iter().enumerate() {
         let at = at.index(idx);
-        if versions.iter().take(idx).any(|earlier| earlier == version) {
+        if !seen.insert(*version) {
             errors.push(at.invalid(*version, "duplicate version"));
             continue;
         }
         errors.extend(dns1035_faults(version).iter().map(|fault| at.invalid(*version, fault)));
     }
     let is_known = |version: &&str| ReviewVersion::of_webhook(version).is_some();
-    if strictness.requires_known_version && !versions.iter().any(|version| is_known(version)) {
+    if strictness.requires_known_version && !versions.iter().any(is_known) {
         let detail = "must include at least one of v1, v1beta1";
         errors.push(at.invalid(shown(&versions), detail));
     }

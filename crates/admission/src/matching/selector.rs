@@ -55,13 +55,14 @@ fn requirements(tree: &Tree) -> Result<Vec<LabelRequirement>, String> {
     let mut labels: Vec<(&str, &str)> =
         labels.map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default())).collect();
     labels.sort_unstable();
-    let equals = labels.into_iter().map(|(key, value)| {
-        requirement(key, LabelOperator::In, vec![value.to_owned()])
-    });
+    let equals = labels
+        .into_iter()
+        .map(|(key, value)| requirement(key, LabelOperator::In, vec![value.to_owned()]));
     let expressions = objects(tree, "matchExpressions").into_iter().map(|expression| {
         let name = text(expression, "operator").unwrap_or_default();
-        let operator = operator(name)
-            .ok_or_else(|| format!("{} is not a valid label selector operator", gotext::quote(name)))?;
+        let operator = operator(name).ok_or_else(|| {
+            format!("{} is not a valid label selector operator", gotext::quote(name))
+        })?;
         let key = text(expression, "key").unwrap_or_default();
         requirement(key, operator, owned_texts(expression, "values"))
     });

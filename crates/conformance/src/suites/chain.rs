@@ -14,6 +14,7 @@ use authz::{Decision, Recorder};
 use serde_json::{Value, json};
 
 use self::peers::Peers;
+pub(super) use self::peers::{answer as stub_answer, authority};
 use self::place::Place;
 use super::Answer;
 use super::question::Question;

@@ -62,7 +62,7 @@ impl Peers {
     }
 }
 
-pub(super) fn authority() -> Result<&'static Authority, String> {
+pub(in crate::suites) fn authority() -> Result<&'static Authority, String> {
     AUTHORITY.as_ref().map_err(Clone::clone)
 }
 
@@ -85,7 +85,7 @@ impl Resolve for Hosts {
 }
 
 /// What a webhook does with one request.
-fn answer(response: &Value) -> Result<scripted::Answer, String> {
+pub(in crate::suites) fn answer(response: &Value) -> Result<scripted::Answer, String> {
     let text = |key: &str| response[key].as_str();
     let number = |key: &str| response[key].as_u64();
     let mut answer = scripted::Answer::json(text("body").unwrap_or_default().to_owned());

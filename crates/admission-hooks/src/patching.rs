@@ -1,0 +1,123 @@
+//! Applying the patch of a hook (admission §4.11).
+
+use object::Tree;
+use patch::{PatchError, json_patch};
+use serde_json::Value;
+
+use crate::answer::json_type;
+use crate::failure::CallFailure;
+
+/// Reads a patch; `None` if it changes nothing.
+pub(crate) fn read(bytes: &[u8]) -> Result<Option<Value>, CallFailure> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let patch: Value = serde_json::from_slice(bytes).map_err(CallFailure::bad_patch)?;
+    match &patch {
+        Value::Null => Ok(None),
+        Value::Array(operations) if operations.is_empty() => Ok(None),
+        Value::Array(operations) if operations.iter().all(is_operation) => Ok(Some(patch)),
+        Value::Array(operations) => {
+            let found = operations.iter().find(|it| !is_operation(it)).map_or("null", json_type);
+            Err(CallFailure::bad_patch(format!(
+                "json: cannot unmarshal {found} into Go value of type jsonpatch.Operation"
+            )))
+        }
+        other => Err(CallFailure::bad_patch(format!(
+            "json: cannot unmarshal {} into Go value of type jsonpatch.Patch",
+            json_type(other)
+        ))),
+    }
+}
+
+fn is_operation(value: &Value) -> bool {
+    value.is_object() || value.is_null()
+}
+
+/// Applies a patch; the text says why it can not be, in the words that upstream has for it.
+pub(crate) fn apply(tree: &Tree, patch: &Value) -> Result<Tree, String> {
+    json_patch(tree.clone(), patch.clone()).map_err(|error| words(&error, patch))
+}
+
+fn words(error: &PatchError, patch: &Value) -> String {
+    let operation = |idx: usize, name: &str| {
+        let member = patch.get(idx).and_then(|operation| operation.get(name));
+        member.and_then(Value::as_str).unwrap_or_default()
+    };
+    match error {
+        PatchError::TestFailed(idx) => {
+            format!("testing value {} failed: test failed", operation(*idx, "path"))
+        }
+        PatchError::MissingPath(idx) => {
+            let (path, from) = (operation(*idx, "path"), operation(*idx, "from"));
+            match operation(*idx, "op") {
+                "add" => format!(
+                    "add operation does not apply: doc is missing path: \"{path}\": missing value"
+                ),
+                "remove" => {
+                    let key = path.rsplit('/').next().unwrap_or_default();
+                    format!(
+                        "error in remove for path: '{path}': Unable to remove nonexistent key: \
+                         {key}: missing value"
+                    )
+                }
+                "replace" => format!(
+                    "replace operation does not apply: doc is missing path: {path}: missing value"
+                ),
+                op => format!(
+                    "{op} operation does not apply: doc is missing from path: {from}: missing value"
+                ),
+            }
+        }
+        PatchError::BadOperation(idx) => format!("Unexpected kind: {}", operation(*idx, "op")),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_patch_may_be() {
+        // T-121, T-123
+        for nothing in ["", "[]", "null", " [ ] "] {
+            assert_eq!(read(nothing.as_bytes()), Ok(None));
+        }
+        for broken in ["[{", "{}", "[1]", "\"x\"", "not json"] {
+            let failure = read(broken.as_bytes()).unwrap_err();
+            let start = "received undecodable patch in webhook response: ";
+            assert!(failure.cause.starts_with(start), "{failure}");
+        }
+        assert!(read(b"[{}]").unwrap().is_some());
+    }
+
+    #[test]
+    fn patches_that_do_not_apply() {
+        // T-122
+        let Value::Object(tree) = json!({"spec": {"size": 1}}) else { panic!() };
+        for (operation, want) in [
+            (
+                json!({"op": "remove", "path": "/spec/x"}),
+                "error in remove for path: '/spec/x': Unable to remove nonexistent key: x: missing value",
+            ),
+            (
+                json!({"op": "test", "path": "/spec/size", "value": 2}),
+                "testing value /spec/size failed: test failed",
+            ),
+            (
+                json!({"op": "add", "path": "/a/b", "value": 2}),
+                "add operation does not apply: doc is missing path: \"/a/b\": missing value",
+            ),
+            (json!({"op": "dance", "path": "/a"}), "Unexpected kind: dance"),
+            (
+                json!({"op": "move", "from": "/q", "path": "/a"}),
+                "move operation does not apply: doc is missing from path: /q: missing value",
+            ),
+        ] {
+            assert_eq!(apply(&tree, &json!([operation])).unwrap_err(), want);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Why a request is refused.
+
+use object::{Cause, Details, Status};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::members;
+
+/// The lowest code of a failure.
+const CODE_MIN: i32 = 400;
+/// The highest code that HTTP knows.
+const CODE_MAX: i32 = 599;
+
+/// Why a request is refused: a `Status`, whose reason may be any text, since a hook may have chosen it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The code, at least 400. A hook may choose one that HTTP does not know, see
+    /// [`Refusal::http_code`].
+    pub code: i32,
+    /// `Failure`, unless a hook has chosen another word.
+    pub status: String,
+    /// The machine-readable reason; empty when there is none.
+    pub reason: String,
+    /// For people.
+    pub message: String,
+    /// What it is about.
+    pub details: Option<Box<Details>>,
+}
+
+impl Refusal {
+    /// The time of the request is over.
+    pub(crate) fn deadline() -> Self {
+        Self {
+            message: "Timeout: request did not complete within requested timeout".to_owned(),
+            details: Some(Box::default()),
+            ..Status::timeout().into()
+        }
+    }
+
+    /// What a denial of a hook means for the client (admission §4.13).
+    pub(crate) fn denial(hook: &str, told: Option<HookStatus>) -> Self {
+        let told = told.unwrap_or_default();
+        let denied = format!("admission webhook {} denied the request", gotext::quote(hook));
+        let reason = told.reason.unwrap_or_default();
+        let message = match (told.message.unwrap_or_default().as_str(), reason.as_str()) {
+            ("", "") => format!("{denied} without explanation"),
+            ("", reason) => format!("{denied}: {reason}"),
+            (message, _) => format!("{denied}: {message}"),
+        };
+        let status = match told.status.unwrap_or_default() {
+            word if word.is_empty() || word == "Success" => "Failure".to_owned(),
+            word => word,
+        };
+        let code = told.code.unwrap_or_default();
+        Self {
+            code: if code < CODE_MIN { CODE_MIN } else { code },
+            status,
+            reason,
+            message,
+            details: told.details.map(|details| Box::new(details.into())),
+        }
+    }
+
+    /// The code of the HTTP answer: a hook's own if HTTP knows it, else 500.
+    #[must_use]
+    pub fn http_code(&self) -> u16 {
+        let known = Some(self.code).filter(|code| (CODE_MIN..=CODE_MAX).contains(code));
+        known.and_then(|code| u16::try_from(code).ok()).unwrap_or(500)
+    }
+}
+
+impl From<Status> for Refusal {
+    fn from(status: Status) -> Self {
+        Self {
+            code: i32::from(status.code),
+            status: "Failure".to_owned(),
+            reason: status.reason.to_owned(),
+            message: status.message,
+            details: status.details,
+        }
+    }
+}
+
+/// As the body of an answer.
+impl Serialize for Refusal {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Wire<'a> {
+            kind: &'static str,
+            api_version: &'static str,
+            metadata: Empty,
+            status: &'a str,
+            #[serde(skip_serializing_if = "str::is_empty")]
+            message: &'a str,
+            #[serde(skip_serializing_if = "str::is_empty")]
+            reason: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            details: Option<&'a Details>,
+            code: i32,
+        }
+        #[derive(Serialize)]
+        struct Empty {}
+        let wire = Wire {
+            kind: "Status",
+            api_version: "v1",
+            metadata: Empty {},
+            status: &self.status,
+            message: &self.message,
+            reason: &self.reason,
+            details: self.details.as_deref(),
+            code: self.code,
+        };
+        wire.serialize(serializer)
+    }
+}
+
+/// A `Status` that a hook has written. As everywhere in answers, null is as good as absent.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct HookStatus {
+    pub(crate) status: Option<String>,
+    pub(crate) message: Option<String>,
+    pub(crate) reason: Option<String>,
+    pub(crate) code: Option<i32>,
+    #[serde(default, deserialize_with = "members::object")]
+    details: Option<HookDetails>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct HookDetails {
+    name: Option<String>,
+    group: Option<String>,
+    kind: Option<String>,
+    uid: Option<String>,
+    #[serde(default, deserialize_with = "members::objects")]
+    causes: Vec<HookCause>,
+    retry_after_seconds: Option<i32>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+struct HookCause {
+    reason: Option<String>,
+    message: Option<String>,
+    field: Option<String>,
+}
+
+impl From<HookDetails> for Details {
+    fn from(details: HookDetails) -> Self {
+        let causes = details.causes.into_iter().map(|cause| Cause {
+            reason: cause.reason.unwrap_or_default(),
+            message: cause.message.unwrap_or_default(),
+            field: cause.field.unwrap_or_default(),
+        });
+        let retry_after_seconds = details.retry_after_seconds.unwrap_or_default();
+        Self {
+            name: details.name.unwrap_or_default(),
+            group: details.group.unwrap_or_default(),
+            kind: details.kind.unwrap_or_default(),
+            uid: details.uid.unwrap_or_default(),
+            causes: causes.collect(),
+            retry_after_seconds: u32::try_from(retry_after_seconds).unwrap_or_default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn denial(told: Value) -> Refusal {
+        Refusal::denial("h.x.y", serde_json::from_value(told).unwrap())
+    }
+
+    #[test]
+    fn denials_have_a_code_of_a_failure() {
+        // T-100
+        for (told, want) in [(200, 400), (399, 400), (400, 400), (401, 401), (500, 500), (-1, 400)]
+        {
+            assert_eq!(denial(json!({ "code": told })).code, want);
+        }
+        // What HTTP does not know stays in the body.
+        let odd = denial(json!({ "code": 70_000 }));
+        assert_eq!((odd.code, odd.http_code()), (70_000, 500));
+    }
+
+    #[test]
+    fn denials_say_who_denies_and_why() {
+        // T-098, T-099
+        for (told, want) in [
+            (json!(null), r#"admission webhook "h.x.y" denied the request without explanation"#),
+            (
+                json!({"reason": "Forbidden"}),
+                r#"admission webhook "h.x.y" denied the request: Forbidden"#,
+            ),
+            (
+                json!({"reason": "Forbidden", "message": "no", "code": 403}),
+                r#"admission webhook "h.x.y" denied the request: no"#,
+            ),
+        ] {
+            assert_eq!(denial(told).message, want);
+        }
+        // T-101
+        for (told, want) in [("", "Failure"), ("Success", "Failure"), ("custom", "custom")] {
+            assert_eq!(denial(json!({ "status": told })).status, want);
+        }
+    }
+
+    #[test]
+    fn details_pass_through() {
+        let details = json!({
+            "name": "n", "group": "g", "kind": "k", "uid": "u", "retryAfterSeconds": 3,
+            "causes": [{"reason": "r", "message": "m", "field": "f"}],
+        });
+        let refusal = denial(json!({"reason": "Odd", "details": details, "code": 422}));
+        let want = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": "admission webhook \"h.x.y\" denied the request: Odd", "reason": "Odd",
+            "details": details, "code": 422,
+        });
+        assert_eq!(serde_json::to_value(&refusal).unwrap(), want);
+    }
+}

@@ -1,0 +1,188 @@
+//! The question that a hook is asked: an `AdmissionReview` (admission §4.3).
+
+use std::collections::BTreeMap;
+
+use admission::{Attributes, GroupVersionKind, GroupVersionResource, ReviewVersion};
+use authz::User;
+use bytes::Bytes;
+use object::Tree;
+use serde::Serialize;
+
+use crate::select::Presented;
+
+/// The name of a version.
+pub(crate) const fn version_name(version: ReviewVersion) -> &'static str {
+    match version {
+        ReviewVersion::V1alpha1 => "v1alpha1",
+        ReviewVersion::V1beta1 => "v1beta1",
+        ReviewVersion::V1 => "v1",
+    }
+}
+
+/// The body of a call.
+///
+/// # Errors
+/// An object that can not be written as JSON; trees always can.
+pub(crate) fn encode(
+    version: ReviewVersion,
+    uid: &str,
+    attributes: &Attributes<'_>,
+    presented: &Presented<'_>,
+) -> Result<Bytes, serde_json::Error> {
+    let user = attributes.user.map(UserInfo::new).unwrap_or_default();
+    let body = match version {
+        ReviewVersion::V1 | ReviewVersion::V1beta1 => {
+            let api_version = match version {
+                ReviewVersion::V1 => "admission.k8s.io/v1",
+                _ => "admission.k8s.io/v1beta1",
+            };
+            let request = Request {
+                uid,
+                kind: presented.kind.into(),
+                resource: presented.resource.into(),
+                sub_resource: attributes.subresource,
+                request_kind: attributes.kind.into(),
+                request_resource: attributes.resource.into(),
+                request_sub_resource: attributes.subresource,
+                name: attributes.name,
+                namespace: attributes.namespace,
+                operation: attributes.operation.name(),
+                user_info: user,
+                object: presented.object.as_deref(),
+                old_object: presented.old_object.as_deref(),
+                dry_run: attributes.is_dry_run,
+                options: attributes.options,
+            };
+            serde_json::to_vec(&Review { kind: KIND, api_version, request })?
+        }
+        ReviewVersion::V1alpha1 => {
+            let spec = Spec {
+                kind: presented.kind.into(),
+                name: attributes.name,
+                namespace: attributes.namespace,
+                object: presented.object.as_deref(),
+                old_object: presented.old_object.as_deref(),
+                operation: attributes.operation.name(),
+                resource: presented.resource.into(),
+                sub_resource: attributes.subresource,
+                user_info: user,
+            };
+            let api_version = "admission.k8s.io/v1alpha1";
+            let status = NoStatus { allowed: false };
+            serde_json::to_vec(&FirstReview { kind: KIND, api_version, spec, status })?
+        }
+    };
+    Ok(body.into())
+}
+
+/// The kind of questions and answers.
+pub(crate) const KIND: &str = "AdmissionReview";
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Review<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    request: Request<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Request<'a> {
+    uid: &'a str,
+    kind: Kind<'a>,
+    resource: Resource<'a>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    sub_resource: &'a str,
+    request_kind: Kind<'a>,
+    request_resource: Resource<'a>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    request_sub_resource: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    namespace: &'a str,
+    operation: &'static str,
+    user_info: UserInfo<'a>,
+    object: Option<&'a Tree>,
+    old_object: Option<&'a Tree>,
+    dry_run: bool,
+    options: Option<&'a Tree>,
+}
+
+/// The review of the proposal, which has no uid, and room for the answer in the question.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FirstReview<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    spec: Spec<'a>,
+    status: NoStatus,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec<'a> {
+    kind: Kind<'a>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    namespace: &'a str,
+    object: Option<&'a Tree>,
+    old_object: Option<&'a Tree>,
+    operation: &'static str,
+    resource: Resource<'a>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    sub_resource: &'a str,
+    user_info: UserInfo<'a>,
+}
+
+#[derive(Serialize)]
+struct NoStatus {
+    allowed: bool,
+}
+
+#[derive(Serialize)]
+struct Kind<'a> {
+    group: &'a str,
+    version: &'a str,
+    kind: &'a str,
+}
+
+#[derive(Serialize)]
+struct Resource<'a> {
+    group: &'a str,
+    version: &'a str,
+    resource: &'a str,
+}
+
+#[derive(Serialize, Default)]
+struct UserInfo<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    username: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    uid: &'a str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    groups: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra: Option<&'a BTreeMap<String, Vec<String>>>,
+}
+
+impl<'a> UserInfo<'a> {
+    fn new(user: &'a User) -> Self {
+        let extra = (!user.extra.is_empty()).then_some(&user.extra);
+        Self { username: &user.name, uid: &user.uid, groups: &user.groups, extra }
+    }
+}
+
+impl<'a> From<GroupVersionKind<'a>> for Kind<'a> {
+    fn from(GroupVersionKind { group, version, kind }: GroupVersionKind<'a>) -> Self {
+        Self { group, version, kind }
+    }
+}
+
+impl<'a> From<GroupVersionResource<'a>> for Resource<'a> {
+    fn from(GroupVersionResource { group, version, resource }: GroupVersionResource<'a>) -> Self {
+        Self { group, version, resource }
+    }
+}

@@ -1,0 +1,104 @@
+//! Which hooks are called: selectors and conditions, at the right moments (admission §3.1).
+
+use std::borrow::Cow;
+
+use admission::{
+    Attributes, ConditionInput, Consideration, GroupVersionKind, GroupVersionResource, Match, Skip,
+};
+use object::{Status, Tree};
+use tokio::time::Instant;
+
+use crate::kinds::as_kind;
+use crate::observe::{ConditionOutcome, ConditionReport, Phase};
+use crate::passage::Asking;
+use crate::record::SkipReason;
+use crate::refusal::Refusal;
+
+/// A request as one hook is told of it.
+#[derive(Debug)]
+pub(crate) struct Presented<'a> {
+    pub(crate) kind: GroupVersionKind<'a>,
+    pub(crate) resource: GroupVersionResource<'a>,
+    /// The objects in that kind.
+    pub(crate) object: Option<Cow<'a, Tree>>,
+    pub(crate) old_object: Option<Cow<'a, Tree>>,
+}
+
+/// Whether a hook is called.
+pub(crate) enum Selection<'a> {
+    Call(Box<Presented<'a>>),
+    Skip(SkipReason),
+}
+
+/// Decides about a hook whose rules match, by selectors and then by conditions on the objects in the
+/// kind that the hook is told.
+///
+/// `attributes` are those of the request with the object as it is now.
+pub(crate) fn select<'a>(
+    asking: &Asking<'a>,
+    phase: Phase,
+    found: &Match<'_, 'a>,
+    attributes: &Attributes<'a>,
+) -> Result<Selection<'a>, Refusal> {
+    let Match { hook, identity, .. } = found;
+    match hook.select(attributes, identity, asking.namespace) {
+        Consideration::Go => {}
+        Consideration::Skip(skip) => return Ok(Selection::Skip(skip.into())),
+        Consideration::Refuse(status) => return Err(status.into()),
+    }
+    // A selection without a kind is a refusal, which was just found not to be the case.
+    let kind = identity.kind.unwrap_or(attributes.kind);
+    let converted = |tree: Option<&'a Tree>| {
+        let tree = tree.map(|it| as_kind(asking.kinds, Cow::Borrowed(it), &attributes.kind, &kind));
+        tree.transpose().map_err(|why| Refusal::from(Status::internal(&why)))
+    };
+    let presented = Box::new(Presented {
+        kind,
+        resource: identity.resource,
+        object: converted(attributes.object)?,
+        old_object: converted(attributes.old_object)?,
+    });
+    if hook.conditions.is_empty() {
+        return Ok(Selection::Call(presented));
+    }
+    let began = Instant::now();
+    let considered = {
+        let objects = Attributes {
+            object: presented.object.as_deref(),
+            old_object: presented.old_object.as_deref(),
+            ..*attributes
+        };
+        let input = ConditionInput::new(attributes, &objects, kind, identity.resource);
+        hook.check_conditions(attributes, &input)
+    };
+    let outcome = match &considered {
+        Consideration::Go => ConditionOutcome::Hold,
+        Consideration::Skip(Skip::ConditionError(_)) | Consideration::Refuse(_) => {
+            ConditionOutcome::Fail
+        }
+        Consideration::Skip(_) => ConditionOutcome::Exclude,
+    };
+    asking.observe.conditions(&ConditionReport {
+        webhook: &hook.name,
+        phase,
+        operation: attributes.operation,
+        duration: began.elapsed(),
+        outcome,
+    });
+    match considered {
+        Consideration::Go => Ok(Selection::Call(presented)),
+        Consideration::Skip(skip) => Ok(Selection::Skip(skip.into())),
+        Consideration::Refuse(status) => Err(status.into()),
+    }
+}
+
+impl From<Skip<'_>> for SkipReason {
+    fn from(skip: Skip<'_>) -> Self {
+        match skip {
+            Skip::NamespaceSelector => Self::NamespaceSelector,
+            Skip::ObjectSelector => Self::ObjectSelector,
+            Skip::Condition { name } => Self::Condition(name.to_owned()),
+            Skip::ConditionError(cause) => Self::ConditionError(cause),
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! What it means when calls fail.
+
+use std::sync::Arc;
+
+use admission_hooks::{BreakerOptions, RESPONSE_BYTES_MAX, Surroundings};
+use scripted::{Answer, Body, Conduct, Leaf, Peer, Script, ServerTls};
+use serde_json::{Value, json};
+
+use crate::fixture::{
+    AUTHORITY, Scene, allow, annotations, answer_to, hook, patch, peer, says, with,
+};
+
+const FAILED: &str = "Internal error occurred: failed calling webhook \"v.x.y\": ";
+
+fn ignored(hook: Value) -> Value {
+    with(hook, "failurePolicy", "Ignore")
+}
+
+#[tokio::test]
+async fn a_failed_call_is_ignored_or_not() {
+    // T-102
+    let peer = peer(Answer::json("oops").content_type(Some("text/plain")).status(500));
+    let scene = Scene::new().validating("c", vec![ignored(hook("v.x.y", &peer))]);
+    let (_, notes) = scene.allowed().await;
+    let key = "failed-open.validating.webhook.admission.k8s.io/round_0_index_0";
+    assert_eq!(annotations(&notes).into_iter().collect::<Vec<_>>(), [(key, "v.x.y")]);
+    assert_eq!(*scene.seen.failed_open.lock().unwrap(), ["v.x.y validating"]);
+    assert_eq!(*scene.seen.calls.lock().unwrap(), [("v.x.y".to_owned(), 500, None)]);
+
+    for policy in [json!("Fail"), json!(null)] {
+        let scene =
+            Scene::new().validating("c", vec![with(hook("v.x.y", &peer), "failurePolicy", policy)]);
+        let (refusal, _) = scene.refused().await;
+        assert_eq!((refusal.code, refusal.reason.as_str()), (500, "InternalError"));
+        let want = "failed to call webhook: an error on the server (\"oops\") has prevented the \
+                    request from succeeding";
+        assert_eq!(refusal.message, format!("{FAILED}{want}"));
+    }
+}
+
+#[tokio::test]
+async fn every_failure_that_is_ignored_is_told() {
+    // T-103
+    let peer = peer(Answer::json("{}"));
+    let hooks = || ["a.x.y", "b.x.y", "c.x.y"].map(|name| ignored(hook(name, &peer))).to_vec();
+    let scene = Scene::new().mutating("m", hooks()).validating("v", hooks());
+    let (_, notes) = scene.allowed().await;
+    let all = annotations(&notes);
+    for (idx, name) in ["a.x.y", "b.x.y", "c.x.y"].into_iter().enumerate() {
+        for phase in ["mutation", "validating"] {
+            let key = format!("failed-open.{phase}.webhook.admission.k8s.io/round_0_index_{idx}");
+            assert_eq!(all.get(key.as_str()), Some(&name));
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_answer_counts_as_unavailable() {
+    // T-104
+    let refusing = peer(Answer::misbehave(Conduct::Refuse));
+    let garbage = peer(Answer::misbehave(Conduct::Raw("nonsense\r\n\r\n".into())));
+    let closing = peer(Answer::misbehave(Conduct::Close));
+    for (peer, want) in [
+        (&refusing, "connect: connection refused"),
+        (&garbage, "malformed HTTP response"),
+        (&closing, "EOF"),
+    ] {
+        let scene = Scene::new().validating("c", vec![hook("v.x.y", peer)]);
+        let complaint = scene.complaint().await;
+        let start = format!("{FAILED}failed to call webhook: Post \"https://");
+        assert!(complaint.starts_with(&start) && complaint.ends_with(want), "{complaint}");
+        let call = ("v.x.y".to_owned(), 503, Some("calling_webhook_error"));
+        assert_eq!(*scene.seen.calls.lock().unwrap(), [call]);
+    }
+}
+
+#[tokio::test]
+async fn certificates_must_be_of_the_authority_and_name_the_host() {
+    // T-105
+    let start = |leaf| Peer::start_tls(says(allow()), &ServerTls::new(leaf)).unwrap();
+    let other = scripted::Authority::new("other").unwrap();
+    let stranger = start(other.issue(&Leaf::loopback()).unwrap());
+    let misnamed = start(AUTHORITY.issue(&Leaf::server(&["elsewhere.example.com"])).unwrap());
+    let good = peer(says(allow()));
+    let mut without_bundle = hook("v.x.y", &good);
+    without_bundle["clientConfig"].as_object_mut().unwrap().remove("caBundle");
+    for hook in [hook("v.x.y", &stranger), hook("v.x.y", &misnamed), without_bundle] {
+        let complaint = Scene::new().validating("c", vec![hook]).complaint().await;
+        assert!(complaint.contains("tls: failed to verify certificate: x509: "), "{complaint}");
+    }
+    let mut broken = hook("v.x.y", &good);
+    broken["clientConfig"]["caBundle"] = "AAAA".into();
+    let complaint = Scene::new().validating("c", vec![broken]).complaint().await;
+    assert_eq!(
+        complaint,
+        format!("{FAILED}could not get REST client: unable to parse bytes as PEM block")
+    );
+    assert_eq!(good.n_requests(), 0);
+}
+
+#[tokio::test]
+async fn nothing_is_repeated_and_nobody_followed() {
+    // T-106, T-107
+    let elsewhere = peer(says(allow()));
+    let busy = peer(Answer::json("").status(429).header("Retry-After", "1"));
+    let moved = peer(Answer::redirect(&format!("https://{}/admit", elsewhere.address())));
+    let empty = peer(Answer::json("").status(204));
+    for (peer, want) in [
+        (&busy, "the server has received too many requests and has asked us to try again later"),
+        (
+            &moved,
+            "the server responded with the status code 302 but did not return more information",
+        ),
+        (&empty, "0-length response with status code: 204 and content type: application/json"),
+    ] {
+        let complaint = Scene::new().validating("c", vec![hook("v.x.y", peer)]).complaint().await;
+        assert_eq!(complaint, format!("{FAILED}failed to call webhook: {want}"));
+        assert_eq!(peer.n_requests(), 1);
+    }
+    assert_eq!(elsewhere.n_requests(), 0);
+}
+
+#[tokio::test]
+async fn a_dry_run_calls_only_those_who_promise_to_do_nothing() {
+    // T-116, T-117
+    let peer = peer(says(allow()));
+    for effects in ["None", "NoneOnDryRun"] {
+        let mut scene =
+            Scene::new().validating("c", vec![with(hook("v.x.y", &peer), "sideEffects", effects)]);
+        scene.is_dry_run = true;
+        scene.allowed().await;
+        let asked = crate::fixture::review(&peer.take_requests()[0]);
+        assert_eq!(asked["request"]["dryRun"], true);
+    }
+    for effects in ["Some", "Unknown"] {
+        let hook = with(ignored(hook("v.x.y", &peer)), "sideEffects", effects);
+        let mut scene = Scene::new().validating("c", vec![hook.clone()]);
+        scene.is_dry_run = true;
+        let (refusal, _) = scene.refused().await;
+        assert_eq!((refusal.code, refusal.reason.as_str()), (400, "BadRequest"));
+        assert_eq!(refusal.message, "admission webhook \"v.x.y\" does not support dry run");
+        assert_eq!(scene.seen.calls.lock().unwrap()[0].2, Some("apiserver_internal_error"));
+
+        // Who does not match is not asked.
+        let mut scene = Scene::new().validating("c", vec![with(hook, "rules", json!([]))]);
+        scene.is_dry_run = true;
+        scene.allowed().await;
+    }
+    assert_eq!(peer.n_requests(), 2);
+}
+
+#[tokio::test]
+async fn a_hook_that_understands_no_review_can_not_be_asked() {
+    // T-095
+    let peer = peer(says(allow()));
+    let unknown = with(hook("v.x.y", &peer), "admissionReviewVersions", json!(["v9"]));
+    let scene = Scene::new().validating("c", vec![unknown]);
+    assert_eq!(
+        scene.complaint().await,
+        format!(
+            "{FAILED}could not create admission objects: webhook does not accept known \
+             AdmissionReview versions (v1, v1beta1)"
+        )
+    );
+    assert_eq!(scene.seen.calls.lock().unwrap()[0].1, 400);
+}
+
+#[tokio::test]
+async fn a_patch_of_a_validating_hook_is_a_failure() {
+    // T-125
+    let peer = peer(says(patch(json!([]))));
+    let complaint = Scene::new().validating("c", vec![hook("v.x.y", &peer)]).complaint().await;
+    let want =
+        "received invalid webhook response: validating webhook may not return response.patch";
+    assert_eq!(complaint, format!("{FAILED}{want}"));
+}
+
+#[tokio::test]
+async fn a_service_that_fails_again_and_again_is_left_alone() {
+    let peer = peer(Answer::json("").status(500));
+    let mut scene = Scene::new().validating("c", vec![hook("v.x.y", &peer)]);
+    let breaker = BreakerOptions { failures_to_open: 2, ..BreakerOptions::default() };
+    scene.surroundings = Arc::new(Surroundings { breaker, ..Surroundings::default() });
+    let snapshot = scene.snapshot();
+    let connections = scene.connections(&snapshot);
+    for _ in 0..3 {
+        let asking = scene.asking(&snapshot, &connections);
+        let refusal = scene.passage().validate(&asking).await.unwrap_err();
+        assert_eq!(refusal.code, 500);
+    }
+    assert_eq!(peer.n_requests(), 2);
+}
+
+#[tokio::test]
+async fn an_answer_may_be_as_long_as_the_limit_and_no_longer() {
+    for (n_more, is_allowed) in [(0, true), (1, false)] {
+        let script = Script::rule(move |request| {
+            let answer = answer_to(request, allow());
+            let Body::Bytes(json) = &answer.body else { return answer };
+            let mut padded = json.to_vec();
+            padded.resize(RESPONSE_BYTES_MAX + n_more, b' ');
+            answer.body(Body::Bytes(padded.into()))
+        });
+        let peer = peer(script);
+        let scene = Scene::new().validating("c", vec![hook("v.x.y", &peer)]);
+        if is_allowed {
+            scene.allowed().await;
+        } else {
+            let complaint = scene.complaint().await;
+            assert!(complaint.starts_with(&format!("{FAILED}failed to call webhook: ")));
+            assert!(complaint.ends_with(&format!("exceeds {RESPONSE_BYTES_MAX} bytes")));
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! A request, some hooks, and services that answer as a script says.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::Duration;
+
+use admission::{
+    Attributes, Configuration, ConfigurationKind, GroupVersionKind, GroupVersionResource,
+    Operation, Snapshot,
+};
+use admission_hooks::{
+    Admission, Asking, CallReport, Connections, Kinds, Notes, Observe, Passage, Phase, Refusal,
+    Surroundings, Untyped, admit,
+};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use object::Tree;
+use scripted::{Answer, Authority, Body, Leaf, Peer, Request, Script, ServerTls};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+pub(crate) static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| Authority::new("ca").unwrap());
+
+/// A service at a loopback address that the hooks of a test can be at.
+pub(crate) fn peer(script: impl Into<Script>) -> Peer {
+    let leaf = AUTHORITY.issue(&Leaf::loopback()).unwrap();
+    Peer::start_tls(script, &ServerTls::new(leaf)).unwrap()
+}
+
+/// Answers a v1 review with this `response`, to which the uid is added.
+pub(crate) fn says(response: Value) -> Script {
+    answers(vec![response])
+}
+
+/// Answers v1 reviews with these, and then with the last again and again.
+pub(crate) fn answers(responses: Vec<Value>) -> Script {
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    Script::rule(move |request| {
+        let idx = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let response = responses.get(idx).or(responses.last()).unwrap();
+        answer_to(request, response.clone())
+    })
+}
+
+/// The answer to one v1 review.
+pub(crate) fn answer_to(request: &Request, mut response: Value) -> Answer {
+    response["uid"] = review(request)["request"]["uid"].clone();
+    let body = json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response,
+    });
+    Answer::json("").body(Body::Bytes(body.to_string().into()))
+}
+
+pub(crate) fn allow() -> Value {
+    json!({ "allowed": true })
+}
+
+pub(crate) fn deny(message: &str) -> Value {
+    json!({ "allowed": false, "status": { "message": message } })
+}
+
+/// Allows, and patches.
+pub(crate) fn patch(operations: Value) -> Value {
+    let patch = STANDARD.encode(operations.to_string());
+    json!({ "allowed": true, "patchType": "JSONPatch", "patch": patch })
+}
+
+/// Allows, and sets a label.
+pub(crate) fn label(name: &str, value: &str) -> Value {
+    patch(json!([{"op": "add", "path": format!("/metadata/labels/{name}"), "value": value}]))
+}
+
+pub(crate) fn review(request: &Request) -> Value {
+    serde_json::from_slice(&request.body).unwrap()
+}
+
+/// A hook that is called for everything; members are changed by the test.
+pub(crate) fn hook(name: &str, peer: &Peer) -> Value {
+    hook_at(name, &format!("https://{}/admit", peer.address()))
+}
+
+pub(crate) fn hook_at(name: &str, url: &str) -> Value {
+    json!({
+        "name": name, "admissionReviewVersions": ["v1"], "sideEffects": "None",
+        "clientConfig": { "url": url, "caBundle": STANDARD.encode(AUTHORITY.pem()) },
+        "rules": [{
+            "operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"],
+        }],
+    })
+}
+
+/// The same hook with another member.
+pub(crate) fn with(mut hook: Value, member: &str, value: impl Into<Value>) -> Value {
+    hook[member] = value.into();
+    hook
+}
+
+/// What is observed.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// Name, code and error type of calls.
+    pub(crate) calls: Mutex<Vec<(String, i32, Option<&'static str>)>>,
+    pub(crate) failed_open: Mutex<Vec<String>>,
+}
+
+impl Observe for Seen {
+    fn called(&self, report: &CallReport<'_>) {
+        let rejection = report.rejection.map(|cause| cause.label());
+        self.calls.lock().unwrap().push((report.webhook.to_owned(), report.code, rejection));
+    }
+
+    fn failed_open(&self, webhook: &str, phase: Phase) {
+        let shown = format!("{webhook} {}", phase.label());
+        self.failed_open.lock().unwrap().push(shown);
+    }
+}
+
+/// A request and its hooks.
+pub(crate) struct Scene {
+    configurations: Vec<Arc<Configuration>>,
+    pub(crate) surroundings: Arc<Surroundings>,
+    pub(crate) operation: Operation,
+    pub(crate) object: Option<Tree>,
+    pub(crate) old_object: Option<Tree>,
+    pub(crate) is_dry_run: bool,
+    pub(crate) limit: Duration,
+    pub(crate) ignorable: Option<Duration>,
+    pub(crate) kinds: Box<dyn Kinds>,
+    pub(crate) seen: Seen,
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        Self {
+            configurations: Vec::new(),
+            surroundings: Arc::default(),
+            operation: Operation::Create,
+            object: Some(widget()),
+            old_object: None,
+            is_dry_run: false,
+            limit: Duration::from_secs(34),
+            ignorable: None,
+            kinds: Box::new(Untyped),
+            seen: Seen::default(),
+        }
+    }
+
+    pub(crate) fn mutating(self, name: &str, hooks: Vec<Value>) -> Self {
+        self.configured(ConfigurationKind::Mutating, name, "webhooks", hooks)
+    }
+
+    pub(crate) fn validating(self, name: &str, hooks: Vec<Value>) -> Self {
+        self.configured(ConfigurationKind::Validating, name, "webhooks", hooks)
+    }
+
+    pub(crate) fn external(self, name: &str, hooks: Vec<Value>) -> Self {
+        let list = "externalAdmissionHooks";
+        self.configured(ConfigurationKind::ExternalHook, name, list, hooks)
+    }
+
+    fn configured(
+        mut self,
+        kind: ConfigurationKind,
+        name: &str,
+        list: &str,
+        hooks: Vec<Value>,
+    ) -> Self {
+        let object = json!({ "metadata": { "name": name }, list: hooks });
+        let configuration = Configuration::compile(kind, object.as_object().unwrap());
+        self.configurations.push(Arc::new(configuration));
+        self
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        Snapshot::new(&self.configurations)
+    }
+
+    pub(crate) fn connections(&self, snapshot: &Snapshot) -> Connections {
+        Connections::new(snapshot, &self.surroundings, &Connections::default())
+    }
+
+    pub(crate) fn attributes(&self) -> Attributes<'_> {
+        Attributes {
+            operation: self.operation,
+            kind: GroupVersionKind { group: "example.com", version: "v1", kind: "Widget" },
+            resource: GroupVersionResource {
+                group: "example.com",
+                version: "v1",
+                resource: "widgets",
+            },
+            subresource: "",
+            name: "w",
+            namespace: "ns",
+            object: self.object.as_ref(),
+            old_object: self.old_object.as_ref(),
+            options: None,
+            is_dry_run: self.is_dry_run,
+            user: None,
+            equivalents: &[],
+        }
+    }
+
+    pub(crate) fn asking<'a>(
+        &'a self,
+        snapshot: &'a Snapshot,
+        connections: &'a Connections,
+    ) -> Asking<'a> {
+        Asking {
+            attributes: self.attributes(),
+            snapshot,
+            connections,
+            namespace: None,
+            kinds: &*self.kinds,
+            observe: &self.seen,
+        }
+    }
+
+    pub(crate) fn passage(&self) -> Passage {
+        let passage = Passage::new(Instant::now() + self.limit);
+        match self.ignorable {
+            Some(limit) => passage.ignorable_time(limit),
+            None => passage,
+        }
+    }
+
+    /// Takes the request through all hooks, with connections of its own.
+    pub(crate) async fn run(&self) -> Admission {
+        let snapshot = self.snapshot();
+        let connections = self.connections(&snapshot);
+        admit(self.passage(), &self.asking(&snapshot, &connections)).await
+    }
+
+    pub(crate) async fn allowed(&self) -> (Tree, Notes) {
+        match self.run().await {
+            Admission::Allowed { object, notes } => (object.unwrap_or_default(), notes),
+            Admission::Refused { refusal, .. } => panic!("{}", refusal.message),
+        }
+    }
+
+    pub(crate) async fn refused(&self) -> (Refusal, Notes) {
+        match self.run().await {
+            Admission::Allowed { .. } => panic!("it was allowed"),
+            Admission::Refused { refusal, notes, .. } => (refusal, notes),
+        }
+    }
+
+    /// The message of the refusal.
+    pub(crate) async fn complaint(&self) -> String {
+        self.refused().await.0.message
+    }
+}
+
+pub(crate) fn widget() -> Tree {
+    let widget = json!({
+        "apiVersion": "example.com/v1", "kind": "Widget",
+        "metadata": { "name": "w", "namespace": "ns", "labels": { "app": "w" } },
+    });
+    widget.as_object().unwrap().clone()
+}
+
+/// The value of a label.
+pub(crate) fn label_of<'t>(tree: &'t Tree, name: &str) -> Option<&'t str> {
+    tree.get("metadata")?.get("labels")?.get(name)?.as_str()
+}
+
+/// The annotations as a map.
+pub(crate) fn annotations(notes: &Notes) -> BTreeMap<&str, &str> {
+    notes.annotations.iter().map(|it| (it.key.as_str(), it.value.as_str())).collect()
+}

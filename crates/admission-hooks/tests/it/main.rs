@@ -1,0 +1,12 @@
+//! Hooks as the specification lists them (admission §8.4), over real connections.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod deadlines;
+mod decisions;
+mod failures;
+mod fixture;
+mod mutations;
+mod places;
+mod reinvocation;
+mod reviews;

@@ -1,0 +1,261 @@
+//! Where hooks are.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use admission_hooks::{Connections, Services, Surroundings};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use remote::{HostPort, Resolve, ResolveError, ServiceName};
+use scripted::{Answer, Leaf, Peer, Script, ServerTls};
+use serde_json::{Value, json};
+
+use crate::fixture::{AUTHORITY, Scene, allow, answer_to, hook, peer, says, with};
+
+/// Services by name: their ports, and the one endpoint that is ready.
+#[derive(Default)]
+pub(crate) struct Table(Mutex<HashMap<String, Service>>);
+
+type Service = (Vec<u16>, Option<SocketAddr>);
+
+impl Table {
+    pub(crate) fn put(&self, name: &str, ports: &[u16], at: Option<SocketAddr>) {
+        self.0.lock().unwrap().insert(name.to_owned(), (ports.to_vec(), at));
+    }
+}
+
+impl Resolve for Table {
+    fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
+        assert_ne!(service.name, "panics", "the resolver has a fault");
+        let name = &service.name;
+        let (ports, at) = self.0.lock().unwrap().get(name).cloned().ok_or_else(|| missing(name))?;
+        if !ports.contains(&service.port) {
+            let port = service.port;
+            return Err(ResolveError(format!(
+                "no service port {port} found for service \"{name}\""
+            )));
+        }
+        let none = || ResolveError(format!("no endpoints available for service \"{name}\""));
+        let at = at.ok_or_else(none)?;
+        Ok(HostPort { host: at.ip().to_string(), port: at.port() })
+    }
+}
+
+impl Services for Table {
+    fn tcp_ports(&self, _: &str, name: &str) -> Result<Vec<u16>, ResolveError> {
+        let found = self.0.lock().unwrap().get(name).map(|(ports, _)| ports.clone());
+        found.ok_or_else(|| missing(name))
+    }
+}
+
+fn missing(name: &str) -> ResolveError {
+    ResolveError(format!("services \"{name}\" not found"))
+}
+
+fn surroundings_of(table: &Arc<Table>) -> Arc<Surroundings> {
+    let services = Some(Arc::clone(table) as Arc<dyn Services>);
+    Arc::new(Surroundings { services, ..Surroundings::default() })
+}
+
+pub(crate) fn surroundings(services: &[(&str, &[u16], SocketAddr)]) -> Arc<Surroundings> {
+    let table = Arc::new(Table::default());
+    for (name, ports, at) in services {
+        table.put(name, ports, Some(*at));
+    }
+    surroundings_of(&table)
+}
+
+/// A service with this name in its certificate, that always answers this.
+pub(crate) fn service_peer(name: &str, body: &[u8]) -> Peer {
+    service(name, Answer::json(Bytes::copy_from_slice(body)).into())
+}
+
+fn service(name: &str, script: Script) -> Peer {
+    let leaf = AUTHORITY.issue(&Leaf::server(&[name])).unwrap();
+    Peer::start_tls(script, &ServerTls::new(leaf)).unwrap()
+}
+
+fn service_hook(service: Value) -> Value {
+    let mut hook = crate::fixture::hook_at("v.x.y", "");
+    let bundle = hook["clientConfig"]["caBundle"].clone();
+    hook["clientConfig"] = json!({ "service": service, "caBundle": bundle });
+    hook
+}
+
+fn external_hook() -> Value {
+    json!({
+        "name": "v.x.y", "failurePolicy": "Fail", "rules": [{
+            "verbs": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"],
+        }],
+        "clientConfig": {
+            "service": {"namespace": "ns", "name": "hook"}, "urlPath": "",
+            "caBundle": STANDARD.encode(AUTHORITY.pem()),
+        },
+    })
+}
+
+#[tokio::test]
+async fn hooks_of_v1alpha1_take_the_only_port_or_443() {
+    // T-108
+    let peer = service_peer("hook.ns.svc", br#"{"status": {"allowed": true}}"#);
+    for (ports, want) in
+        [(&[8443][..], Some("8443")), (&[80, 443], Some("443")), (&[80, 8080], None)]
+    {
+        let mut scene = Scene::new().external("c", vec![external_hook()]);
+        scene.surroundings = surroundings(&[("hook", ports, peer.address())]);
+        match want {
+            Some(port) => {
+                scene.allowed().await;
+                let asked = peer.take_requests().remove(0);
+                assert_eq!(asked.header("host").unwrap(), format!("hook.ns.svc:{port}"));
+                assert_eq!(asked.tls.unwrap().server_name.as_deref(), Some("hook.ns.svc"));
+            }
+            None => {
+                let complaint = scene.complaint().await;
+                let want = "service \"ns/hook\" exposes several ports and none of them is 443";
+                assert!(complaint.ends_with(want), "{complaint}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn services_that_can_not_be_called() {
+    // T-109
+    let table = Arc::new(Table::default());
+    let address = "127.0.0.1:1".parse().unwrap();
+    table.put("elsewhere", &[1234], Some(address));
+    table.put("idle", &[443], None);
+    for (name, want) in [
+        ("elsewhere", "no service port 443 found for service \"elsewhere\""),
+        ("idle", "no endpoints available for service \"idle\""),
+        ("missing", "services \"missing\" not found"),
+    ] {
+        let hook = service_hook(json!({"namespace": "ns", "name": name, "path": "/p"}));
+        let mut scene = Scene::new().validating("c", vec![hook]);
+        scene.surroundings = surroundings_of(&table);
+        let want = format!(
+            "Internal error occurred: failed calling webhook \"v.x.y\": failed to call webhook: \
+             Post \"https://{name}.ns.svc:443/p?timeout=10s\": {want}"
+        );
+        assert_eq!(scene.complaint().await, want);
+    }
+}
+
+#[tokio::test]
+async fn the_certificate_must_name_the_service() {
+    // T-105
+    let peer = service("other.ns.svc", says(allow()));
+    let hook = service_hook(json!({"namespace": "ns", "name": "hook"}));
+    let mut scene = Scene::new().validating("c", vec![hook]);
+    scene.surroundings = surroundings(&[("hook", &[443], peer.address())]);
+    let complaint = scene.complaint().await;
+    assert!(complaint.contains("tls: failed to verify certificate: x509: "), "{complaint}");
+}
+
+#[tokio::test]
+async fn the_endpoint_is_chosen_for_each_call() {
+    // T-110
+    let (old, new) = (service("hook.ns.svc", says(allow())), service("hook.ns.svc", says(allow())));
+    let table = Arc::new(Table::default());
+    table.put("hook", &[443], Some(old.address()));
+    let hook = service_hook(json!({"namespace": "ns", "name": "hook"}));
+    let mut scene = Scene::new().validating("c", vec![hook]);
+    scene.surroundings = surroundings_of(&table);
+    let snapshot = scene.snapshot();
+    let connections = scene.connections(&snapshot);
+    let asking = scene.asking(&snapshot, &connections);
+    scene.passage().validate(&asking).await.unwrap();
+    table.put("hook", &[443], Some(new.address()));
+    scene.passage().validate(&asking).await.unwrap();
+    assert_eq!((old.n_requests(), new.n_requests()), (1, 1));
+    // Whoever is called again is called on the connection that is there.
+    table.put("hook", &[443], Some(old.address()));
+    scene.passage().validate(&asking).await.unwrap();
+    assert_eq!((old.n_requests(), old.n_accepted()), (2, 1));
+}
+
+#[tokio::test]
+async fn a_service_that_comes_up_is_called_at_once() {
+    let peer = service("hook.ns.svc", says(allow()));
+    let table = Arc::new(Table::default());
+    table.put("hook", &[443], None);
+    let hook = service_hook(json!({"namespace": "ns", "name": "hook"}));
+    let mut scene = Scene::new().validating("c", vec![hook]);
+    scene.surroundings = surroundings_of(&table);
+    let snapshot = scene.snapshot();
+    let connections = scene.connections(&snapshot);
+    let asking = scene.asking(&snapshot, &connections);
+    for _ in 0..=admission_hooks::BreakerOptions::default().failures_to_open {
+        scene.passage().validate(&asking).await.unwrap_err();
+    }
+    table.put("hook", &[443], Some(peer.address()));
+    scene.passage().validate(&asking).await.unwrap();
+    assert_eq!(peer.n_requests(), 1);
+}
+
+#[tokio::test]
+async fn concurrent_requests_take_connections_of_their_own_and_then_use_them_again() {
+    // T-111
+    let script = Script::rule(|request| {
+        answer_to(request, allow()).delay(std::time::Duration::from_millis(300))
+    });
+    let peer = service("hook.ns.svc", script);
+    let hook = service_hook(json!({"namespace": "ns", "name": "hook"}));
+    let mut scene = Scene::new().validating("c", vec![hook]);
+    scene.surroundings = surroundings(&[("hook", &[443], peer.address())]);
+    let snapshot = scene.snapshot();
+    let connections = scene.connections(&snapshot);
+    let asking = scene.asking(&snapshot, &connections);
+    for _ in 0..2 {
+        let mut passages: Vec<_> = (0..10).map(|_| scene.passage()).collect();
+        let [a, b, c, d, e, f, g, h, i, j] = &mut passages[..] else { panic!() };
+        let _all = tokio::join!(
+            a.validate(&asking),
+            b.validate(&asking),
+            c.validate(&asking),
+            d.validate(&asking),
+            e.validate(&asking),
+            f.validate(&asking),
+            g.validate(&asking),
+            h.validate(&asking),
+            i.validate(&asking),
+            j.validate(&asking),
+        );
+    }
+    assert_eq!((peer.n_requests(), peer.n_accepted()), (20, 10));
+}
+
+#[tokio::test]
+async fn hooks_at_one_place_share_its_connections_from_snapshot_to_snapshot() {
+    // T-138
+    let peer = peer(says(allow()));
+    let scene = Scene::new().mutating("a", vec![hook("a.x.y", &peer), hook("b.x.y", &peer)]);
+    let snapshot = scene.snapshot();
+    let connections = scene.connections(&snapshot);
+    let asking = scene.asking(&snapshot, &connections);
+    scene.passage().mutate(&asking, scene.object.clone()).await.unwrap();
+    let scene = scene.validating("b", vec![hook("c.x.y", &peer)]);
+    let snapshot = scene.snapshot();
+    let next = Connections::new(&snapshot, &scene.surroundings, &connections);
+    let asking = scene.asking(&snapshot, &next);
+    scene.passage().validate(&asking).await.unwrap();
+    assert_eq!((peer.n_requests(), peer.n_accepted()), (3, 1));
+}
+
+#[tokio::test]
+async fn a_panic_in_a_call_is_a_failed_call() {
+    // T-140
+    let hook = service_hook(json!({"namespace": "ns", "name": "panics"}));
+    let mut scene = Scene::new().validating("c", vec![hook.clone()]);
+    scene.surroundings = surroundings(&[]);
+    let complaint = scene.complaint().await;
+    let want = "Internal error occurred: ValidatingAdmissionWebhook/v.x.y has panicked: ";
+    assert!(complaint.starts_with(want), "{complaint}");
+    let mut scene = Scene::new().validating("c", vec![with(hook, "failurePolicy", "Ignore")]);
+    scene.surroundings = surroundings(&[]);
+    scene.allowed().await;
+    assert_eq!(*scene.seen.failed_open.lock().unwrap(), ["v.x.y validating"]);
+}

@@ -1,0 +1,195 @@
+//! One hook and one request.
+//!
+//! Kubernetes asks the selectors first, then the rules, then the conditions, and drops errors of
+//! selectors if no rule matches. Here rules come first, since an index answers them for all hooks at
+//! once; the outcome is the same:
+//! 1. No rule matches: not called ([`Hook::identify`]).
+//! 2. A selector that can be evaluated says no: not called ([`Hook::select`]).
+//! 3. The kind to present is not known: the request fails.
+//! 4. A selector could not be evaluated: the request fails.
+//! 5. Match conditions decide ([`Hook::check_conditions`]).
+
+use object::{GroupResource, Status, Tree};
+
+use super::rule::RuleTarget;
+use crate::attributes::{Attributes, GroupVersionKind, GroupVersionResource, Operation};
+use crate::conditions::{ConditionInput, Conditions};
+use crate::hook::{FailurePolicy, Hook, MatchPolicy};
+
+/// As what a hook is told of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity<'a> {
+    /// The resource that a rule named, which may be an equivalent one.
+    pub resource: GroupVersionResource<'a>,
+    /// The kind that goes with it. Objects are converted to it. `None` if the server knows of none.
+    pub kind: Option<GroupVersionKind<'a>>,
+}
+
+/// What becomes of one hook for one request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Consideration<'h> {
+    /// Nothing speaks against calling it so far.
+    Go,
+    /// It is not called, and the request goes on.
+    Skip(Skip<'h>),
+    /// The request is refused without a call.
+    Refuse(Status),
+}
+
+/// Why a hook whose rules match is not called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Skip<'h> {
+    /// The labels of the namespace.
+    NamespaceSelector,
+    /// The labels of the objects.
+    ObjectSelector,
+    /// A condition is false.
+    Condition {
+        /// Its name.
+        name: &'h str,
+    },
+    /// Conditions could not be evaluated, and the hook ignores failures.
+    ConditionError(String),
+}
+
+impl Hook {
+    /// As what the hook is told of a request, if one of its rules matches (admission §3.7).
+    ///
+    /// An exact match wins whatever the order of the rules. Otherwise the first rule that names an
+    /// equivalent decides, and for one rule the equivalent that was registered first.
+    #[must_use]
+    pub fn identify<'a>(&self, attributes: &Attributes<'a>) -> Option<Identity<'a>> {
+        let target = attributes.rule_target();
+        if self.rules.iter().any(|rule| rule.matches(&target)) {
+            return Some(Identity { resource: attributes.resource, kind: Some(attributes.kind) });
+        }
+        if self.match_policy == MatchPolicy::Exact {
+            return None;
+        }
+        let others = attributes.equivalents.iter();
+        let others = others.filter(|other| other.resource != attributes.resource);
+        self.rules.iter().find_map(|rule| {
+            let mut others = others.clone();
+            let found = others
+                .find(|other| rule.matches(&RuleTarget { resource: other.resource, ..target }))?;
+            Some(Identity { resource: found.resource, kind: found.kind })
+        })
+    }
+
+    /// Whether [`select`](Self::select) will look at the stored namespace, so that it is worth
+    /// fetching.
+    #[must_use]
+    pub fn needs_namespace(&self, attributes: &Attributes<'_>) -> bool {
+        let source = NamespaceSource::of(attributes);
+        source == NamespaceSource::Stored
+            && !self.namespace_selector.is_empty()
+            && self.select_object(attributes) != Ok(false)
+    }
+
+    /// Evaluates the selectors for a request that a rule matches.
+    ///
+    /// `namespace` is the stored namespace of the request, `None` if there is no such namespace; it
+    /// counts only where [`needs_namespace`](Self::needs_namespace) says so. In the mutating phase
+    /// the object of `attributes` is the one as patched so far.
+    #[must_use]
+    pub fn select(
+        &self,
+        attributes: &Attributes<'_>,
+        identity: &Identity<'_>,
+        namespace: Option<&Tree>,
+    ) -> Consideration<'_> {
+        let by_namespace = self.select_namespace(attributes, namespace);
+        if by_namespace == Ok(false) {
+            return Consideration::Skip(Skip::NamespaceSelector);
+        }
+        let by_object = self.select_object(attributes);
+        if by_object == Ok(false) {
+            return Consideration::Skip(Skip::ObjectSelector);
+        }
+        if identity.kind.is_none() {
+            let resource = identity.resource;
+            let cause = format!("unable to convert to {resource}: unknown kind");
+            return Consideration::Refuse(Status::internal(&cause));
+        }
+        match by_namespace.and(by_object) {
+            Ok(_) => Consideration::Go,
+            Err(status) => Consideration::Refuse(status),
+        }
+    }
+
+    /// Lets the match conditions decide about a request that rules and selectors chose.
+    #[must_use]
+    pub fn check_conditions(
+        &self,
+        attributes: &Attributes<'_>,
+        input: &ConditionInput<'_>,
+    ) -> Consideration<'_> {
+        match self.conditions.evaluate(input) {
+            Conditions::Hold => Consideration::Go,
+            Conditions::Exclude { condition } => {
+                Consideration::Skip(Skip::Condition { name: condition })
+            }
+            Conditions::Fail(cause) => match self.failure_policy {
+                FailurePolicy::Ignore => Consideration::Skip(Skip::ConditionError(cause)),
+                FailurePolicy::Fail => {
+                    let GroupVersionResource { group, resource, .. } = attributes.resource;
+                    let resource = GroupResource::new(group, resource);
+                    Consideration::Refuse(Status::forbidden(&resource, attributes.name, &cause))
+                }
+            },
+        }
+    }
+
+    fn select_namespace(
+        &self,
+        attributes: &Attributes<'_>,
+        stored: Option<&Tree>,
+    ) -> Result<bool, Status> {
+        let source = NamespaceSource::of(attributes);
+        if source == NamespaceSource::None || self.namespace_selector.is_empty() {
+            return Ok(true);
+        }
+        let namespace = match source {
+            NamespaceSource::Object => attributes.object,
+            NamespaceSource::Stored | NamespaceSource::None => stored,
+        };
+        let missing = || {
+            let namespaces = GroupResource::new("", "namespaces");
+            Status::not_found(&namespaces, attributes.namespace)
+        };
+        let selected = self.namespace_selector.selects(&[namespace]);
+        match (selected, namespace) {
+            (Err(cause), _) => Err(Status::internal(cause)),
+            (Ok(_), None) => Err(missing()),
+            (Ok(is_selected), Some(_)) => Ok(is_selected),
+        }
+    }
+
+    fn select_object(&self, attributes: &Attributes<'_>) -> Result<bool, Status> {
+        let objects = [attributes.object, attributes.old_object];
+        self.object_selector.selects(&objects).map_err(Status::internal)
+    }
+}
+
+/// Whose labels a namespace selector looks at (admission §3.8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NamespaceSource {
+    /// Nobody's: the request is for the whole cluster, and every selector matches.
+    None,
+    /// The new state of the Namespace that the request writes.
+    Object,
+    /// The stored namespace.
+    Stored,
+}
+
+impl NamespaceSource {
+    fn of(attributes: &Attributes<'_>) -> Self {
+        let is_namespace = attributes.resource.resource == "namespaces";
+        let is_written = matches!(attributes.operation, Operation::Create | Operation::Update);
+        match (is_namespace, attributes.namespace) {
+            (true, _) if attributes.subresource.is_empty() && is_written => Self::Object,
+            (false, "") => Self::None,
+            (_, _) => Self::Stored,
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Configurations to be judged, and what is said about them.
+
+use admission::{
+    Configuration, ConfigurationKind, Snapshot, prepare, validate_create, validate_update, warnings,
+};
+use field::FieldError;
+use object::Tree;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The tree of a value that is an object.
+pub(crate) fn tree(value: Value) -> Tree {
+    match value {
+        Value::Object(tree) => tree,
+        other => panic!("{other} is not an object"),
+    }
+}
+
+/// A value with members set to other values; null removes one.
+pub(crate) fn with(mut base: Value, changes: Value) -> Value {
+    for (member, value) in tree(changes) {
+        match value {
+            Value::Null => drop(base.as_object_mut().unwrap().shift_remove(&member)),
+            value => base[member] = value,
+        }
+    }
+    base
+}
+
+/// A prepared object of these entries.
+pub(crate) fn object(kind: ConfigurationKind, name: &str, entries: Value) -> Tree {
+    let mut tree = tree(json!({"metadata": {"name": name}, (kind.list()): entries}));
+    prepare(kind, &mut tree).unwrap();
+    tree
+}
+
+/// What is wrong with a new object of these entries.
+pub(crate) fn created(kind: ConfigurationKind, entries: Value) -> Vec<String> {
+    validate_create(kind, &object(kind, "a", entries)).iter().map(FieldError::to_string).collect()
+}
+
+/// What is wrong with an update from one list of entries to another.
+pub(crate) fn updated(kind: ConfigurationKind, from: Value, to: Value) -> Vec<String> {
+    let (old, new) = (object(kind, "a", from), object(kind, "a", to));
+    validate_update(kind, &new, &old).iter().map(FieldError::to_string).collect()
+}
+
+/// What the author is told.
+pub(crate) fn told(kind: ConfigurationKind, old: Option<Value>, new: Value) -> Vec<String> {
+    let old = old.map(|old| object(kind, "a", old));
+    let warnings = warnings(kind, &object(kind, "a", new), old.as_ref());
+    warnings.iter().map(ToString::to_string).collect()
+}
+
+/// A snapshot of stored objects.
+pub(crate) fn snapshot(objects: &[(ConfigurationKind, &str, Value)]) -> Snapshot {
+    let compile = |(kind, name, entries): &(ConfigurationKind, &str, Value)| {
+        Arc::new(Configuration::compile(*kind, &object(*kind, name, entries.clone())))
+    };
+    Snapshot::new(&objects.iter().map(compile).collect::<Vec<_>>())
+}

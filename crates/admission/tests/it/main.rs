@@ -1,0 +1,16 @@
+//! The rows of the specification's tables as data, and properties of matching.
+
+#[cfg(test)]
+mod documents;
+#[cfg(test)]
+mod hooks;
+#[cfg(test)]
+mod matching;
+#[cfg(test)]
+mod order;
+#[cfg(test)]
+mod property;
+#[cfg(test)]
+mod v1;
+#[cfg(test)]
+mod v1alpha1;

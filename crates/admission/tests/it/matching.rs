@@ -1,0 +1,474 @@
+//! Which hooks are called: admission §8.3.
+
+use std::sync::Arc;
+
+use admission::ConfigurationKind::{self, ExternalHook, Initializer, Mutating, Validating};
+use admission::{
+    Attributes, ConditionInput, Consideration, Equivalent, GroupVersionKind, GroupVersionResource,
+    Hook, Operation, Skip, Snapshot,
+};
+use object::Tree;
+use serde_json::{Value, json};
+
+use crate::documents::{snapshot, tree, with};
+
+const DEPLOYMENTS: [(&str, &str); 3] =
+    [("extensions", "v1beta1"), ("apps", "v1beta1"), ("apps", "v1")];
+
+/// A request for a resource; the rest is set by the test.
+pub(crate) fn request<'a>(
+    operation: Operation,
+    resource: (&'a str, &'a str, &'a str),
+    kind: &'a str,
+    subresource: &'a str,
+    namespace: &'a str,
+) -> Attributes<'a> {
+    let (group, version, resource) = resource;
+    Attributes {
+        operation,
+        kind: GroupVersionKind { group, version, kind },
+        resource: GroupVersionResource { group, version, resource },
+        subresource,
+        name: "x",
+        namespace,
+        object: None,
+        old_object: None,
+        options: None,
+        is_dry_run: false,
+        user: None,
+        equivalents: &[],
+    }
+}
+
+/// The creation of a pod.
+pub(crate) fn pod() -> Attributes<'static> {
+    request(Operation::Create, ("", "v1", "pods"), "Pod", "", "team-a")
+}
+
+fn connect(
+    resource: (&'static str, &'static str, &'static str),
+    sub: &'static str,
+) -> Attributes<'static> {
+    request(Operation::Connect, resource, "X", sub, "team-a")
+}
+
+fn namespace_object(operation: Operation) -> Attributes<'static> {
+    request(operation, ("", "v1", "namespaces"), "Namespace", "", "x")
+}
+
+fn rule(changes: Value) -> Value {
+    let rule = json!({
+        "operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"],
+    });
+    with(rule, changes)
+}
+
+fn webhook(changes: Value) -> Value {
+    with(json!({"name": "a.example.com", "rules": [rule(json!({}))]}), changes)
+}
+
+fn hook_of(changes: Value) -> Snapshot {
+    snapshot(&[(Validating, "a", json!([webhook(changes)]))])
+}
+
+/// Whether one webhook with this rule is called as far as rules go.
+fn is_called(kind: ConfigurationKind, changes: Value, attributes: &Attributes<'_>) -> bool {
+    let snapshot = snapshot(&[(kind, "a", json!([webhook(json!({"rules": [rule(changes)]}))]))]);
+    !snapshot.validating().matching(attributes).is_empty()
+}
+
+/// What becomes of the one hook of a snapshot; the namespace is stored if it is given.
+fn considered(
+    snapshot: &Snapshot,
+    attributes: &Attributes<'_>,
+    namespace: Option<&Tree>,
+) -> Option<String> {
+    let matches = snapshot.validating().matching(attributes);
+    let found = matches.first()?;
+    let hook: &Arc<Hook> = found.hook;
+    let mut outcome = hook.select(attributes, &found.identity, namespace);
+    if outcome == Consideration::Go {
+        let input = ConditionInput::new(
+            attributes,
+            attributes,
+            found.identity.kind.unwrap(),
+            found.identity.resource,
+        );
+        outcome = hook.check_conditions(attributes, &input);
+    }
+    Some(match outcome {
+        Consideration::Go => "called".to_owned(),
+        Consideration::Skip(Skip::NamespaceSelector) => "namespace".to_owned(),
+        Consideration::Skip(Skip::ObjectSelector) => "object".to_owned(),
+        Consideration::Skip(Skip::Condition { name }) => format!("condition {name}"),
+        Consideration::Skip(Skip::ConditionError(_)) => "condition error".to_owned(),
+        Consideration::Refuse(status) => format!("{} {}", status.code, status.message),
+    })
+}
+
+fn outcome(changes: Value, attributes: &Attributes<'_>, namespace: Option<&Tree>) -> String {
+    considered(&hook_of(changes), attributes, namespace).unwrap_or_else(|| "no rule".to_owned())
+}
+
+#[test]
+fn t058_to_t065_rules() {
+    assert!(hook_of(json!({"rules": []})).validating().matching(&pod()).is_empty(), "T-058");
+    for operation in Operation::ALL {
+        let attributes = request(operation, ("", "v1", "pods"), "Pod", "", "team-a");
+        assert!(is_called(Validating, json!({}), &attributes), "T-059");
+        let is_middle = matches!(operation, Operation::Update | Operation::Delete);
+        let two = json!({"operations": ["UPDATE", "DELETE"]});
+        assert_eq!(is_called(Validating, two, &attributes), is_middle, "T-059");
+    }
+    let pods = ("", "v1", "pods");
+    let exec = connect(pods, "exec");
+    let resources = |resources: Value| json!({"resources": resources});
+    assert!(!is_called(Validating, resources(json!(["*"])), &exec), "T-060");
+    assert!(is_called(Validating, resources(json!(["pods/*"])), &pod()), "T-061");
+    let v1alpha1 = |names: Value| json!({"operations": null, "verbs": ["*"], "resources": names});
+    assert!(!is_called(ExternalHook, v1alpha1(json!(["pods/*"])), &pod()), "T-061");
+    assert!(is_called(ExternalHook, v1alpha1(json!(["*/*"])), &pod()), "T-061");
+    assert!(is_called(Validating, resources(json!(["pods/*"])), &exec), "T-062");
+    assert!(is_called(ExternalHook, v1alpha1(json!(["pods/*"])), &exec), "T-062");
+    for (attributes, want) in [
+        (exec, true),
+        (connect(("", "v1", "nodes"), "proxy"), true),
+        (connect(("apps", "v1", "deployments"), "scale"), false),
+        (pod(), false),
+    ] {
+        let two = resources(json!(["*/proxy", "*/exec"]));
+        assert_eq!(is_called(Validating, two, &attributes), want, "T-063");
+    }
+    let other = connect(("", "v1", "r2"), "proxy");
+    assert!(!is_called(Validating, resources(json!(["r/*", "r2"])), &other), "T-064");
+    let deployment = request(Operation::Create, ("apps", "v1", "deployments"), "D", "", "team-a");
+    assert!(!is_called(Validating, json!({"apiGroups": [""]}), &deployment), "T-064");
+    let finalize =
+        request(Operation::Update, ("", "v1", "namespaces"), "Namespace", "finalize", "x");
+    let node = request(Operation::Create, ("", "v1", "nodes"), "Node", "", "");
+    for (scope, attributes, want) in [
+        ("Cluster", pod(), false),
+        ("Cluster", namespace_object(Operation::Create), true),
+        ("Cluster", finalize, true),
+        ("Namespaced", namespace_object(Operation::Create), false),
+        ("Namespaced", node, false),
+        ("Namespaced", pod(), true),
+        ("Other", pod(), false),
+    ] {
+        assert_eq!(
+            is_called(Validating, json!({"scope": scope}), &attributes),
+            want,
+            "T-065 {scope}"
+        );
+    }
+}
+
+/// The deployments of three groups and versions, and as what a subresource of each is known.
+fn equivalents(
+    kind: &'static str,
+    kind_group: Option<(&'static str, &'static str)>,
+) -> Vec<Equivalent<'static>> {
+    let of = |(group, version)| Equivalent {
+        resource: GroupVersionResource { group, version, resource: "deployments" },
+        kind: Some({
+            let (group, version) = kind_group.unwrap_or((group, version));
+            GroupVersionKind { group, version, kind }
+        }),
+    };
+    DEPLOYMENTS.into_iter().map(of).collect()
+}
+
+#[test]
+fn t066_to_t070_equivalents() {
+    let others = equivalents("Deployment", None);
+    let deployment = Attributes {
+        equivalents: &others,
+        ..request(Operation::Create, ("apps", "v1", "deployments"), "Deployment", "", "team-a")
+    };
+    let of = |group: &str, version: &str| {
+        rule(json!({"apiGroups": [group], "apiVersions": [version], "resources": ["deployments"]}))
+    };
+    let exact = json!({"matchPolicy": "Exact", "rules": [of("apps", "v1beta1")]});
+    assert_eq!(outcome(exact, &deployment, None), "no rule", "T-066");
+    for (row, rules, want) in [
+        ("T-067", [of("extensions", "v1beta1"), of("apps", "v1beta1")], ("extensions", "v1beta1")),
+        ("T-067", [of("apps", "v1beta1"), of("extensions", "v1beta1")], ("apps", "v1beta1")),
+        ("T-068", [of("extensions", "v1beta1"), of("apps", "v1")], ("apps", "v1")),
+    ] {
+        let snapshot = hook_of(json!({"rules": rules}));
+        let matches = snapshot.validating().matching(&deployment);
+        let identity = matches[0].identity;
+        assert_eq!((identity.resource.group, identity.resource.version), want, "{row}");
+        let kind = identity.kind.unwrap();
+        assert_eq!((kind.group, kind.version, kind.kind), (want.0, want.1, "Deployment"), "{row}");
+    }
+    let scales = equivalents("Scale", Some(("extensions", "v1beta1")));
+    let scale = Attributes {
+        equivalents: &scales,
+        ..request(Operation::Update, ("apps", "v1", "deployments"), "Scale", "scale", "team-a")
+    };
+    let one = json!({"rules": [rule(json!({"apiGroups": ["extensions"], "resources": ["deployments/scale"]}))]});
+    let snapshot = hook_of(one.clone());
+    let matches = snapshot.validating().matching(&scale);
+    assert_eq!(matches[0].identity.kind.unwrap().kind, "Scale", "T-069");
+    let unknown: Vec<_> = scales.iter().map(|it| Equivalent { kind: None, ..*it }).collect();
+    let scale = Attributes { equivalents: &unknown, ..scale };
+    assert_eq!(
+        outcome(one, &scale, None),
+        "500 Internal error occurred: unable to convert to extensions/v1beta1, \
+         Resource=deployments: unknown kind",
+        "T-070"
+    );
+}
+
+fn labelled(labels: Value) -> Tree {
+    tree(json!({"metadata": {"labels": labels}}))
+}
+
+#[test]
+fn t071_to_t074_namespace_selectors() {
+    let selects = |value: &str| json!({"namespaceSelector": {"matchLabels": {"env": value}}});
+    let (prod, test) = (labelled(json!({"env": "prod"})), labelled(json!({"env": "test"})));
+    assert_eq!(outcome(selects("prod"), &pod(), Some(&test)), "namespace", "T-071");
+    assert_eq!(outcome(selects("prod"), &pod(), Some(&prod)), "called", "T-071");
+    let node = request(Operation::Create, ("", "v1", "nodes"), "Node", "", "");
+    assert_eq!(outcome(selects("prod"), &node, None), "called", "T-072");
+    let creation = Attributes { object: Some(&prod), ..namespace_object(Operation::Create) };
+    assert_eq!(outcome(selects("prod"), &creation, None), "called", "T-073");
+    assert_eq!(outcome(selects("test"), &creation, None), "namespace", "T-073");
+    let deletion = Attributes { old_object: Some(&test), ..namespace_object(Operation::Delete) };
+    assert_eq!(outcome(selects("prod"), &deletion, Some(&prod)), "called", "T-073");
+    let missing = "404 namespaces \"team-a\" not found";
+    assert_eq!(outcome(selects("prod"), &pod(), None), missing, "T-074");
+    let elsewhere = with(selects("prod"), json!({"rules": [rule(json!({"apiGroups": ["apps"]}))]}));
+    assert_eq!(outcome(elsewhere, &pod(), None), "no rule", "T-074");
+    let not_this = with(selects("prod"), json!({"objectSelector": {"matchLabels": {"a": "b"}}}));
+    assert_eq!(outcome(not_this.clone(), &pod(), None), "object", "a clean no counts first");
+    let needs = |changes: Value, attributes: &Attributes<'_>| {
+        hook_of(changes).validating().hooks()[0].needs_namespace(attributes)
+    };
+    assert!(needs(selects("prod"), &pod()) && needs(selects("prod"), &deletion));
+    assert!(!needs(json!({}), &pod()) && !needs(not_this, &pod()));
+    assert!(!needs(selects("prod"), &creation) && !needs(selects("prod"), &node));
+}
+
+#[test]
+fn stored_selectors_that_mean_nothing_fail_the_requests_they_are_about() {
+    let odd = json!({"objectSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}});
+    assert_eq!(
+        outcome(odd.clone(), &pod(), None),
+        "500 Internal error occurred: \"Near\" is not a valid label selector operator"
+    );
+    let elsewhere = with(odd, json!({"rules": [rule(json!({"apiGroups": ["apps"]}))]}));
+    assert_eq!(outcome(elsewhere, &pod(), None), "no rule");
+}
+
+#[test]
+fn t075_t076_t086_object_selectors() {
+    let selects = json!({"objectSelector": {"matchLabels": {"x": "y"}}});
+    let (with_label, without) = (labelled(json!({"x": "y"})), labelled(json!({})));
+    let update = Attributes {
+        object: Some(&without),
+        old_object: Some(&with_label),
+        ..request(Operation::Update, ("", "v1", "pods"), "Pod", "", "team-a")
+    };
+    assert_eq!(outcome(selects.clone(), &update, None), "called", "T-075");
+    let deletion = Attributes { object: None, operation: Operation::Delete, ..update };
+    assert_eq!(outcome(selects.clone(), &deletion, None), "called", "T-075");
+    let options = tree(json!({"command": ["sh"]}));
+    let exec = Attributes { object: Some(&options), ..connect(("", "v1", "pods"), "exec") };
+    assert_eq!(outcome(selects.clone(), &exec, None), "object", "T-076");
+    assert_eq!(outcome(json!({}), &exec, None), "called", "T-076");
+    let negative =
+        json!({"objectSelector": {"matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]}});
+    assert_eq!(outcome(negative, &exec, None), "object", "options have no labels to lack");
+    let patched = Attributes { object: Some(&without), ..pod() };
+    assert_eq!(outcome(selects, &patched, None), "object", "T-086");
+}
+
+fn conditions(policy: &str, expressions: &[&str]) -> Value {
+    let conditions: Vec<Value> = expressions
+        .iter()
+        .enumerate()
+        .map(|(idx, expression)| json!({"name": format!("c{idx}"), "expression": expression}))
+        .collect();
+    json!({"failurePolicy": policy, "matchConditions": conditions})
+}
+
+#[test]
+fn t077_to_t080_conditions() {
+    let object = tree(json!({"metadata": {"namespace": "team-a", "labels": {"n": 1}}}));
+    let creation = Attributes { object: Some(&object), ..pod() };
+    let update = Attributes { operation: Operation::Update, old_object: Some(&object), ..creation };
+    let error = "object.absent == 1";
+    for (row, policy, expressions, want) in [
+        ("T-077", "Fail", vec!["true", "true"], "called"),
+        ("T-077", "Fail", vec![error, "true", "false"], "condition c2"),
+        (
+            "T-078",
+            "Fail",
+            vec!["true", error],
+            "403 pods \"x\" is forbidden: expression 'object.absent == 1' resulted in error: no such \
+             key: absent",
+        ),
+        ("T-078", "Ignore", vec!["true", error], "condition error"),
+        ("T-079", "Fail", vec!["object.metadata.namespace != 'kube-system'"], "called"),
+        ("T-080", "Fail", vec!["oldObject == null"], "called"),
+        ("request", "Fail", vec!["request.operation == 'CREATE' && !request.dryRun"], "called"),
+        ("request", "Fail", vec!["request.kind.kind == 'Pod' && request.name == 'x'"], "called"),
+        (
+            "request",
+            "Fail",
+            vec!["has(request.subResource) || has(request.options)"],
+            "condition c0",
+        ),
+        ("request", "Fail", vec!["object.metadata.labels.n == 1"], "called"),
+        ("request", "Fail", vec!["namespaceObject == null"], "called"),
+    ] {
+        assert_eq!(outcome(conditions(policy, &expressions), &creation, None), want, "{row}");
+    }
+    let old = conditions("Fail", &["oldObject == null"]);
+    assert_eq!(outcome(old, &update, None), "condition c0", "T-080");
+    let system = tree(json!({"metadata": {"namespace": "kube-system"}}));
+    let system = Attributes { object: Some(&system), ..pod() };
+    let outside = conditions("Fail", &["object.metadata.namespace != 'kube-system'"]);
+    assert_eq!(outcome(outside, &system, None), "condition c0", "T-079");
+}
+
+/// The budget of all conditions together counts more than a false one.
+#[test]
+fn conditions_that_cost_too_much_together_fail() {
+    let many: Vec<i64> = (0..700).collect();
+    let object = tree(json!({"list": many}));
+    let creation = Attributes { object: Some(&object), ..pod() };
+    let costly = "object.list.all(a, object.list.all(b, a + b >= 0))";
+    let expressions = ["false", costly, costly, costly, costly];
+    let outcome =
+        |policy: &str, n: usize| outcome(conditions(policy, &expressions[..n]), &creation, None);
+    assert_eq!(outcome("Fail", 1), "condition c0");
+    assert_eq!(
+        outcome("Fail", 5),
+        "403 pods \"x\" is forbidden: validation failed due to running out of cost budget, no \
+         further validation rules will be run"
+    );
+    assert_eq!(outcome("Ignore", 5), "condition error");
+}
+
+/// Nothing answers for the authorizer yet, so that the failure policy decides (admission T-081 waits
+/// for it).
+#[test]
+fn conditions_that_ask_the_authorizer_fail() {
+    let asks = "!authorizer.group('').resource('pods').check('breakglass').allowed()";
+    assert_eq!(outcome(conditions("Ignore", &[asks]), &pod(), None), "condition error");
+    assert!(outcome(conditions("Fail", &[asks]), &pod(), None).starts_with("403 "));
+}
+
+#[test]
+fn stored_conditions_that_do_not_compile_fail() {
+    let broken = conditions("Fail", &["6"]);
+    assert_eq!(
+        outcome(broken, &pod(), None),
+        "403 pods \"x\" is forbidden: compilation error: must evaluate to bool but got int"
+    );
+}
+
+#[test]
+fn t082_to_t085_exemptions() {
+    let group = ConfigurationKind::GROUP;
+    let all = snapshot(&[
+        (Validating, "a", json!([webhook(json!({}))])),
+        (Mutating, "a", json!([webhook(json!({}))])),
+        (
+            Initializer,
+            "a",
+            json!([{"name": "a.b.c", "rules": [
+                {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"]},
+            ]}]),
+        ),
+    ]);
+    let is_free = |attributes: &Attributes<'_>| {
+        all.validating().matching(attributes).is_empty()
+            && all.mutating().matching(attributes).is_empty()
+            && all.initializers(attributes).is_empty()
+    };
+    for kind in ConfigurationKind::ALL {
+        let resource = (group, kind.version(), kind.resource());
+        for operation in Operation::ALL {
+            let attributes = request(operation, resource, kind.name(), "", "");
+            assert!(is_free(&attributes), "T-082, T-085 {}", kind.name());
+        }
+    }
+    let other =
+        request(Operation::Create, ("example.com", "v1", "x"), "InitializerConfiguration", "", "");
+    assert!(!is_free(&other), "the group counts");
+    let review = request(
+        Operation::Create,
+        ("authorization.k8s.io", "v1", "selfsubjectaccessreviews"),
+        "SelfSubjectAccessReview",
+        "",
+        "",
+    );
+    assert!(is_free(&review), "T-083");
+    let deployment =
+        request(Operation::Create, ("apps", "v1", "deployments"), "Deployment", "", "a");
+    assert!(!is_free(&deployment), "T-083");
+    let update = request(Operation::Update, ("", "v1", "pods"), "Pod", "", "a");
+    assert!(all.initializers(&update).is_empty(), "only creations are initialized");
+    let binding = request(Operation::Create, ("", "v1", "pods"), "Binding", "binding", "a");
+    assert!(all.initializers(&binding).is_empty(), "only objects themselves are initialized");
+}
+
+#[test]
+fn t084_any_rule_of_an_initializer_suffices() {
+    let of = |group: &str, resource: &str| json!({"apiGroups": [group], "apiVersions": ["v1"], "resources": [resource]});
+    let rules = json!([of("", "pods"), of("apps", "deployments")]);
+    let all = snapshot(&[(Initializer, "a", json!([{"name": "a.b.c", "rules": rules}]))]);
+    assert_eq!(all.initializers(&pod()).len(), 1);
+    let secret = request(Operation::Create, ("", "v1", "secrets"), "Secret", "", "a");
+    assert!(all.initializers(&secret).is_empty());
+}
+
+/// admission §1.7.
+#[test]
+fn hooks_come_by_kind_then_by_name_then_as_listed() {
+    let named = |name: &str| webhook(json!({"name": name}));
+    let external = |name: &str| {
+        let rule = rule(json!({"operations": null, "verbs": ["*"]}));
+        json!({"name": name, "rules": [rule]})
+    };
+    let all = snapshot(&[
+        (Validating, "b", json!([named("1.b.c"), named("0.b.c")])),
+        (Validating, "a", json!([named("2.b.c")])),
+        (ExternalHook, "z", json!([external("3.b.c")])),
+        (Mutating, "a", json!([named("4.b.c")])),
+    ]);
+    let matches = all.validating().matching(&pod());
+    let names: Vec<_> = matches.iter().map(|it| (it.position, it.hook.name.as_str())).collect();
+    assert_eq!(names, [(0, "3.b.c"), (1, "2.b.c"), (2, "1.b.c"), (3, "0.b.c")]);
+    assert_eq!(all.mutating().hooks().len(), 1);
+}
+
+/// Whether a rule names the resource or uses a wildcard makes no difference for the order.
+#[test]
+fn wildcards_do_not_come_first() {
+    let exact = rule(json!({"apiGroups": [""], "resources": ["pods"]}));
+    let all = snapshot(&[
+        (Validating, "a", json!([webhook(json!({"name": "0.b.c", "rules": [exact]}))])),
+        (Validating, "b", json!([webhook(json!({"name": "1.b.c"}))])),
+        (Validating, "c", json!([webhook(json!({"name": "2.b.c", "rules": [exact, exact]}))])),
+    ]);
+    let matches = all.validating().matching(&pod());
+    assert_eq!(matches.iter().map(|it| it.position).collect::<Vec<_>>(), [0, 1, 2]);
+}
+
+/// A rule of very many names is found all the same.
+#[test]
+fn a_rule_of_many_names_matches() {
+    let names = |prefix: &str| (0..100).map(|n| format!("{prefix}{n}")).collect::<Vec<_>>();
+    let many = rule(json!({"apiGroups": names("g"), "resources": names("r")}));
+    let all = hook_of(json!({"rules": [many]}));
+    let known = request(Operation::Create, ("g99", "v1", "r99"), "X", "", "a");
+    assert_eq!(all.validating().matching(&known).len(), 1);
+    let unknown = request(Operation::Create, ("g100", "v1", "r99"), "X", "", "a");
+    assert!(all.validating().matching(&unknown).is_empty());
+}

@@ -1,0 +1,44 @@
+//! Requests that Portcullis takes through admission webhooks otherwise than Kubernetes.
+
+use serde_json::Value;
+
+use crate::suites::Answer;
+use crate::vectors::Vector;
+
+/// What is admitted is of the version of the request, though a webhook was shown another.
+pub(super) fn shown_version(vector: &Vector, _: &Answer, want: &mut Value) -> bool {
+    let Some(request) = vector.body.get("request") else { return false };
+    let own = &request["object"]["apiVersion"];
+    let calls = want["calls"].as_array().into_iter().flatten();
+    let mut shown = calls.map(|call| &call["body"]["request"]["object"]["apiVersion"]);
+    let recorded = &want["object"]["apiVersion"];
+    let applies = recorded.is_string() && recorded != own && shown.any(|it| it == recorded);
+    if applies {
+        want["object"]["apiVersion"] = own.clone();
+    }
+    applies
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn amended(recorded: &str, shown: &str) -> Option<Value> {
+        let body = json!({"request": {"object": {"apiVersion": "g/v1"}}});
+        let body = body.as_object().cloned().unwrap();
+        let vector = Vector { id: "v".to_owned(), feature: "f".to_owned(), body };
+        let call = json!({"body": {"request": {"object": {"apiVersion": shown}}}});
+        let mut want = json!({"object": {"apiVersion": recorded, "x": 1}, "calls": [call]});
+        let answer = Answer { want: Value::Null, got: Value::Null, warnings: Vec::new() };
+        shown_version(&vector, &answer, &mut want).then(|| want["object"].clone())
+    }
+
+    #[test]
+    fn only_the_version_that_a_webhook_was_shown_may_be_another() {
+        assert_eq!(amended("g/v2", "g/v2"), Some(json!({"apiVersion": "g/v1", "x": 1})));
+        assert_eq!(amended("g/v3", "g/v2"), None);
+        assert_eq!(amended("g/v1", "g/v2"), None);
+    }
+}
