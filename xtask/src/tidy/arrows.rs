@@ -90,14 +90,7 @@ pub(super) const TABLE: &[Row] = &[
     },
     Row {
         from: "authz-metrics",
-        to: &[
-            "authz",
-            "authz-chain",
-            "authz-delegated",
-            "authz-live",
-            "authz-webhook",
-            "remote",
-        ],
+        to: &["authz", "authz-chain", "authz-delegated", "authz-live", "authz-webhook", "remote"],
         dev: &["api"],
     },
     row("admission", &["authz", "cel", "field", "gotext", "object", "remote"]),
