@@ -22,7 +22,8 @@ use crate::server::{Place, Server, directory};
 const CHANGES_VARIABLE: &str = "PORTCULLIS_RELOAD_CHANGES";
 const N_CHANGES: usize = 200;
 const N_CLIENTS: usize = 32;
-/// Time between two changes, and after some of them, so that both storms and single changes occur.
+/// Time between two changes, and after every third, so that both storms and single changes of every
+/// kind occur.
 const PAUSES: [Duration; 2] = [Duration::from_millis(15), Duration::from_millis(150)];
 /// Between the two halves of a torn write.
 const TEAR: Duration = Duration::from_millis(5);
@@ -140,7 +141,7 @@ async fn change(file: &PathBuf, kubeconfig: &Path, n_changes: usize, written: &m
         if is_good {
             written.push(Written { number, begun, done: Instant::now() });
         }
-        tokio::time::sleep(PAUSES[usize::from(number % 4 == 0)]).await;
+        tokio::time::sleep(PAUSES[usize::from(number % 3 == 0)]).await;
     }
 }
 
