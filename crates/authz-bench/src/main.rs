@@ -12,7 +12,6 @@ mod abac;
 mod agreement;
 mod chain;
 mod contest;
-mod document;
 mod measure;
 mod node;
 mod question;
@@ -173,7 +172,7 @@ fn run() -> anyhow::Result<ExitCode> {
     if let Some(path) = &arguments.document {
         let shown = path.display();
         let old = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
-        let new = document::refresh(&old, &text)?;
+        let new = bench_report::refresh(&old, "authz", &text)?;
         std::fs::write(path, new).with_context(|| format!("cannot write {shown}"))?;
     }
     let disagreements = report.disagreements();

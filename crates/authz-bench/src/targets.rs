@@ -1,7 +1,9 @@
 //! What was promised, and whether it holds in this run.
 
+use bench_report::{duration, thousands};
+
 use crate::contest::Row;
-use crate::report::{Report, duration, thousands};
+use crate::report::Report;
 
 /// One promise.
 #[derive(Debug, PartialEq)]

@@ -10,7 +10,6 @@
 
 mod case;
 mod client;
-mod document;
 mod load;
 mod populate;
 mod process;
@@ -174,7 +173,7 @@ fn run() -> anyhow::Result<()> {
     if let Some(path) = &arguments.document {
         let shown = path.display();
         let old = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
-        let new = document::refresh(&old, &text)?;
+        let new = bench_report::refresh(&old, "server", &text)?;
         std::fs::write(path, new).with_context(|| format!("cannot write {shown}"))?;
     }
     Ok(())

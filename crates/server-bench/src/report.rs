@@ -1,5 +1,6 @@
 //! The tables that go into docs/performance.md.
 
+use bench_report::thousands;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -107,19 +108,6 @@ pub(crate) fn duration(duration: Duration) -> String {
 /// Bytes in millions.
 pub(crate) fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
-}
-
-/// A number with a comma before every third digit from its end.
-pub(crate) fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

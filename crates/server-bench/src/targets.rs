@@ -1,8 +1,9 @@
 //! What was promised, and whether it holds in this run.
 
+use bench_report::thousands;
 use std::time::Duration;
 
-use crate::report::{Report, Row, duration, megabytes, thousands};
+use crate::report::{Report, Row, duration, megabytes};
 
 /// One promise.
 #[derive(Debug, PartialEq)]

@@ -10,7 +10,6 @@
 //! wrong; promises that are not kept are printed.
 
 mod contest;
-mod document;
 mod measure;
 mod ours;
 mod question;
@@ -79,7 +78,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(path) = &arguments.document {
         let shown = path.display();
         let old = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
-        let new = document::refresh(&old, &text)?;
+        let new = bench_report::refresh(&old, "webhook", &text)?;
         std::fs::write(path, new).with_context(|| format!("cannot write {shown}"))?;
     }
     let n_wrong = report.n_wrong();

@@ -1,7 +1,9 @@
 //! What was promised, and whether it holds in this run.
 
+use bench_report::duration;
+
 use crate::contest::Contest;
-use crate::report::{Report, duration};
+use crate::report::Report;
 
 /// One promise.
 #[derive(Debug, PartialEq)]

@@ -175,15 +175,26 @@ pub(super) const TABLE: &[Row] = &[
             "scripted",
         ],
     ),
+    row("bench-report", &[]),
     row(
         "authz-bench",
-        &["api", "authz", "authz-abac", "authz-chain", "authz-node", "authz-oracle", "authz-rbac"],
+        &[
+            "bench-report",
+            "api",
+            "authz",
+            "authz-abac",
+            "authz-chain",
+            "authz-node",
+            "authz-oracle",
+            "authz-rbac",
+        ],
     ),
     // They know the server and the webhooks as others do.
-    row("server-bench", &[]),
+    row("server-bench", &["bench-report"]),
     row(
         "webhook-bench",
         &[
+            "bench-report",
             "api",
             "authz",
             "authz-chain",
