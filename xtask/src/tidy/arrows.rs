@@ -56,7 +56,10 @@ pub(super) const TABLE: &[Row] = &[
     row("object", &["authz", "field", "gotext"]),
     row("patch", &["object"]),
     row("wire", &["api", "field", "gotext", "object"]),
-    row("resources", &["api", "authz", "authz-rbac", "field", "gotext", "object"]),
+    row("scripted", &[]),
+    Row { from: "remote", to: &[], dev: &["scripted"] },
+    row("admission", &["authz", "cel", "field", "gotext", "object", "remote"]),
+    row("resources", &["admission", "api", "authz", "authz-rbac", "field", "gotext", "object"]),
     Row {
         from: "reviews",
         to: &["api", "authz", "authz-chain", "field", "gotext", "object"],
@@ -65,8 +68,6 @@ pub(super) const TABLE: &[Row] = &[
     row("authn", &["authz", "field", "gotext", "object"]),
     row("audit", &["api", "authz", "field"]),
     row("serving", &[]),
-    row("scripted", &[]),
-    Row { from: "remote", to: &[], dev: &["scripted"] },
     Row { from: "kubeconfig", to: &["api", "field", "gotext", "remote"], dev: &["scripted"] },
     Row {
         from: "authz-live",
@@ -93,15 +94,18 @@ pub(super) const TABLE: &[Row] = &[
         to: &["authz", "authz-chain", "authz-delegated", "authz-live", "authz-webhook", "remote"],
         dev: &["api"],
     },
-    row("admission", &["authz", "cel", "field", "gotext", "object", "remote"]),
     Row {
         from: "admission-hooks",
         to: &["admission", "authz", "field", "gotext", "object", "patch", "remote"],
         dev: &["scripted"],
     },
+    row("admission-metrics", &["admission", "admission-hooks", "remote"]),
     Row {
         from: "server",
         to: &[
+            "admission",
+            "admission-hooks",
+            "admission-metrics",
             "api",
             "audit",
             "authn",
@@ -129,6 +133,9 @@ pub(super) const TABLE: &[Row] = &[
     Row {
         from: "cli",
         to: &[
+            "admission",
+            "admission-hooks",
+            "admission-metrics",
             "api",
             "audit",
             "authn",
