@@ -1,6 +1,6 @@
 //! Why a request is refused.
 
-use object::{Cause, Details, Status};
+use object::{Cause, Details, Foreign, Status};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::members;
@@ -73,9 +73,25 @@ impl From<Status> for Refusal {
         Self {
             code: i32::from(status.code),
             status: "Failure".to_owned(),
-            reason: status.reason.to_owned(),
+            reason: status.reason.into_owned(),
             message: status.message,
             details: status.details,
+        }
+    }
+}
+
+impl From<Refusal> for Status {
+    fn from(refusal: Refusal) -> Self {
+        let code = refusal.http_code();
+        let is_own = i32::from(code) == refusal.code && refusal.status == "Failure";
+        let foreign = Foreign { status: refusal.status, code: refusal.code };
+        Self {
+            code,
+            reason: refusal.reason.into(),
+            message: refusal.message,
+            details: refusal.details,
+            continue_token: String::new(),
+            foreign: (!is_own).then(|| Box::new(foreign)),
         }
     }
 }
@@ -220,5 +236,20 @@ mod tests {
             "details": details, "code": 422,
         });
         assert_eq!(serde_json::to_value(&refusal).unwrap(), want);
+    }
+
+    #[test]
+    fn a_status_says_the_same() {
+        for told in [
+            json!({"code": 403, "reason": "Odd"}),
+            json!({"code": 70_000}),
+            json!({"status": "custom", "details": {"causes": [{"message": "m"}]}}),
+        ] {
+            let refusal = denial(told);
+            let status = Status::from(refusal.clone());
+            assert_eq!(status.code, refusal.http_code());
+            let (status, refusal) = (serde_json::to_value(status), serde_json::to_value(refusal));
+            assert_eq!(status.unwrap(), refusal.unwrap());
+        }
     }
 }

@@ -30,7 +30,7 @@ pub use rules::{
 };
 pub use selector::{matches_fields, matches_labels};
 pub use shape::{ShapeError, shape_metadata};
-pub use status::{Cause, Details, Status};
+pub use status::{Cause, Details, Foreign, Status};
 pub use time::{rfc3339, rfc3339_micro};
 pub use token::{ContinueToken, TokenError};
 pub use tree::{

@@ -1,5 +1,7 @@
 //! The answer that says what went wrong, in the words clients of Kubernetes read.
 
+use std::borrow::Cow;
+
 use field::FieldErrors;
 use serde::Serialize;
 
@@ -11,13 +13,24 @@ pub struct Status {
     /// The HTTP code.
     pub code: u16,
     /// The machine-readable reason; empty when there is none.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// For people.
     pub message: String,
     /// What it is about; `None` leaves the member out.
     pub details: Option<Box<Details>>,
     /// Where an inconsistent list can go on; empty but for an expired list.
     pub continue_token: String,
+    /// What only somebody else says, such as a webhook; `None` for failures of our own.
+    pub foreign: Option<Box<Foreign>>,
+}
+
+/// Members of a [`Status`] that others fill as they like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Foreign {
+    /// The word for what it is: `Failure`, usually.
+    pub status: String,
+    /// The code, which HTTP need not know.
+    pub code: i32,
 }
 
 /// What a [`Status`] is about.
@@ -70,14 +83,14 @@ struct Wire<'a> {
     #[serde(rename = "apiVersion")]
     api_version: &'static str,
     metadata: WireMetadata<'a>,
-    status: &'static str,
+    status: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     message: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
-    reason: &'static str,
+    reason: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     details: Option<&'a Details>,
-    code: u16,
+    code: i32,
 }
 
 #[derive(Serialize)]
@@ -92,11 +105,11 @@ impl Serialize for Status {
             kind: "Status",
             api_version: "v1",
             metadata: WireMetadata { continue_token: &self.continue_token },
-            status: "Failure",
+            status: self.foreign.as_ref().map_or("Failure", |own| own.status.as_str()),
             message: &self.message,
-            reason: self.reason,
+            reason: &self.reason,
             details: self.details.as_deref(),
-            code: self.code,
+            code: self.foreign.as_ref().map_or(i32::from(self.code), |own| own.code),
         };
         wire.serialize(serializer)
     }
@@ -105,7 +118,14 @@ impl Serialize for Status {
 impl Status {
     fn new(code: u16, reason: &'static str, message: String, details: Option<Details>) -> Self {
         let details = details.map(Box::new);
-        Self { code, reason, message, details, continue_token: String::new() }
+        Self {
+            code,
+            reason: Cow::Borrowed(reason),
+            message,
+            details,
+            continue_token: String::new(),
+            foreign: None,
+        }
     }
 
     /// The object does not exist.

@@ -20,7 +20,7 @@ fn forbidden(attributes: Attributes<'_>, name: &str, reason: &str) -> (String, s
     let decision = Decision::deny(reason.to_owned());
     match refuse(&attributes, "/uri", &decision) {
         Some(Refusal::Forbidden(status)) => {
-            assert_eq!((status.code, status.reason), (403, "Forbidden"));
+            assert_eq!((status.code, status.reason.as_ref()), (403, "Forbidden"));
             (status.message.clone(), serde_json::to_value(&status).unwrap()["details"].clone())
         }
         other => panic!("{other:?}"),

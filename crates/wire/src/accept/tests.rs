@@ -15,7 +15,7 @@ fn asked(accept: &str) -> Asked<'_> {
 fn answer(accept: &str, endpoint: Endpoint) -> Result<(Format, Option<Transform>), String> {
     negotiate(&asked(accept), endpoint).map(|answer| (answer.format, answer.transform)).map_err(
         |status| {
-            assert_eq!((status.code, status.reason), (406, "NotAcceptable"));
+            assert_eq!((status.code, status.reason.as_ref()), (406, "NotAcceptable"));
             status.message
         },
     )
