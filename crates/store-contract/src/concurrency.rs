@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use store::{At, Entry, Event, Expect, Revision, Store, WriteError};
 
 use crate::Harness;
-use crate::shorthand::{get, history, key, put};
+use crate::shorthand::{get, history, put, try_delete};
 
 const N_WRITERS: u64 = 8;
 const N_ROUNDS: u64 = 40;
@@ -59,7 +59,7 @@ async fn write<S: Store>(store: Arc<S>, clock: Arc<AtomicU64>, writer: u64) -> V
 
         let began = stamp();
         let (text, wrote) = if round % 5 == 4 {
-            (None, store.delete(&key(&name), expect).await)
+            (None, try_delete(&*store, &name, expect).await)
         } else {
             let text = format!("{writer}/{round}");
             (Some(text.clone()), put(&*store, &name, &text, expect).await)

@@ -5,13 +5,14 @@ use std::time::Duration;
 use store::{Change, Expect, Put, Revision, Store};
 
 use crate::Harness;
-use crate::shorthand::{create, events, key, text, things, value};
+use crate::shorthand::{create, delete, events, key, text, things, value};
 
 /// Engines may round up and be late. After the time to live and this long, a key is gone.
 const LATE: Duration = Duration::from_secs(10);
 
 fn with_ttl(name: &str, seconds: u64, expect: Expect) -> Put {
-    Put { key: key(name), value: value("1"), expect, ttl: Some(Duration::from_secs(seconds)) }
+    let ttl = Some(Duration::from_secs(seconds));
+    Put { key: key(name), value: value("1"), expect, ttl, mark: None }
 }
 
 /// Expiry is an ordinary delete: a revision, an event with the last version, no sooner than promised.
@@ -32,13 +33,30 @@ pub async fn a_key_expires_with_an_event(harness: &impl Harness) {
     assert_eq!((prev.mod_rev, &prev.value), (made, &value("1")));
 }
 
+/// Each write begins the time anew, as those who say every few seconds that they live rely on.
+pub async fn a_key_that_is_renewed_lives_on(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let start = store.current_rev().await.unwrap();
+    let mut expect = Expect::Absent;
+    let mut last = start;
+    for _ in 0..5 {
+        last = store.put(with_ttl("a", 3, expect)).await.unwrap();
+        expect = Expect::At(last);
+        harness.pass(&store, Duration::from_secs(2)).await;
+    }
+    assert_eq!(last.number(), start.number() + 5, "the key was there all the time");
+    harness.pass(&store, Duration::from_secs(1) + LATE).await;
+    assert_eq!(text(&store, "a").await, None);
+    assert_eq!(store.current_rev().await, Ok(last.next()));
+}
+
 /// The time to live belongs to a version, not to the key.
 pub async fn a_write_without_ttl_lets_the_key_live(harness: &impl Harness) {
     let store = harness.fresh().await;
     let made = store.put(with_ttl("a", 2, Expect::Absent)).await.unwrap();
     let updated = crate::shorthand::update(&store, "a", "2", made).await;
     let other = store.put(with_ttl("b", 2, Expect::Absent)).await.unwrap();
-    store.delete(&key("b"), Expect::At(other)).await.unwrap();
+    delete(&store, "b", other).await;
     create(&store, "b", "2").await;
     harness.pass(&store, Duration::from_secs(2) + LATE).await;
     assert_eq!(text(&store, "a").await.as_deref(), Some("2"));

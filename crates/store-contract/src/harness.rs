@@ -68,7 +68,16 @@ macro_rules! suite {
             compacting_twice_keeps_the_higher_floor
             compacting_ends_watches_behind_the_floor
             a_key_expires_with_an_event
+            a_key_that_is_renewed_lives_on
             a_write_without_ttl_lets_the_key_live
+            a_mark_moves_with_its_writes_only
+            a_moved_mark_refuses_writes
+            a_conflict_goes_before_a_moved_mark
+            a_mark_may_be_the_key_that_is_written
+            a_mark_is_told_with_its_write
+            many_marks_are_told_in_whole_revisions
+            writes_on_an_expected_mark_are_serial
+            a_mark_neither_expires_nor_moves_by_expiry
             concurrent_writes_are_linearizable
             one_of_many_creators_wins
         );

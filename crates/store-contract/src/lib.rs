@@ -18,6 +18,7 @@ mod expiry;
 mod gets;
 mod harness;
 mod lists;
+mod marks;
 mod model;
 mod shorthand;
 mod watches;
@@ -28,7 +29,10 @@ pub use compaction::{
     compacting_the_future_is_refused, compacting_twice_keeps_the_higher_floor,
 };
 pub use concurrency::{concurrent_writes_are_linearizable, one_of_many_creators_wins};
-pub use expiry::{a_key_expires_with_an_event, a_write_without_ttl_lets_the_key_live};
+pub use expiry::{
+    a_key_expires_with_an_event, a_key_that_is_renewed_lives_on,
+    a_write_without_ttl_lets_the_key_live,
+};
 pub use gets::{
     absent_keys_have_no_entry, gets_at_a_revision_show_that_state,
     gets_not_older_than_a_revision_refuse_the_future, waiting_for_a_revision_ends_when_it_is_there,
@@ -37,6 +41,12 @@ pub use harness::{Harness, block_on};
 pub use lists::{
     lists_are_ordered_and_cover_their_prefix_only, lists_at_a_revision_show_that_state,
     lists_of_the_future_are_refused, pages_are_consistent_under_writes, pages_begin_where_asked,
+};
+pub use marks::{
+    a_conflict_goes_before_a_moved_mark, a_mark_is_told_with_its_write,
+    a_mark_may_be_the_key_that_is_written, a_mark_moves_with_its_writes_only,
+    a_mark_neither_expires_nor_moves_by_expiry, a_moved_mark_refuses_writes,
+    many_marks_are_told_in_whole_revisions, writes_on_an_expected_mark_are_serial,
 };
 pub use model::random_histories_agree_with_the_model;
 pub use watches::{

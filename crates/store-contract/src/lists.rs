@@ -2,10 +2,10 @@
 
 use std::ops::Bound;
 
-use store::{At, Key, ListRequest, Prefix, ReadError, Store};
+use store::{At, Expect, Key, ListRequest, Prefix, Put, ReadError, Store};
 
 use crate::Harness;
-use crate::shorthand::{create, delete, key, list, list_all, pairs, update, want};
+use crate::shorthand::{create, delete, key, list, list_all, pairs, update, value, want};
 
 /// Keys come in the order of their bytes, and neighbours of the prefix stay out.
 pub async fn lists_are_ordered_and_cover_their_prefix_only(harness: &impl Harness) {
@@ -16,8 +16,8 @@ pub async fn lists_are_ordered_and_cover_their_prefix_only(harness: &impl Harnes
     }
     for beside in ["/registry/thing", "/registry/things", "/registry/things-2/a", "/registry/t/a"] {
         let key = Key::new(beside).unwrap();
-        let put = store::Put { key, value: "x".into(), expect: store::Expect::Absent, ttl: None };
-        store.put(put).await.unwrap();
+        let (value, expect) = (value("x"), Expect::Absent);
+        store.put(Put { key, value, expect, ttl: None, mark: None }).await.unwrap();
     }
     let page = list_all(&store, At::Newest).await;
     let names: Vec<String> = pairs(&page).into_iter().map(|(name, _)| name).collect();

@@ -7,8 +7,8 @@ use std::ops::Bound;
 use proptest::prelude::{Strategy, any, prop_oneof};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use store::{
-    At, Change, Entry, Event, Expect, Got, Item, Key, ListRequest, Page, ReadError, Revision,
-    Store, WriteError,
+    At, Change, Delete, Entry, Event, Expect, Got, Item, Key, ListRequest, Mark, Page, Put,
+    ReadError, Revision, Store, WriteError,
 };
 
 use crate::shorthand::{history, key, things, value};
@@ -38,11 +38,19 @@ enum Belief {
     Absent,
 }
 
+/// What a write says of the mark, which is a key beside the others. Now and then it is one of them.
+#[derive(Debug, Clone, Copy)]
+enum Marking {
+    None,
+    Anywhere { n: Option<u8> },
+    Believed { n: Option<u8>, belief: Belief },
+}
+
 /// `back` counts revisions before the newest; a negative one is the future.
 #[derive(Debug, Clone)]
 enum Step {
-    Put { n: u8, belief: Belief },
-    Delete { n: u8, belief: Belief },
+    Put { n: u8, belief: Belief, marking: Marking },
+    Delete { n: u8, belief: Belief, marking: Marking },
     Get { n: u8, back: i8 },
     List { from: Option<u8>, limit: u8, back: i8 },
     Compact { back: i8 },
@@ -55,10 +63,21 @@ fn step() -> impl Strategy<Value = Step> {
         1 => proptest::prelude::Just(Belief::Stale),
         1 => proptest::prelude::Just(Belief::Absent),
     ];
+    let mark = prop_oneof![
+        4 => proptest::prelude::Just(None),
+        1 => (0..N_KEYS).prop_map(Some),
+    ];
+    let marking = prop_oneof![
+        2 => proptest::prelude::Just(Marking::None),
+        1 => mark.clone().prop_map(|n| Marking::Anywhere { n }),
+        2 => (mark, belief.clone()).prop_map(|(n, belief)| Marking::Believed { n, belief }),
+    ];
     let back = -2..20_i8;
     prop_oneof![
-        6 => (0..N_KEYS, belief.clone()).prop_map(|(n, belief)| Step::Put { n, belief }),
-        3 => (0..N_KEYS, belief).prop_map(|(n, belief)| Step::Delete { n, belief }),
+        6 => (0..N_KEYS, belief.clone(), marking.clone())
+            .prop_map(|(n, belief, marking)| Step::Put { n, belief, marking }),
+        3 => (0..N_KEYS, belief, marking)
+            .prop_map(|(n, belief, marking)| Step::Delete { n, belief, marking }),
         2 => (0..N_KEYS, back.clone()).prop_map(|(n, back)| Step::Get { n, back }),
         3 => (any::<Option<u8>>(), 0..4_u8, back.clone())
             .prop_map(|(from, limit, back)| Step::List { from, limit, back }),
@@ -77,7 +96,7 @@ struct Model {
 
 impl Model {
     fn current(&self) -> Revision {
-        Revision::new(self.start.number() + self.log.len() as u64)
+        Revision::new(self.start.number() + self.states.len() as u64 - 1)
     }
 
     fn back(&self, back: i64) -> Revision {
@@ -107,29 +126,61 @@ impl Model {
         }
     }
 
-    /// Checks the expectation and writes, or deletes when there is no text.
+    fn mark(&self, marking: Marking) -> Option<Mark> {
+        let key = |n: Option<u8>| n.map_or_else(|| key("mark"), name);
+        match marking {
+            Marking::None => None,
+            Marking::Anywhere { n } => Some(Mark { key: key(n), expect: None }),
+            Marking::Believed { n, belief } => {
+                let key = key(n);
+                let expect = Some(self.expect(&key, belief));
+                Some(Mark { key, expect })
+            }
+        }
+    }
+
+    /// Checks the expectations and writes, or deletes when there is no text.
     fn write(
         &mut self,
         key: &Key,
         expect: Expect,
         text: Option<&str>,
+        mark: Option<&Mark>,
     ) -> Result<Revision, WriteError> {
-        let prev = self.newest().get(key).cloned();
-        let fits = match (&prev, expect) {
-            (None, Expect::Absent) => text.is_some(),
-            (Some(entry), Expect::At(revision)) => entry.mod_rev == revision,
-            (None, Expect::At(_)) | (Some(_), Expect::Absent) => false,
-        };
-        if !fits {
-            return Err(WriteError::Conflict { current: prev });
+        let current = self.newest().get(key).cloned();
+        if !fits(current.as_ref(), expect) || (current.is_none() && text.is_none()) {
+            return Err(WriteError::Conflict { current });
+        }
+        if let Some(Mark { key, expect: Some(expect) }) = mark {
+            let current = self.newest().get(key).cloned();
+            if !fits(current.as_ref(), *expect) {
+                return Err(WriteError::MarkMoved { current });
+            }
         }
         let revision = self.current().next();
+        let mut state = self.newest().clone();
+        self.change(&mut state, revision, key, text);
+        if let Some(mark) = mark.filter(|mark| mark.key != *key) {
+            self.change(&mut state, revision, &mark.key, Some(""));
+        }
+        self.states.push(state);
+        Ok(revision)
+    }
+
+    /// Changes one key of a state and adds that to the log.
+    fn change(
+        &mut self,
+        state: &mut BTreeMap<Key, Entry>,
+        revision: Revision,
+        key: &Key,
+        text: Option<&str>,
+    ) {
+        let prev = state.get(key).cloned();
         let entry = text.map(|text| Entry {
             value: value(text),
             mod_rev: revision,
             create_rev: prev.as_ref().map_or(revision, |prev| prev.create_rev),
         });
-        let mut state = self.newest().clone();
         match &entry {
             Some(entry) => state.insert(key.clone(), entry.clone()),
             None => state.remove(key),
@@ -140,9 +191,7 @@ impl Model {
             (None, Some(prev)) => Change::Delete { prev },
             (None, None) => unreachable!("a delete of nothing does not fit"),
         };
-        self.states.push(state);
         self.log.push(Event { key: key.clone(), revision, change });
-        Ok(revision)
     }
 
     fn list(&self, request: &ListRequest, at: Revision) -> Result<Page, ReadError> {
@@ -166,8 +215,20 @@ impl Model {
     }
 
     fn log_after(&self, after: Revision) -> &[Event] {
-        &self.log[(after.number() - self.start.number()) as usize..]
+        &self.log[self.log.partition_point(|event| event.revision <= after)..]
     }
+}
+
+fn fits(current: Option<&Entry>, expect: Expect) -> bool {
+    match (current, expect) {
+        (None, Expect::Absent) => true,
+        (Some(entry), Expect::At(revision)) => entry.mod_rev == revision,
+        (None, Expect::At(_)) | (Some(_), Expect::Absent) => false,
+    }
+}
+
+fn name(n: u8) -> Key {
+    key(&n.to_string())
 }
 
 async fn follow<H: Harness>(harness: &H, steps: &[Step]) {
@@ -191,22 +252,19 @@ async fn follow<H: Harness>(harness: &H, steps: &[Step]) {
 }
 
 async fn compare<S: Store>(store: &S, model: &mut Model, idx: usize, step: &Step) {
-    let name = |n: u8| key(&n.to_string());
     match *step {
-        Step::Put { n, belief } => {
+        Step::Put { n, belief, marking } => {
             let (key, text) = (name(n), idx.to_string());
-            let expect = model.expect(&key, belief);
-            let put = store::Put { key: key.clone(), value: value(&text), expect, ttl: None };
-            assert_eq!(store.put(put).await, model.write(&key, expect, Some(&text)), "{step:?}");
+            let (expect, mark) = (model.expect(&key, belief), model.mark(marking));
+            let want = model.write(&key, expect, Some(&text), mark.as_ref());
+            let put = Put { key, value: value(&text), expect, ttl: None, mark };
+            assert_eq!(store.put(put).await, want, "{step:?}");
         }
-        Step::Delete { n, belief } => {
+        Step::Delete { n, belief, marking } => {
             let key = name(n);
-            let expect = model.expect(&key, belief);
-            assert_eq!(
-                store.delete(&key, expect).await,
-                model.write(&key, expect, None),
-                "{step:?}"
-            );
+            let (expect, mark) = (model.expect(&key, belief), model.mark(marking));
+            let want = model.write(&key, expect, None, mark.as_ref());
+            assert_eq!(store.delete(Delete { key, expect, mark }).await, want, "{step:?}");
         }
         Step::Get { n, back } => {
             let (key, at) = (name(n), model.back(back.into()));

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use store::{
-    At, Batch, Event, Expect, Got, Key, ListRequest, Page, Prefix, Put, ReadError, Revision, Store,
-    Watch, WatchError, WriteError,
+    At, Batch, Delete, Event, Expect, Got, Key, ListRequest, Page, Prefix, Put, ReadError,
+    Revision, Store, Watch, WatchError, WriteError,
 };
 
 /// Past this a wait counts as hanging. Only a failing check takes so long.
@@ -33,7 +33,7 @@ pub(crate) async fn put<S: Store>(
     text: &str,
     expect: Expect,
 ) -> Result<Revision, WriteError> {
-    store.put(Put { key: key(name), value: value(text), expect, ttl: None }).await
+    store.put(Put { key: key(name), value: value(text), expect, ttl: None, mark: None }).await
 }
 
 pub(crate) async fn create<S: Store>(store: &S, name: &str, text: &str) -> Revision {
@@ -45,7 +45,15 @@ pub(crate) async fn update<S: Store>(store: &S, name: &str, text: &str, at: Revi
 }
 
 pub(crate) async fn delete<S: Store>(store: &S, name: &str, at: Revision) -> Revision {
-    store.delete(&key(name), Expect::At(at)).await.unwrap()
+    try_delete(store, name, Expect::At(at)).await.unwrap()
+}
+
+pub(crate) async fn try_delete<S: Store>(
+    store: &S,
+    name: &str,
+    expect: Expect,
+) -> Result<Revision, WriteError> {
+    store.delete(Delete { key: key(name), expect, mark: None }).await
 }
 
 pub(crate) async fn get<S: Store>(store: &S, name: &str, at: At) -> Result<Got, ReadError> {
@@ -98,10 +106,12 @@ pub(crate) async fn events(watch: &mut impl Watch, after: Revision, up_to: Revis
     while through < up_to {
         let batch = next(watch).await.unwrap();
         assert!(batch.through >= through, "progress goes back: {through} to {}", batch.through);
+        let mut last = through.next();
         for event in batch.events {
-            let last = told.last().map_or(after, |event: &Event| event.revision);
-            assert!(event.revision > last, "{} comes after {last}", event.revision);
+            // Of one revision there may be several, but no other batch has one of them.
+            assert!(event.revision >= last, "{} comes after {last}", event.revision);
             assert!(event.revision <= batch.through);
+            last = event.revision;
             told.push(event);
         }
         through = batch.through;

@@ -4,7 +4,9 @@ use bytes::Bytes;
 use store::{At, Entry, Expect, Put, ReadError, Store, VALUE_BYTES_MAX, WatchError, WriteError};
 
 use crate::Harness;
-use crate::shorthand::{create, delete, get, history, key, next, put, text, things, update, value};
+use crate::shorthand::{
+    create, delete, get, history, key, next, put, text, things, try_delete, update, value,
+};
 
 /// One counter for all keys, one step per write.
 pub async fn each_write_makes_the_next_revision(harness: &impl Harness) {
@@ -56,12 +58,12 @@ pub async fn deletes_want_the_expected_version(harness: &impl Harness) {
     let second = update(&store, "a", "2", first).await;
     let current = Some(Entry { value: value("2"), mod_rev: second, create_rev: first });
     for wrong in [Expect::At(first), Expect::Absent] {
-        let stale = store.delete(&key("a"), wrong).await;
+        let stale = try_delete(&store, "a", wrong).await;
         assert_eq!(stale, Err(WriteError::Conflict { current: current.clone() }), "{wrong:?}");
     }
     delete(&store, "a", second).await;
     for gone in [Expect::At(second), Expect::Absent] {
-        let again = store.delete(&key("a"), gone).await;
+        let again = try_delete(&store, "a", gone).await;
         assert_eq!(again, Err(WriteError::Conflict { current: None }), "{gone:?}");
     }
 }
@@ -75,9 +77,10 @@ pub async fn failed_writes_use_no_revision(harness: &impl Harness) {
     put(&store, "a", "2", Expect::Absent).await.unwrap_err();
     put(&store, "a", "2", Expect::At(made.next())).await.unwrap_err();
     put(&store, "b", "2", Expect::At(made)).await.unwrap_err();
-    store.delete(&key("b"), Expect::At(made)).await.unwrap_err();
-    store.delete(&key("a"), Expect::At(start)).await.unwrap_err();
-    let too_big = Put { key: key("c"), value: big, expect: Expect::Absent, ttl: None };
+    try_delete(&store, "b", Expect::At(made)).await.unwrap_err();
+    try_delete(&store, "a", Expect::At(start)).await.unwrap_err();
+    let (key, expect) = (key("c"), Expect::Absent);
+    let too_big = Put { key, value: big, expect, ttl: None, mark: None };
     store.put(too_big).await.unwrap_err();
     assert_eq!(store.current_rev().await, Ok(made));
     assert_eq!(create(&store, "b", "1").await, made.next());
@@ -103,6 +106,7 @@ pub async fn values_have_a_largest_size(harness: &impl Harness) {
         value: (0..bytes).map(|at| (at % 251) as u8).collect(),
         expect: Expect::Absent,
         ttl: None,
+        mark: None,
     };
     for bytes in [0, 1, VALUE_BYTES_MAX] {
         let put = of_size(bytes);

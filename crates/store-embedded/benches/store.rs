@@ -96,7 +96,8 @@ fn all() -> Prefix {
 }
 
 fn create(key: Key) -> Put {
-    Put { key, value: Bytes::from(vec![b'x'; VALUE_BYTES]), expect: Expect::Absent, ttl: None }
+    let value = Bytes::from(vec![b'x'; VALUE_BYTES]);
+    Put { key, value, expect: Expect::Absent, ttl: None, mark: None }
 }
 
 async fn fill(store: &Embedded, n_keys: usize) {

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use store::{
-    At, Expect, Got, Key, ListRequest, Page, Prefix, Put, ReadError, Revision, Store, Unavailable,
+    At, Delete, Got, Key, ListRequest, Page, Prefix, Put, ReadError, Revision, Store, Unavailable,
     VALUE_BYTES_MAX, WatchError, WriteError,
 };
 use tokio::sync::{Semaphore, oneshot};
@@ -110,7 +110,8 @@ impl Embedded {
 
     async fn write(&self, write: Write) -> Result<Revision, WriteError> {
         let bytes = write.content.as_ref().map_or(0, |content| content.value.len());
-        let n_permits = 1 + (bytes + write.key.len()) / BYTES_PER_PERMIT;
+        let mark_bytes = write.mark.as_ref().map_or(0, |mark| mark.key.len());
+        let n_permits = 1 + (bytes + write.key.len() + mark_bytes) / BYTES_PER_PERMIT;
         let n_permits = u32::try_from(n_permits).unwrap_or(u32::MAX);
         let room = self.room.clone().acquire_many_owned(n_permits).await.map_err(|_| closed())?;
         let (reply, answer) = oneshot::channel();
@@ -175,11 +176,12 @@ impl Store for Embedded {
         // A copy, because the bytes at hand may be a small part of a large buffer, which would be kept.
         let value = Bytes::copy_from_slice(&put.value);
         let content = Some(Content { value, expires_at_ms });
-        self.write(Write { key: put.key, expect: put.expect, content }).await
+        self.write(Write { key: put.key, expect: put.expect, content, mark: put.mark }).await
     }
 
-    async fn delete(&self, key: &Key, expect: Expect) -> Result<Revision, WriteError> {
-        self.write(Write { key: key.clone(), expect, content: None }).await
+    async fn delete(&self, delete: Delete) -> Result<Revision, WriteError> {
+        let Delete { key, expect, mark } = delete;
+        self.write(Write { key, expect, content: None, mark }).await
     }
 
     async fn watch(&self, prefix: Prefix, after: Revision) -> Result<EmbeddedWatch, WatchError> {

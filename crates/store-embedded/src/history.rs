@@ -16,7 +16,7 @@ const CHUNK_CHANGES_MAX: usize = 128;
 /// Or with so many bytes, so that one page is quickly read.
 const CHUNK_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// One write: the version it made, if any, and the version it ended, if any.
+/// One write of a key: the version it made, if any, and the version it ended, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) revision: Revision,
@@ -187,7 +187,7 @@ impl History {
         Ok(())
     }
 
-    /// The events of a prefix after a revision, within limits.
+    /// The events of a prefix after a revision, about as many as the limits allow.
     pub(crate) fn events(
         &self,
         prefix: &Prefix,
@@ -197,16 +197,20 @@ impl History {
     ) -> io::Result<Found> {
         let mut found = Found { events: Vec::new(), stopped_at: None };
         let mut n_steps = 0;
+        let mut last = after;
         self.visit(after, &mut |step| {
+            // A write and its mark are two steps of one revision, which is told whole.
+            let is_enough = found.events.len() >= events_max || n_steps >= steps_max;
+            if is_enough && step.revision > last {
+                found.stopped_at = Some(last);
+                return false;
+            }
             n_steps += 1;
+            last = step.revision;
             if step.version().is_some_and(|version| prefix.covers(&version.key)) {
                 found.events.extend(step.event());
             }
-            if found.events.len() < events_max && n_steps < steps_max {
-                return true;
-            }
-            found.stopped_at = Some(step.revision);
-            false
+            true
         })?;
         Ok(found)
     }

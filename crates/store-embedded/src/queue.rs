@@ -4,7 +4,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use store::{Expect, Key, ReadError, Revision, WriteError};
+use store::{Expect, Key, Mark, ReadError, Revision, WriteError};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// How many bytes may wait for the writer, and so the most that one batch can hold. Who comes later
@@ -44,6 +44,7 @@ pub(crate) struct Write {
     pub(crate) key: Key,
     pub(crate) expect: Expect,
     pub(crate) content: Option<Content>,
+    pub(crate) mark: Option<Mark>,
 }
 
 #[derive(Debug)]

@@ -16,6 +16,7 @@ const COMPACT: u8 = 3;
 const VERSION: u8 = 4;
 const END: u8 = 5;
 const STEP: u8 = 6;
+const MARK: u8 = 7;
 
 /// One thing that a file tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub(crate) enum Record {
     Put { revision: Revision, key: Key, value: Bytes, expires_at_ms: Option<u64> },
     /// A key was deleted.
     Delete { revision: Revision, key: Key },
+    /// A mark moved with the write that the record before tells, in the same revision.
+    Mark { key: Key },
     /// States before the floor were forgotten.
     Compact { floor: Revision },
     /// A version there is, in a snapshot.
@@ -58,6 +61,12 @@ pub(crate) fn encode_put(into: &mut Vec<u8>, version: &Version) {
 pub(crate) fn encode_delete(into: &mut Vec<u8>, revision: Revision, key: &Key) {
     into.push(DELETE);
     put_revision(into, revision);
+    put_bytes(into, key.as_bytes());
+}
+
+/// Goes into the frame behind its write, so that both are read or neither.
+pub(crate) fn encode_mark(into: &mut Vec<u8>, key: &Key) {
+    into.push(MARK);
     put_bytes(into, key.as_bytes());
 }
 
@@ -131,6 +140,7 @@ impl<'a> Reader<'a> {
                 Record::Put { revision, expires_at_ms, key: self.key()?, value: self.value()? }
             }
             DELETE => Record::Delete { revision: self.revision()?, key: self.key()? },
+            MARK => Record::Mark { key: self.key()? },
             COMPACT => Record::Compact { floor: self.revision()? },
             VERSION => Record::Version(self.version()?),
             END => Record::End { n_versions: self.number()? },
@@ -218,6 +228,7 @@ mod tests {
         let mut bytes = Vec::new();
         encode_put(&mut bytes, &version);
         encode_delete(&mut bytes, revision, &key);
+        encode_mark(&mut bytes, &key);
         encode_compact(&mut bytes, revision);
         encode_version(&mut bytes, &version);
         encode_step(&mut bytes, &step);
@@ -230,7 +241,8 @@ mod tests {
         };
         let records = vec![
             put,
-            Record::Delete { revision, key },
+            Record::Delete { revision, key: key.clone() },
+            Record::Mark { key },
             Record::Compact { floor: revision },
             Record::Version(version),
             Record::Step(step),

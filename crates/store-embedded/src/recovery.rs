@@ -156,18 +156,30 @@ impl Replay<'_> {
 
     fn frame(&mut self, payload: &[u8]) -> Result<(), String> {
         let mut records = Reader::new(payload);
+        // The write of the record before, and whether the snapshot lacks it.
+        let mut before: Option<(Revision, bool)> = None;
         while let Some(record) = records.next().map_err(|error| error.to_string())? {
+            let written = before.take();
             match record {
                 Record::Put { revision, key, value, expires_at_ms } => {
-                    if self.is_news(revision)? {
+                    let is_news = self.is_news(revision)?;
+                    if is_news {
                         self.state.put(revision, key, value, expires_at_ms);
                     }
+                    before = Some((revision, is_news));
                 }
                 Record::Delete { revision, key } => {
-                    if self.is_news(revision)? && self.state.delete(revision, &key).is_none() {
+                    let is_news = self.is_news(revision)?;
+                    if is_news && self.state.delete(revision, &key).is_none() {
                         return Err(format!("it deletes `{key}`, which is not there"));
                     }
+                    before = Some((revision, is_news));
                 }
+                Record::Mark { key } => match written {
+                    Some((revision, true)) => drop(self.state.mark(revision, key)),
+                    Some((_, false)) => {}
+                    None => return Err(format!("it moves `{key}` without a write")),
+                },
                 Record::Compact { floor } => {
                     if floor > self.state.revision {
                         return Err(format!("it compacts revision {floor} of the future"));

@@ -13,7 +13,7 @@ use crate::state::{State, unreadable};
 
 /// How many watches a store serves at once. Each takes a few hundred bytes, whatever it watches.
 pub const WATCHES_MAX: usize = 100_000;
-/// A batch has at most so many events, so that one call does not hold on to too much memory.
+/// A batch has about so many events, so that one call does not hold on to too much memory.
 const BATCH_EVENTS_MAX: usize = 256;
 /// After so many steps of other prefixes a search lets other tasks run.
 const SEARCH_STEPS_MAX: usize = 8 * 1024;

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use store::{
-    At, Expect, Got, Key, ListRequest, Page, Prefix, Put, ReadError, Revision, Store, Unavailable,
+    At, Delete, Got, Key, ListRequest, Page, Prefix, Put, ReadError, Revision, Store, Unavailable,
     WatchError, WriteError,
 };
 use tokio::sync::Semaphore;
@@ -111,8 +111,8 @@ impl Store for Etcd {
         write::put(&self.core.client, &self.leases, put).await
     }
 
-    async fn delete(&self, key: &Key, expect: Expect) -> Result<Revision, WriteError> {
-        write::delete(&self.core.client, key, expect).await
+    async fn delete(&self, delete: Delete) -> Result<Revision, WriteError> {
+        write::delete(&self.core.client, delete).await
     }
 
     async fn watch(&self, prefix: Prefix, after: Revision) -> Result<EtcdWatch, WatchError> {

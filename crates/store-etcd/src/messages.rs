@@ -158,6 +158,20 @@ impl TxnRequest {
             failure: vec![RequestOp { request: Some(Operation::Range(read)) }],
         }
     }
+
+    /// Does so only if another key is as expected too, and reads that one as well if not.
+    pub(crate) fn only_if(mut self, compare: Compare) -> Self {
+        let read = RangeRequest { key: compare.key.clone(), ..RangeRequest::default() };
+        self.compare.push(compare);
+        self.failure.push(RequestOp { request: Some(Operation::Range(read)) });
+        self
+    }
+
+    /// Does another operation with it, in the same revision.
+    pub(crate) fn and(mut self, operation: Operation) -> Self {
+        self.success.push(RequestOp { request: Some(operation) });
+        self
+    }
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -173,8 +187,13 @@ pub(crate) struct TxnResponse {
 impl TxnResponse {
     /// What the key holds instead, after a write that did not happen.
     pub(crate) fn current(self) -> Option<KeyValue> {
-        let range = self.responses.into_iter().find_map(|response| response.range)?;
-        range.kvs.into_iter().next()
+        self.currents().next()?
+    }
+
+    /// The same of each key that was compared.
+    pub(crate) fn currents(self) -> impl Iterator<Item = Option<KeyValue>> {
+        let ranges = self.responses.into_iter().filter_map(|response| response.range);
+        ranges.map(|range| range.kvs.into_iter().next())
     }
 }
 
@@ -270,6 +289,24 @@ mod tests {
             0x0a, 0x07, 0x10, 0x02, 0x1a, 0x01, b'k', 0x30, 0x07, // compare: MOD, key, 7
             0x12, 0x08, 0x12, 0x06, 0x0a, 0x01, b'k', 0x12, 0x01, b'v', // success: put
             0x1a, 0x05, 0x0a, 0x03, 0x0a, 0x01, b'k', // failure: range
+        ];
+        assert_eq!(txn.encode_to_vec(), want);
+    }
+
+    #[test]
+    fn a_marked_transaction_has_the_bytes_of_the_definition() {
+        let delete = Operation::DeleteRange(DeleteRangeRequest { key: "k".into() });
+        let put = PutRequest { key: "m".into(), value: Bytes::new(), lease: 0 };
+        let txn = TxnRequest::write(Compare::mod_revision("k".into(), 7), delete)
+            .only_if(Compare::mod_revision("m".into(), 0))
+            .and(Operation::Put(put));
+        let want: &[u8] = &[
+            0x0a, 0x07, 0x10, 0x02, 0x1a, 0x01, b'k', 0x30, 0x07, // compare: MOD, key, 7
+            0x0a, 0x07, 0x10, 0x02, 0x1a, 0x01, b'm', 0x30, 0x00, // compare: MOD, mark, 0
+            0x12, 0x05, 0x1a, 0x03, 0x0a, 0x01, b'k', // success: delete
+            0x12, 0x05, 0x12, 0x03, 0x0a, 0x01, b'm', // success: put
+            0x1a, 0x05, 0x0a, 0x03, 0x0a, 0x01, b'k', // failure: range
+            0x1a, 0x05, 0x0a, 0x03, 0x0a, 0x01, b'm', // failure: range
         ];
         assert_eq!(txn.encode_to_vec(), want);
     }

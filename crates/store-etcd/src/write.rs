@@ -1,7 +1,10 @@
-//! Puts and deletes: one transaction each, which writes if the key is as expected and reads it if not.
+//! Puts and deletes: one transaction each, which writes if the key and its mark are as expected, and
+//! reads them if not.
 
 use bytes::Bytes;
-use store::{At, Expect, Key, Put, ReadError, Revision, Unavailable, VALUE_BYTES_MAX, WriteError};
+use store::{
+    Delete, Entry, Expect, Key, Mark, Put, Revision, Unavailable, VALUE_BYTES_MAX, WriteError,
+};
 
 use crate::client::{Client, TXN};
 use crate::entries;
@@ -12,17 +15,19 @@ use crate::messages::{
 };
 use crate::read;
 
+/// The revision of no key, neither one that exists nor one that does not.
+const NEVER: i64 = -1;
+
 pub(crate) async fn put(
     client: &Client,
     leases: &Leases,
     put: Put,
 ) -> Result<Revision, WriteError> {
-    let Put { key, value, expect, ttl } = put;
+    let Put { key, value, expect, ttl, mark } = put;
     let bytes = value.len();
     if bytes > VALUE_BYTES_MAX {
         return Err(WriteError::ValueTooLarge { bytes });
     }
-    let Some(expected) = expected(expect) else { return Err(conflict(client, &key).await) };
     let mut is_second = false;
     loop {
         let lease = match ttl {
@@ -32,9 +37,9 @@ pub(crate) async fn put(
             }
             None => 0,
         };
-        let key = read::bytes_of(&key);
-        let put = PutRequest { key: key.clone(), value: value.clone(), lease };
-        match write(client, key, expected, Operation::Put(put)).await {
+        let put = PutRequest { key: read::bytes_of(&key), value: value.clone(), lease };
+        let put = Operation::Put(put);
+        match write(client, &key, expected(expect), mark.as_ref(), put).await {
             // Nothing was written, so a second attempt is a first one.
             Err(Refusal::Call(CallError::NoLease)) if !is_second => {
                 leases.forget(lease);
@@ -45,45 +50,30 @@ pub(crate) async fn put(
     }
 }
 
-pub(crate) async fn delete(
-    client: &Client,
-    key: &Key,
-    expect: Expect,
-) -> Result<Revision, WriteError> {
+pub(crate) async fn delete(client: &Client, delete: Delete) -> Result<Revision, WriteError> {
+    let Delete { key, expect, mark } = delete;
     let expected = match expect {
-        Expect::Absent => None,
+        // etcd would delete nothing and call it a success.
+        Expect::Absent => NEVER,
         Expect::At(_) => expected(expect),
     };
-    let Some(expected) = expected else { return Err(conflict(client, key).await) };
-    let bytes = read::bytes_of(key);
-    let delete = Operation::DeleteRange(DeleteRangeRequest { key: bytes.clone() });
-    let result = write(client, bytes, expected, delete).await;
+    let operation = Operation::DeleteRange(DeleteRangeRequest { key: read::bytes_of(&key) });
+    let result = write(client, &key, expected, mark.as_ref(), operation).await;
     result.map_err(|refusal| refusal.into_error(0))
 }
 
-/// The revision that must have written the key, zero for none; absent when there can be no such key.
-fn expected(expect: Expect) -> Option<i64> {
+/// The revision that must have written the key, zero for none.
+fn expected(expect: Expect) -> i64 {
     match expect {
-        Expect::Absent => Some(0),
-        Expect::At(Revision::ZERO) => None,
-        Expect::At(revision) => entries::number(revision),
-    }
-}
-
-/// The answer to a writer whose expectation can not hold.
-async fn conflict(client: &Client, key: &Key) -> WriteError {
-    match read::get(client, key, At::Newest).await {
-        Ok(got) => WriteError::Conflict { current: got.entry },
-        Err(ReadError::Timeout) => WriteError::Timeout,
-        Err(ReadError::Unavailable(error)) => error.into(),
-        Err(error @ (ReadError::Compacted { .. } | ReadError::Future { .. })) => {
-            Unavailable { reason: error.to_string().into() }.into()
-        }
+        Expect::Absent => 0,
+        Expect::At(Revision::ZERO) => NEVER,
+        Expect::At(revision) => entries::number(revision).unwrap_or(NEVER),
     }
 }
 
 enum Refusal {
-    Conflict(Option<store::Entry>),
+    Conflict(Option<Entry>),
+    MarkMoved(Option<Entry>),
     Call(CallError),
 }
 
@@ -91,6 +81,7 @@ impl Refusal {
     fn into_error(self, bytes: usize) -> WriteError {
         match self {
             Self::Conflict(current) => WriteError::Conflict { current },
+            Self::MarkMoved(current) => WriteError::MarkMoved { current },
             Self::Call(error) => write_error(error, bytes),
         }
     }
@@ -113,16 +104,38 @@ fn write_error(error: CallError, bytes: usize) -> WriteError {
 
 async fn write(
     client: &Client,
-    key: Bytes,
+    key: &Key,
     expected: i64,
+    mark: Option<&Mark>,
     operation: Operation,
 ) -> Result<Revision, Refusal> {
-    let txn = TxnRequest::write(Compare::mod_revision(key, expected), operation);
+    let compare = Compare::mod_revision(read::bytes_of(key), expected);
+    let txn = with_mark(TxnRequest::write(compare, operation), key, mark);
     let response: TxnResponse = client.call(TXN, &txn).await.map_err(Refusal::Call)?;
     let revision = entries::revision(response.header.as_ref().map_or(0, |header| header.revision));
     client.has_reached(revision);
     if response.succeeded {
         return Ok(revision);
     }
-    Err(Refusal::Conflict(response.current().as_ref().map(entries::entry)))
+    let mut currents = response.currents();
+    let current = currents.next().flatten();
+    if current.as_ref().map_or(0, |kv| kv.mod_revision) != expected {
+        return Err(Refusal::Conflict(current.as_ref().map(entries::entry)));
+    }
+    let mark = currents.next().flatten();
+    Err(Refusal::MarkMoved(mark.as_ref().map(entries::entry)))
+}
+
+/// Has the mark move with the write of a key. etcd refuses to write a key twice in one transaction, and
+/// who marks the key that is written has it moved by that.
+fn with_mark(mut txn: TxnRequest, key: &Key, mark: Option<&Mark>) -> TxnRequest {
+    let Some(mark) = mark else { return txn };
+    if let Some(expect) = mark.expect {
+        txn = txn.only_if(Compare::mod_revision(read::bytes_of(&mark.key), expected(expect)));
+    }
+    if mark.key == *key {
+        return txn;
+    }
+    let put = PutRequest { key: read::bytes_of(&mark.key), value: Bytes::new(), lease: 0 };
+    txn.and(Operation::Put(put))
 }

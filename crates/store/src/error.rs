@@ -41,8 +41,8 @@ pub enum ReadError {
 
 /// Why a write is not acknowledged.
 ///
-/// After [`Self::Conflict`] and [`Self::ValueTooLarge`] nothing was written and no revision was used.
-/// After the others the outcome is unknown: the write may turn out to be there, and who must know
+/// After [`Self::Conflict`], [`Self::MarkMoved`] and [`Self::ValueTooLarge`] nothing was written and no
+/// revision was used. After the others the outcome is unknown: the write may turn out to be there, and who must know
 /// reads again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
@@ -50,6 +50,12 @@ pub enum WriteError {
     #[error("the key has changed")]
     Conflict {
         /// What it is instead, which feeds the next attempt.
+        current: Option<Entry>,
+    },
+    /// The key is what the writer expected, but its [`Mark`](crate::Mark) is not: somebody has moved it.
+    #[error("the mark has moved")]
+    MarkMoved {
+        /// What the mark is instead; absent when it was never moved, or deleted.
         current: Option<Entry>,
     },
     /// The value is larger than [`VALUE_BYTES_MAX`](crate::VALUE_BYTES_MAX).

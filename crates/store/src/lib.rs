@@ -14,10 +14,12 @@ mod event;
 mod key;
 mod revision;
 mod store;
+mod write;
 
 pub use entry::{At, Entry, Got, Item, ListRequest, Page, VALUE_BYTES_MAX};
 pub use error::{ReadError, Unavailable, WatchError, WriteError};
 pub use event::{Batch, Change, Event};
 pub use key::{KEY_BYTES_MAX, Key, KeyError, Prefix};
 pub use revision::Revision;
-pub use store::{Expect, PROGRESS_SECONDS_MAX, Put, Store, Watch};
+pub use store::{PROGRESS_SECONDS_MAX, Store, Watch};
+pub use write::{Delete, Expect, Mark, Put};

@@ -1,57 +1,15 @@
 //! The operations, and what each of them promises.
 
-use std::fmt;
 use std::future::Future;
-use std::time::Duration;
-
-use bytes::Bytes;
 
 use crate::{
-    At, Batch, Got, Key, ListRequest, Page, Prefix, ReadError, Revision, Unavailable, WatchError,
-    WriteError,
+    At, Batch, Delete, Got, Key, ListRequest, Page, Prefix, Put, ReadError, Revision, Unavailable,
+    WatchError, WriteError,
 };
 
 /// After so many seconds at most, a watch without events tells that the store has advanced. Bookmarks
 /// of the API are due once a minute, so they find a fresh revision.
 pub const PROGRESS_SECONDS_MAX: u64 = 10;
-
-/// What a writer believes about the key; the write happens only if it is so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expect {
-    /// The key does not exist.
-    Absent,
-    /// The key exists and this revision wrote its version.
-    At(Revision),
-}
-
-/// A version to be written.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Put {
-    /// The key.
-    pub key: Key,
-    /// The new bytes.
-    pub value: Bytes,
-    /// What must hold.
-    pub expect: Expect,
-    /// When set, the key is deleted after this time by an ordinary delete, unless it is written again
-    /// before. It may live somewhat longer, never shorter. Keys that expire together may be deleted in
-    /// one revision. A version without it lives until somebody deletes it, even if the one before had
-    /// it.
-    pub ttl: Option<Duration>,
-}
-
-/// Tells the length of the value, not the value.
-impl fmt::Debug for Put {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, value, expect, ttl } = self;
-        f.debug_struct("Put")
-            .field("key", key)
-            .field("value", &format_args!("{} bytes", value.len()))
-            .field("expect", expect)
-            .field("ttl", ttl)
-            .finish()
-    }
-}
 
 /// A store of versioned values.
 ///
@@ -61,8 +19,9 @@ impl fmt::Debug for Put {
 /// - A write is acknowledged only when it is durable, and no read or watch shows it earlier.
 /// - An operation whose future is dropped has either not happened or happened whole.
 ///
-/// There is no write of several keys at once. Each object has a revision of its own, so such a write
-/// would save round trips only, and those are saved by writing concurrently.
+/// There is no write of several objects at once. Each object has a revision of its own, so such a write
+/// would save round trips only, and those are saved by writing concurrently. The one thing that goes
+/// with a write is a [`Mark`](crate::Mark), which holds no object.
 pub trait Store: Send + Sync + 'static {
     /// A running watch of this engine.
     type Watch: Watch;
@@ -80,12 +39,9 @@ pub trait Store: Send + Sync + 'static {
     /// Writes a version and returns its revision.
     fn put(&self, put: Put) -> impl Future<Output = Result<Revision, WriteError>> + Send;
 
-    /// Deletes a key and returns the revision of the deletion. [`Expect::Absent`] never succeeds.
-    fn delete(
-        &self,
-        key: &Key,
-        expect: Expect,
-    ) -> impl Future<Output = Result<Revision, WriteError>> + Send;
+    /// Deletes a key and returns the revision of the deletion.
+    /// [`Expect::Absent`](crate::Expect::Absent) never succeeds.
+    fn delete(&self, delete: Delete) -> impl Future<Output = Result<Revision, WriteError>> + Send;
 
     /// Starts to tell all events after a revision. A revision in the future is waited for.
     ///
@@ -132,7 +88,7 @@ pub trait Watch: Send + 'static {
     /// Waits for more to tell: events, or progress within [`PROGRESS_SECONDS_MAX`] of it.
     ///
     /// Events come in the order of their revisions, each once, none left out; those of one revision are
-    /// in one batch. Dropping the future loses nothing: the next call tells it. After an error every
+    /// in one batch, a write before its mark. Dropping the future loses nothing: the next call tells it. After an error every
     /// further call gives an error.
     fn next(&mut self) -> impl Future<Output = Result<Batch, WatchError>> + Send;
 }

@@ -145,7 +145,7 @@ async fn write(store: Arc<Embedded>, writer: u64) {
         let expect = got.entry.map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev));
         let text = format!("{writer}/{n}/{}", "x".repeat((n as usize * 37) % 700));
         let value = Bytes::copy_from_slice(text.as_bytes());
-        let put = Put { key: key(&name), value, expect, ttl: None };
+        let put = Put { key: key(&name), value, expect, ttl: None, mark: None };
         let revision = store.put(put).await.unwrap();
         // One call, so that a line is in the pipe whole unless the kill comes in between.
         let line = format!("ack {revision} {name} {text} .\n");

@@ -34,8 +34,8 @@ async fn writes_beyond_the_queue_wait() {
     for n in 0..60 {
         let (store, value) = (store.clone(), value.clone());
         writers.push(tokio::spawn(async move {
-            let put = Put { key: key(&n.to_string()), value, expect: Expect::Absent, ttl: None };
-            store.put(put).await
+            let (key, expect) = (key(&n.to_string()), Expect::Absent);
+            store.put(Put { key, value, expect, ttl: None, mark: None }).await
         }));
     }
     for writer in writers {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use store::{At, Expect, Key, ListRequest, Prefix, Put, Revision, Store, Watch};
+use store::{At, Delete, Expect, Key, ListRequest, Prefix, Put, Revision, Store, Watch};
 use store_embedded::{Clock, Embedded, Limits, Options};
 
 /// A clock and the options that use it.
@@ -63,11 +63,12 @@ pub(crate) async fn set_with_ttl(
 ) -> Revision {
     let expect = expect(store, name).await;
     let value = Bytes::copy_from_slice(text.as_bytes());
-    store.put(Put { key: key(name), value, expect, ttl }).await.unwrap()
+    store.put(Put { key: key(name), value, expect, ttl, mark: None }).await.unwrap()
 }
 
 pub(crate) async fn unset(store: &Embedded, name: &str) -> Revision {
-    store.delete(&key(name), expect(store, name).await).await.unwrap()
+    let expect = expect(store, name).await;
+    store.delete(Delete { key: key(name), expect, mark: None }).await.unwrap()
 }
 
 async fn expect(store: &Embedded, name: &str) -> Expect {

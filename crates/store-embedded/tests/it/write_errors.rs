@@ -60,7 +60,8 @@ async fn write_until_full(store: &Embedded) {
     let error = loop {
         let name = format!("{n_written:04}");
         let value = Bytes::from(vec![b'x'; 1000]);
-        match store.put(Put { key: key(&name), value, expect: Expect::Absent, ttl: None }).await {
+        let (key, expect) = (key(&name), Expect::Absent);
+        match store.put(Put { key, value, expect, ttl: None, mark: None }).await {
             Ok(_) => n_written += 1,
             Err(error) => break error,
         }
@@ -74,7 +75,8 @@ async fn write_until_full(store: &Embedded) {
     let current = store.current_rev().await.unwrap();
     assert_eq!(current.number(), n_written + 1);
     assert_eq!(content(store, At::Newest).await.len() as u64, n_written);
-    let again = Put { key: key("again"), value: Bytes::new(), expect: Expect::Absent, ttl: None };
+    let (key, value) = (key("again"), Bytes::new());
+    let again = Put { key, value, expect: Expect::Absent, ttl: None, mark: None };
     assert_eq!(store.put(again).await, Err(WriteError::Unavailable(unavailable)));
     assert_eq!(store.current_rev().await, Ok(current));
 }

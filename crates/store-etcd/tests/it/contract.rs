@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use store::{Expect, ListRequest, Prefix, Store};
+use store::{Delete, Expect, ListRequest, Prefix, Store};
 use store_contract::Harness;
 use store_etcd::Etcd;
 
@@ -23,7 +23,8 @@ impl Harness for Fresh {
         let store = open(&[&self.member]).await;
         let all = Prefix::new("/registry/").unwrap();
         for item in store.list(&all, ListRequest::default()).await.unwrap().items {
-            store.delete(&item.key, Expect::At(item.entry.mod_rev)).await.unwrap();
+            let expect = Expect::At(item.entry.mod_rev);
+            store.delete(Delete { key: item.key, expect, mark: None }).await.unwrap();
         }
         store
     }

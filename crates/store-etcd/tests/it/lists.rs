@@ -24,7 +24,8 @@ async fn a_list_of_many_rounds_is_one_list() {
             let bytes = if n < n_small { 30_000 } else { 400_000 };
             let value = Bytes::from(vec![b'x'; bytes]);
             let key = key(&format!("{n:04}"));
-            store.put(Put { key, value, expect: Expect::Absent, ttl: None }).await.unwrap()
+            let expect = Expect::Absent;
+            store.put(Put { key, value, expect, ttl: None, mark: None }).await.unwrap()
         });
     }
     writers.join_all().await;

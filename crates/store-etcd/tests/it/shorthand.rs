@@ -18,7 +18,8 @@ pub(crate) fn things() -> Prefix {
 }
 
 pub(crate) fn put(name: &str, text: &str, expect: Expect) -> Put {
-    Put { key: key(name), value: Bytes::copy_from_slice(text.as_bytes()), expect, ttl: None }
+    let value = Bytes::copy_from_slice(text.as_bytes());
+    Put { key: key(name), value, expect, ttl: None, mark: None }
 }
 
 pub(crate) async fn create(store: &Etcd, name: &str, text: &str) -> Revision {
@@ -52,6 +53,8 @@ pub(crate) async fn events(watch: &mut impl Watch, after: Revision, up_to: Revis
 pub(crate) fn is_unsure(error: &WriteError) -> bool {
     match error {
         WriteError::Unavailable(_) | WriteError::Timeout => true,
-        WriteError::Conflict { .. } | WriteError::ValueTooLarge { .. } => false,
+        WriteError::Conflict { .. }
+        | WriteError::MarkMoved { .. }
+        | WriteError::ValueTooLarge { .. } => false,
     }
 }

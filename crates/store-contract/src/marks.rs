@@ -1,0 +1,259 @@
+//! Marks: keys that move together with a write.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use store::{
+    At, Change, Delete, Entry, Expect, Key, Mark, Prefix, Put, Revision, Store, WriteError,
+};
+
+use crate::Harness;
+use crate::shorthand::{create, events, get, history, key, list_all, next, things, update, value};
+
+/// Not under the prefix of things, as the mark of some objects is none of them.
+fn mark_key() -> Key {
+    Key::new("/registry/marks/things").unwrap()
+}
+
+fn mark(expect: Option<Expect>) -> Option<Mark> {
+    Some(Mark { key: mark_key(), expect })
+}
+
+fn put(name: &str, text: &str, expect: Expect, mark: Option<Mark>) -> Put {
+    Put { key: key(name), value: value(text), expect, ttl: None, mark }
+}
+
+fn delete(name: &str, at: Revision, mark: Option<Mark>) -> Delete {
+    Delete { key: key(name), expect: Expect::At(at), mark }
+}
+
+async fn marked<S: Store>(store: &S, at: At) -> Option<Entry> {
+    store.get(&mark_key(), at).await.unwrap().entry
+}
+
+/// Each write that names it moves it, in its own revision, and no other write does.
+pub async fn a_mark_moves_with_its_writes_only(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let start = create(&store, "unmarked", "1").await;
+    assert_eq!(marked(&store, At::Newest).await, None);
+    let made = store.put(put("a", "1", Expect::Absent, mark(None))).await.unwrap();
+    assert_eq!(made, start.next(), "one revision for both");
+    let first = Entry { value: value(""), mod_rev: made, create_rev: made };
+    assert_eq!(marked(&store, At::Newest).await, Some(first.clone()));
+    let other = update(&store, "unmarked", "2", start).await;
+    assert_eq!(marked(&store, At::Newest).await, Some(first.clone()));
+    let updated = store.put(put("a", "2", Expect::At(made), mark(None))).await.unwrap();
+    assert_eq!(updated, other.next());
+    let second = Entry { mod_rev: updated, ..first.clone() };
+    assert_eq!(marked(&store, At::Newest).await, Some(second.clone()));
+    let gone = store.delete(delete("a", updated, mark(None))).await.unwrap();
+    assert_eq!(gone, updated.next());
+    let third = Entry { mod_rev: gone, ..first.clone() };
+    assert_eq!(marked(&store, At::Newest).await, Some(third.clone()));
+    assert_eq!(get(&store, "a", At::Newest).await.unwrap().entry, None);
+    assert_eq!(store.current_rev().await, Ok(gone));
+    // Older states have it where it was.
+    for (at, want) in
+        [(start, None), (made, Some(&first)), (other, Some(&first)), (updated, Some(&second))]
+    {
+        assert_eq!(marked(&store, At::Exactly(at)).await.as_ref(), want, "at {at}");
+    }
+    store.compact(gone).await.unwrap();
+    assert_eq!(marked(&store, At::Newest).await, Some(third));
+}
+
+/// A write that expects the mark elsewhere is refused, in words of its own, and leaves no trace.
+pub async fn a_moved_mark_refuses_writes(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let start = store.current_rev().await.unwrap();
+    let expecting = |at: Revision| mark(Some(Expect::At(at)));
+    let unmoved = store.put(put("a", "1", Expect::Absent, expecting(start))).await;
+    assert_eq!(unmoved, Err(WriteError::MarkMoved { current: None }));
+    let absent = mark(Some(Expect::Absent));
+    let made = store.put(put("a", "1", Expect::Absent, absent.clone())).await.unwrap();
+    let moved = store.put(put("a", "2", Expect::At(made), expecting(made))).await.unwrap();
+
+    let current = Some(Entry { value: value(""), mod_rev: moved, create_rev: made });
+    let refused = Err(WriteError::MarkMoved { current: current.clone() });
+    let wrong = [Revision::ZERO, made, moved.next(), Revision::new(u64::MAX)];
+    for mark in wrong.map(expecting).into_iter().chain([absent]) {
+        let create = put("b", "1", Expect::Absent, mark.clone());
+        assert_eq!(store.put(create).await, refused, "{mark:?}");
+        let update = put("a", "3", Expect::At(moved), mark.clone());
+        assert_eq!(store.put(update).await, refused, "{mark:?}");
+        assert_eq!(store.delete(delete("a", moved, mark.clone())).await, refused, "{mark:?}");
+    }
+    assert_eq!(marked(&store, At::Newest).await, current);
+    assert_eq!(store.current_rev().await, Ok(moved));
+    assert_eq!(history(&store, start).await.len(), 2);
+    store.delete(delete("a", moved, expecting(moved))).await.unwrap();
+}
+
+/// The key comes first: who has lost its race must not believe that it lost another.
+pub async fn a_conflict_goes_before_a_moved_mark(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let made = store.put(put("a", "1", Expect::Absent, mark(None))).await.unwrap();
+    let current = Some(Entry { value: value("1"), mod_rev: made, create_rev: made });
+    let conflict = Err(WriteError::Conflict { current });
+    for mark in [None, mark(None), mark(Some(Expect::Absent)), mark(Some(Expect::At(made)))] {
+        let again = put("a", "2", Expect::Absent, mark.clone());
+        assert_eq!(store.put(again).await, conflict, "{mark:?}");
+        let never = Delete { key: key("a"), expect: Expect::Absent, mark: mark.clone() };
+        assert_eq!(store.delete(never).await, conflict, "{mark:?}");
+        let nothing = Delete { key: key("b"), expect: Expect::Absent, mark: mark.clone() };
+        let absent = Err(WriteError::Conflict { current: None });
+        assert_eq!(store.delete(nothing).await, absent, "{mark:?}");
+    }
+    assert_eq!(marked(&store, At::Newest).await.map(|entry| entry.mod_rev), Some(made));
+    assert_eq!(store.current_rev().await, Ok(made));
+}
+
+/// Who writes the mark itself has moved it.
+pub async fn a_mark_may_be_the_key_that_is_written(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let start = store.current_rev().await.unwrap();
+    let own = |expect| Some(Mark { key: key("a"), expect });
+    let made = store.put(put("a", "1", Expect::Absent, own(None))).await.unwrap();
+    let entry = Entry { value: value("1"), mod_rev: made, create_rev: made };
+    assert_eq!(get(&store, "a", At::Newest).await.unwrap().entry, Some(entry.clone()));
+    let mistaken = put("a", "2", Expect::At(made), own(Some(Expect::Absent)));
+    let moved = Err(WriteError::MarkMoved { current: Some(entry) });
+    assert_eq!(store.put(mistaken).await, moved);
+    let right = put("a", "2", Expect::At(made), own(Some(Expect::At(made))));
+    let updated = store.put(right).await.unwrap();
+    let gone = store.delete(delete("a", updated, own(None))).await.unwrap();
+    assert_eq!(get(&store, "a", At::Newest).await.unwrap().entry, None);
+    let told = history(&store, start).await;
+    let revisions: Vec<Revision> = told.iter().map(|event| event.revision).collect();
+    assert_eq!(revisions, [made, updated, gone]);
+}
+
+/// Both events have the revision of the write and come in one batch, the write first. Who watches one of
+/// the two hears of that one.
+pub async fn a_mark_is_told_with_its_write(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let start = store.current_rev().await.unwrap();
+    let all = Prefix::new("/registry/").unwrap();
+    let marks = Prefix::new("/registry/marks/").unwrap();
+    let mut watch = store.watch(all.clone(), start).await.unwrap();
+    let made = store.put(put("a", "1", Expect::Absent, mark(None))).await.unwrap();
+    // It tells as soon as there is something, so the first batch is this write.
+    let batch = next(&mut watch).await.unwrap();
+    let first = Entry { value: value(""), mod_rev: made, create_rev: made };
+    let told: Vec<_> = batch.events.iter().map(|event| (&event.key, event.revision)).collect();
+    assert_eq!(told, [(&key("a"), made), (&mark_key(), made)]);
+    assert_eq!(batch.events[1].change, Change::Create(first.clone()));
+
+    let gone = store.delete(delete("a", made, mark(None))).await.unwrap();
+    let second = Entry { mod_rev: gone, ..first.clone() };
+    let told = events(&mut watch, made, gone).await;
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!((&told[0].key, told[0].revision), (&key("a"), gone));
+    assert!(matches!(told[0].change, Change::Delete { .. }), "{told:?}");
+    assert_eq!((&told[1].key, told[1].revision), (&mark_key(), gone));
+    assert_eq!(told[1].change, Change::Update { entry: second, prev: first });
+
+    for (prefix, want) in [(things(), key("a")), (marks, mark_key())] {
+        let mut watch = store.watch(prefix, start).await.unwrap();
+        let told = events(&mut watch, start, gone).await;
+        let told: Vec<_> = told.into_iter().map(|event| (event.key, event.revision)).collect();
+        assert_eq!(told, [(want.clone(), made), (want, gone)]);
+    }
+}
+
+/// Batches end somewhere, but never between a write and its mark.
+pub async fn many_marks_are_told_in_whole_revisions(harness: &impl Harness) {
+    /// More events than a batch of either engine has, and an odd number before the marks.
+    const N_WRITES: u64 = 300;
+    let store = Arc::new(harness.fresh().await);
+    let start = create(&*store, "odd", "1").await;
+    let mut writers = Vec::new();
+    for writer in 0..10 {
+        let store = store.clone();
+        writers.push(tokio::spawn(async move {
+            for n in 0..N_WRITES / 10 {
+                let name = format!("{writer}-{n}");
+                store.put(put(&name, "1", Expect::Absent, mark(None))).await.unwrap();
+            }
+        }));
+    }
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    let end = Revision::new(start.number() + N_WRITES);
+    assert_eq!(store.current_rev().await, Ok(end));
+    for back in [0, 1] {
+        let after = Revision::new(start.number() - back);
+        let all = Prefix::new("/registry/").unwrap();
+        let mut watch = store.watch(all, after).await.unwrap();
+        let told = events(&mut watch, after, end).await;
+        let n_marks = told.iter().filter(|event| event.key == mark_key()).count() as u64;
+        assert_eq!((told.len() as u64, n_marks), (2 * N_WRITES + back, N_WRITES));
+        for pair in told[back as usize..].chunks(2) {
+            assert_eq!(pair[0].revision, pair[1].revision);
+            assert_eq!(pair[1].key, mark_key());
+        }
+    }
+}
+
+/// What a mark is for: writers that look at all keys before they write one. Each must have decided on
+/// the state that its write is the next of.
+pub async fn writes_on_an_expected_mark_are_serial(harness: &impl Harness) {
+    const N_WRITERS: usize = 6;
+    const N_WRITES: usize = 8;
+    let store = Arc::new(harness.fresh().await);
+    let mut writers = Vec::new();
+    for writer in 0..N_WRITERS {
+        let store = store.clone();
+        writers.push(tokio::spawn(async move {
+            let mut n_moved = 0;
+            for n in 0..N_WRITES {
+                n_moved += number_next(&*store, &format!("{writer}-{n}")).await;
+            }
+            n_moved
+        }));
+    }
+    let mut n_moved = 0;
+    for writer in writers {
+        n_moved += writer.await.unwrap();
+    }
+    assert!(n_moved > 0, "nobody was in anybody's way");
+    let page = list_all(&*store, At::Newest).await;
+    let numbers: BTreeSet<usize> = page
+        .items
+        .iter()
+        .map(|item| String::from_utf8(item.entry.value.to_vec()).unwrap().parse().unwrap())
+        .collect();
+    assert_eq!(numbers, (0..N_WRITERS * N_WRITES).collect(), "a number is given twice");
+}
+
+/// Writes a key with the number of keys that there are, and returns how often somebody was faster.
+async fn number_next<S: Store>(store: &S, name: &str) -> usize {
+    for n_moved in 0.. {
+        let expect = marked(store, At::Newest).await.map(|entry| Expect::At(entry.mod_rev));
+        let n_keys = list_all(store, At::Newest).await.items.len().to_string();
+        let mark = mark(Some(expect.unwrap_or(Expect::Absent)));
+        match store.put(put(name, &n_keys, Expect::Absent, mark)).await {
+            Ok(_) => return n_moved,
+            Err(WriteError::MarkMoved { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    unreachable!("the loop ends with a write")
+}
+
+/// A mark has no time to live, whatever the write has and whatever the key was before. And what
+/// expires moves nothing.
+pub async fn a_mark_neither_expires_nor_moves_by_expiry(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let ttl = Some(Duration::from_secs(2));
+    // The mark is at first a key that would expire.
+    let short = Put { key: mark_key(), ttl, ..put("a", "1", Expect::Absent, None) };
+    store.put(short).await.unwrap();
+    let made = store.put(Put { ttl, ..put("a", "1", Expect::Absent, mark(None)) }).await.unwrap();
+    harness.pass(&store, Duration::from_secs(12)).await;
+    assert_eq!(get(&store, "a", At::Newest).await.unwrap().entry, None);
+    assert_eq!(marked(&store, At::Newest).await.map(|entry| entry.mod_rev), Some(made));
+    assert_eq!(store.current_rev().await, Ok(made.next()));
+}
