@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use authz_chain::AuthorizerType;
-use authz_webhook::{AttemptResult, BreakerState, CacheEvent, MatchOutcome, Rejection};
+use authz_webhook::{AttemptResult, CacheEvent, MatchOutcome, Rejection};
+use breaker::BreakerState;
 use prometheus::proto::MetricFamily;
 
 use crate::family;

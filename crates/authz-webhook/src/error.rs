@@ -1,7 +1,8 @@
 //! Why there is no answer.
 
 use std::sync::Arc;
-use std::time::Duration;
+
+use breaker::{Halt, Sign};
 
 use crate::transport::{Fault, FaultKind};
 
@@ -28,27 +29,9 @@ pub enum CallError {
         /// The message for people.
         message: Arc<str>,
     },
-    /// The webhook was not called: the breaker is open.
-    #[error(
-        "webhook was not called: its last {n_failures} calls failed, and it is left alone for \
-         another {}ms",
-        .wait.as_millis()
-    )]
-    BreakerOpen {
-        /// How many calls in a row failed.
-        n_failures: u32,
-        /// How long it will be left alone.
-        wait: Duration,
-    },
-    /// The webhook was not called: the breaker is half open.
-    #[error(
-        "webhook was not called: its last {n_failures} calls failed, and another one is on its way \
-         to see whether it is back"
-    )]
-    BreakerProbing {
-        /// How many calls in a row failed.
-        n_failures: u32,
-    },
+    /// The webhook was not called: the breaker is not closed.
+    #[error(transparent)]
+    Halted(#[from] Halt),
     /// The webhook was not called: as many calls as allowed are in flight.
     #[error("webhook was not called: {in_flight_max} calls are in flight")]
     TooManyInFlight {
@@ -77,10 +60,7 @@ impl CallError {
                 matches!(kind, FaultKind::Reset | FaultKind::ConnectionLost)
             }
             Self::Response { retry, .. } => *retry == Retry::Later,
-            Self::BreakerOpen { .. }
-            | Self::BreakerProbing { .. }
-            | Self::TooManyInFlight { .. }
-            | Self::Lost => false,
+            Self::Halted(_) | Self::TooManyInFlight { .. } | Self::Lost => false,
         }
     }
 
@@ -89,10 +69,16 @@ impl CallError {
         match self {
             Self::Transport { kind, .. } => *kind == FaultKind::Timeout,
             Self::Response { is_timeout, .. } => *is_timeout,
-            Self::BreakerOpen { .. }
-            | Self::BreakerProbing { .. }
-            | Self::TooManyInFlight { .. }
-            | Self::Lost => false,
+            Self::Halted(_) | Self::TooManyInFlight { .. } | Self::Lost => false,
+        }
+    }
+
+    /// What this says about the service; nothing, if it was not asked or nobody knows the end.
+    pub(crate) fn sign(&self) -> Option<Sign> {
+        match self {
+            Self::Transport { .. } => Some(Sign::Dead),
+            Self::Response { status, .. } => Some(Sign::of_status(*status)),
+            Self::Halted(_) | Self::TooManyInFlight { .. } | Self::Lost => None,
         }
     }
 

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use breaker::BreakerOptions;
+
 /// The limits of one webhook.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Guards {
@@ -19,23 +21,6 @@ pub struct Guards {
     pub cache_entries_max: usize,
     /// The most memory that kept answers take, in bytes, with the questions they belong to.
     pub cache_bytes_max: usize,
-}
-
-/// When a webhook is left alone, and for how long.
-///
-/// The breaker opens after some calls failed in a row, whatever their number per second: a single
-/// answer shows that the service lives. A ratio of failures would open it for a service that
-/// answers some questions and not others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BreakerOptions {
-    /// Whether there is a breaker at all.
-    pub is_enabled: bool,
-    /// How many calls in a row have to fail.
-    pub failures_to_open: u32,
-    /// How long the webhook is left alone at first. Doubles with each probe that fails.
-    pub open_min: Duration,
-    /// How long it is left alone at most.
-    pub open_max: Duration,
 }
 
 /// How often a call is tried, and how long it waits in between.
@@ -71,17 +56,6 @@ impl Guards {
             in_flight_max: usize::MAX,
             breaker: BreakerOptions { is_enabled: false, ..BreakerOptions::default() },
             ..Self::default()
-        }
-    }
-}
-
-impl Default for BreakerOptions {
-    fn default() -> Self {
-        Self {
-            is_enabled: true,
-            failures_to_open: 10,
-            open_min: Duration::from_secs(1),
-            open_max: Duration::from_secs(30),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use crate::observe::BreakerState;
+use breaker::BreakerState;
 
 /// How a webhook is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]

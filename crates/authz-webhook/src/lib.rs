@@ -6,7 +6,6 @@
 //! Must not know: configuration files, HTTP libraries, addresses and credentials, the other
 //! authorizers.
 
-mod breaker;
 mod cache;
 mod call;
 mod compile;
@@ -34,11 +33,9 @@ mod yaml;
 pub use compile::{ConditionCompiler, ConditionError, Issue};
 pub use conditions::{MatchCondition, Matching};
 pub use error::{CallError, Retry};
-pub use guards::{BreakerOptions, Guards, RetryOptions};
+pub use guards::{Guards, RetryOptions};
 pub use health::{Health, LastFailure};
-pub use observe::{
-    AttemptResult, BreakerState, CacheEvent, MatchOutcome, Observe, Rejection, Unobserved,
-};
+pub use observe::{AttemptResult, CacheEvent, MatchOutcome, Observe, Rejection, Unobserved};
 pub use review::{
     Extra, NonResourceAttributes, Requirement, Requirements, ResourceAttributes, ReviewSpec,
     SelectorAttributes, Selectors,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use breaker::BreakerState;
+
 /// How one attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AttemptResult {
@@ -86,32 +88,6 @@ impl CacheEvent {
             Self::Stored => "stored",
             Self::Evicted => "evicted",
             Self::TooLarge => "too_large",
-        }
-    }
-}
-
-/// Whether a webhook is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum BreakerState {
-    /// It is.
-    #[default]
-    Closed,
-    /// It is not: too many calls in a row failed, and it is given time.
-    Open,
-    /// One call is on its way to find out whether the webhook is back.
-    HalfOpen,
-}
-
-impl BreakerState {
-    /// All of them, in the order in which they are documented.
-    pub const ALL: [Self; 3] = [Self::Closed, Self::Open, Self::HalfOpen];
-
-    /// A name for labels and documents.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Open => "open",
-            Self::HalfOpen => "half_open",
         }
     }
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use authz::Attributes;
+use breaker::{Breaker, Pass, Sign};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::breaker::{Breaker, Pass, Sign};
 use crate::cache::{Cache, Lookup, Storing};
 use crate::call::{CallEnd, Caller};
 use crate::decode::ReviewStatus;
@@ -34,7 +34,7 @@ pub(crate) struct Service {
     flights: Flights,
     in_flight_max: usize,
     n_in_flight: AtomicUsize,
-    breaker: Breaker,
+    breaker: Arc<Breaker>,
     latest: Latest,
     observe: Arc<dyn Observe>,
 }
@@ -65,6 +65,10 @@ impl Service {
             timeout: settings.timeout.get(),
             retry: guards.retry,
         };
+        let tell = {
+            let observe = Arc::clone(&observe);
+            move |state| observe.breaker(state)
+        };
         Self {
             caller,
             cache: Cache::new(guards.cache_entries_max, guards.cache_bytes_max),
@@ -73,7 +77,7 @@ impl Service {
             flights: Flights::default(),
             in_flight_max: guards.in_flight_max,
             n_in_flight: AtomicUsize::new(0),
-            breaker: Breaker::new(guards.breaker, Arc::clone(&observe)),
+            breaker: Arc::new(Breaker::new(guards.breaker, tell)),
             latest: Latest::default(),
             observe,
         }
@@ -141,9 +145,9 @@ impl Service {
             let in_flight_max = self.in_flight_max;
             return Course::Refused(CallError::TooManyInFlight { in_flight_max });
         };
-        let pass = match self.breaker.admit(now) {
+        let pass = match self.breaker.admit(now.into_std()) {
             Ok(pass) => pass,
-            Err(error) => return Course::Refused(error),
+            Err(halt) => return Course::Refused(halt.into()),
         };
         let (tell, ended) = watch::channel(None);
         let waiter = self.flights.enter(&mut table, Arc::clone(&key), ended);
@@ -244,17 +248,14 @@ impl Landing {
                 service.latest.failed(why);
             }
         }
-        self.tell_breaker(Sign::of(&end.outcome));
+        let sign = end.outcome.as_ref().map_or_else(CallError::sign, |_| Some(Sign::Alive));
+        if let (Some(pass), Some(sign)) = (self.pass.take(), sign) {
+            pass.ended(sign, Instant::now().into_std());
+        }
         let tell = self.tell.clone();
         drop(self);
         // Nobody may be waiting any more.
         let _ = tell.send(Some(Arc::new(end)));
-    }
-
-    fn tell_breaker(&mut self, sign: Sign) {
-        if let Some(pass) = self.pass.take() {
-            self.seat.0.breaker.ended(pass, sign, Instant::now());
-        }
     }
 }
 
@@ -263,7 +264,8 @@ impl Drop for Landing {
         if std::thread::panicking() {
             self.seat.0.latest.failed(CallError::Lost.to_string());
         }
-        self.tell_breaker(Sign::None);
+        // If there still is one, nobody has waited for the end.
+        drop(self.pass.take());
         self.seat.0.flights.strike(&self.key, self.number);
     }
 }

@@ -180,9 +180,7 @@ impl Webhook {
     /// The webhook is not called at all.
     fn refused(&self, error: CallError, recorder: &mut Recorder<'_>) -> Decision {
         let why = match &error {
-            CallError::BreakerOpen { .. } | CallError::BreakerProbing { .. } => {
-                Some(Rejection::BreakerOpen)
-            }
+            CallError::Halted(_) => Some(Rejection::BreakerOpen),
             CallError::TooManyInFlight { .. } => Some(Rejection::TooManyInFlight),
             CallError::Transport { .. } | CallError::Response { .. } | CallError::Lost => None,
         };

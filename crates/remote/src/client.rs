@@ -29,12 +29,9 @@ use crate::observe::Observe;
 use crate::proxy::{Environment, Proxy, ProxyKind, ProxyUrl, ProxyUrlError};
 use crate::reply::{self, Reply};
 use crate::resolve::Resolve;
-use crate::target::{Place, Scheme, Target};
-use crate::tls::{Protocols, Tls};
+use crate::target::{Place, Protocols, Scheme, Target};
+use crate::tls::Tls;
 use crate::wire::Trouble;
-
-/// Who we say we are to a service.
-const AGENT: &str = "portcullis";
 
 /// Makes exchanges with one target and keeps connections to it. Connections belong to the runtime
 /// that makes the calls; dropping the client closes them when the exchanges on them have ended.
@@ -64,6 +61,9 @@ pub enum BuildError {
     /// The credentials can not be written in a header.
     #[error("the credentials can not be written in a header")]
     Credentials,
+    /// Who we say we are can not be written in a header.
+    #[error("the user agent can not be written in a header")]
+    UserAgent,
     /// The user to act as can not be written in a header.
     #[error("the user to impersonate can not be written in a header")]
     Impersonate,
@@ -108,11 +108,8 @@ impl Client {
         let tls = match endpoint.scheme {
             Scheme::Http => None,
             Scheme::Https => {
-                let protocols = match &target.place {
-                    Place::Url { .. } => Protocols::Http1And2,
-                    Place::Service(_) => Protocols::Http1,
-                };
-                let tls = Tls::new(&target.trust, target.identity.as_ref(), protocols, observe)?;
+                let identity = target.identity.as_ref();
+                let tls = Tls::new(&target.trust, identity, target.protocols, observe)?;
                 Some(Arc::new(tls))
             }
         };
@@ -309,7 +306,8 @@ fn way(
 
 fn headers(target: &Target, endpoint: &Endpoint, way: &Way) -> Result<HeaderMap, BuildError> {
     let mut headers = HeaderMap::new();
-    headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+    let user_agent = HeaderValue::from_str(target.user_agent);
+    headers.insert(USER_AGENT, user_agent.map_err(|_| BuildError::UserAgent)?);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, */*"));
     if target.can_compress {

@@ -66,5 +66,5 @@ pub use proxy::{Proxy, ProxyUrl, ProxyUrlError};
 pub use reply::Reply;
 pub use resolve::{HostPort, Resolve, ResolveError};
 pub use secret::Secret;
-pub use target::{Place, Scheme, ServiceName, Target};
+pub use target::{Place, Protocols, Scheme, ServiceName, Target};
 pub use trust::{Roots, RootsError, Trust};

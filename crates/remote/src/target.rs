@@ -8,6 +8,9 @@ use crate::impersonate::Impersonate;
 use crate::proxy::Proxy;
 use crate::trust::Trust;
 
+/// Who we say we are to a service, unless told.
+const USER_AGENT: &str = "portcullis";
+
 /// Everything that a client needs to know about one service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
@@ -31,12 +34,20 @@ pub struct Target {
     pub impersonate: Impersonate,
     /// Whether answers may be compressed.
     pub can_compress: bool,
+    /// Which versions of HTTP may be spoken over TLS.
+    pub protocols: Protocols,
+    /// Who we say we are.
+    pub user_agent: &'static str,
 }
 
 impl Target {
     /// A target that trusts the roots of the system and has no credentials, for the parts that
     /// matter to be set.
     pub fn new(place: Place, path: &str) -> Self {
+        let protocols = match &place {
+            Place::Url { .. } => Protocols::Http1And2,
+            Place::Service(_) => Protocols::Http1,
+        };
         Self {
             place,
             path: path.to_owned(),
@@ -47,8 +58,19 @@ impl Target {
             proxy: Proxy::Direct,
             impersonate: Impersonate::default(),
             can_compress: true,
+            protocols,
+            user_agent: USER_AGENT,
         }
     }
+}
+
+/// Which versions of HTTP may be spoken. Plain HTTP is HTTP/1.1, whatever is permitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocols {
+    /// HTTP/1.1, so that each of several calls at once has a connection of its own.
+    Http1,
+    /// HTTP/2 if the server knows it, where calls share a connection; else HTTP/1.1.
+    Http1And2,
 }
 
 /// Where a service is.
@@ -63,8 +85,8 @@ pub enum Place {
         /// The port if the URL names one, else that of the scheme.
         port: Option<u16>,
     },
-    /// In the cluster: HTTPS over HTTP/1.1, so that connections spread over the backends, never
-    /// through a proxy, and asked for again with every new connection.
+    /// In the cluster: HTTPS, over HTTP/1.1 unless told, so that connections spread over the
+    /// backends, never through a proxy, and asked for again with every new connection.
     Service(ServiceName),
 }
 

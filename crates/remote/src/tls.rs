@@ -15,16 +15,10 @@ use crate::failure::explain;
 use crate::fault::{Fault, FaultKind};
 use crate::identity::{Identity, Loaded, provider};
 use crate::observe::Observe;
+use crate::target::Protocols;
 use crate::trust::Trust;
 use crate::verify::Verifier;
 use crate::wire::Io;
-
-/// What a server may agree to speak.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Protocols {
-    Http1,
-    Http1And2,
-}
 
 /// How to speak TLS to one server, with the client certificate that the files hold at the time.
 pub(crate) struct Tls {

@@ -21,6 +21,7 @@ const fn row(from: &'static str, to: &'static [&'static str]) -> Row {
 
 /// The allowed arrows, innermost crate first.
 pub(super) const TABLE: &[Row] = &[
+    row("breaker", &[]),
     row("gotext", &[]),
     row("field", &["gotext"]),
     row("authz", &["field", "gotext"]),
@@ -30,7 +31,7 @@ pub(super) const TABLE: &[Row] = &[
     Row { from: "authz-node", to: &["authz", "gotext"], dev: &["authz-oracle"] },
     Row { from: "authz-rbac", to: &["authz", "field", "gotext"], dev: &["authz-oracle"] },
     row("authz-oracle", &["authz", "authz-abac", "authz-node", "authz-rbac", "gotext"]),
-    row("authz-webhook", &["authz", "cel", "field", "gotext"]),
+    row("authz-webhook", &["authz", "breaker", "cel", "field", "gotext"]),
     row(
         "authz-chain",
         &["authz", "authz-abac", "authz-node", "authz-rbac", "authz-webhook", "field", "gotext"],
@@ -91,12 +92,20 @@ pub(super) const TABLE: &[Row] = &[
     },
     Row {
         from: "authz-metrics",
-        to: &["authz", "authz-chain", "authz-delegated", "authz-live", "authz-webhook", "remote"],
+        to: &[
+            "authz",
+            "authz-chain",
+            "authz-delegated",
+            "authz-live",
+            "authz-webhook",
+            "breaker",
+            "remote",
+        ],
         dev: &["api"],
     },
     Row {
         from: "admission-hooks",
-        to: &["admission", "authz", "field", "gotext", "object", "patch", "remote"],
+        to: &["admission", "authz", "breaker", "field", "gotext", "object", "patch", "remote"],
         dev: &["scripted"],
     },
     row("admission-metrics", &["admission", "admission-hooks", "remote"]),
@@ -146,6 +155,7 @@ pub(super) const TABLE: &[Row] = &[
             "authz-node",
             "authz-rbac",
             "authz-webhook",
+            "breaker",
             "cel",
             "field",
             "gotext",
@@ -208,6 +218,7 @@ pub(super) const TABLE: &[Row] = &[
             "authz-live",
             "authz-metrics",
             "authz-webhook",
+            "breaker",
             "kubeconfig",
             "remote",
             "scripted",

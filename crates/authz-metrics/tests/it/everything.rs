@@ -8,10 +8,11 @@ use authz_chain::AuthorizerType;
 use authz_live::{Applied, Instruments, ReloadStatus, hash_of};
 use authz_metrics::Metrics;
 use authz_webhook::{
-    AbsolutePath, AttemptResult, BreakerState, CacheEvent, Caching, Connection, FailurePolicy,
+    AbsolutePath, AttemptResult, CacheEvent, Caching, Connection, FailurePolicy,
     Fault, FaultKind, Guards, MatchConditions, MatchOutcome, Rejection, ReviewVersion, Sending,
     Timeout, Transport, Webhook, WebhookSettings,
 };
+use breaker::BreakerState;
 use bytes::Bytes;
 use prometheus::Registry;
 

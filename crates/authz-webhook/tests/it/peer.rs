@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use authz::{Attributes, Decision, Recorder, Resource, Target, Trace, User};
 use authz_webhook::{
-    AbsolutePath, Answered, AttemptResult, BreakerState, CacheEvent, Caching, Connection,
-    FailurePolicy, Fault, FaultKind, Guards, MatchCondition, MatchConditions, MatchOutcome,
-    Observe, Rejection, Reply, ReviewVersion, Sending, Timeout, Transport, Webhook,
-    WebhookSettings,
+    AbsolutePath, Answered, AttemptResult, CacheEvent, Caching, Connection, FailurePolicy, Fault,
+    FaultKind, Guards, MatchCondition, MatchConditions, MatchOutcome, Observe, Rejection, Reply,
+    ReviewVersion, Sending, Timeout, Transport, Webhook, WebhookSettings,
 };
+use breaker::BreakerState;
 use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::Semaphore;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use authz::{Decision, Recorder};
-use authz_webhook::{BreakerOptions, BreakerState, CallError, FaultKind, Guards, Reply};
+use authz_webhook::{CallError, FaultKind, Guards, Reply};
+use breaker::{BreakerOptions, BreakerState};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, yield_now};
 use tokio::time::{Instant, advance};
@@ -35,10 +36,7 @@ async fn fail(scene: &Scene, n: usize) {
 
 fn is_breaker(decision: &Decision) -> bool {
     let causes = decision.error.as_ref().map(|error| error.causes()).unwrap_or_default();
-    matches!(
-        causes.first().and_then(|cause| cause.downcast_ref()),
-        Some(CallError::BreakerOpen { .. } | CallError::BreakerProbing { .. })
-    )
+    matches!(causes.first().and_then(|cause| cause.downcast_ref()), Some(CallError::Halted(_)))
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,12 +1,15 @@
 //! What is sent, and what of an answer is seen.
 
 use std::io::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use remote::{Credentials, FaultKind, Impersonate, Secret, Target};
+use remote::{
+    Client, Credentials, FaultKind, Impersonate, Limits, Protocols, Secret, Target, Unobserved,
+};
 use scripted::{Answer, Body, Peer};
 
 use crate::fixture::{LONG, client, http, https, post, secure};
@@ -23,6 +26,7 @@ async fn the_request() {
     assert_eq!((&*request.method, &*request.target), ("POST", "/authorize?timeout=5s"));
     assert_eq!(request.header("content-type"), Some("application/json"));
     assert_eq!(request.header("accept"), Some("application/json, */*"));
+    assert_eq!(request.header("user-agent"), Some("portcullis"));
     assert_eq!(request.header("host"), Some(&*peer.address().to_string()));
     assert_eq!(request.header("accept-encoding"), None);
     assert_eq!(request.body, b"{\"x\":2}");
@@ -184,4 +188,30 @@ async fn http2_is_negotiated() {
     assert_eq!(requests[0].target, "/authorize?timeout=3s");
     let last = &requests[2..];
     assert!(last.iter().all(|request| request.connection == last[0].connection));
+}
+
+/// Who may not speak HTTP/2 does not, though the server offers it, and takes a connection for each
+/// call at a time.
+#[tokio::test]
+async fn http1_only() {
+    let (authority, tls) = secure();
+    let slow = Answer::json("{}").delay(Duration::from_millis(100));
+    let peer = Peer::start_tls(slow, &tls.offer_http2()).unwrap();
+    let https = https(peer.address(), &authority.pem());
+    let client = client(Target { protocols: Protocols::Http1, ..https });
+    let (one, two, three) = tokio::join!(post(&client), post(&client), post(&client));
+    assert!([one, two, three].iter().all(Result::is_ok));
+    assert!(peer.requests().iter().all(|request| request.http_version == 1));
+    assert_eq!(peer.n_accepted(), 3);
+}
+
+#[tokio::test]
+async fn a_name_of_our_own() {
+    let peer = Peer::start(Answer::json("{}")).unwrap();
+    let named = Target { user_agent: "portcullis-admission", ..http(peer.address()) };
+    post(&client(named)).await.unwrap();
+    assert_eq!(peer.requests()[0].header("user-agent"), Some("portcullis-admission"));
+    let unspeakable = Target { user_agent: "a\nb", ..http(peer.address()) };
+    let error = Client::new(unspeakable, None, Limits::default(), Arc::new(Unobserved));
+    assert_eq!(error.unwrap_err().to_string(), "the user agent can not be written in a header");
 }
