@@ -4,13 +4,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use admission::{ClientConfig, Endpoint};
+use breaker::{Breaker, BreakerOptions, Halt, Sign};
 use bytes::Bytes;
 use remote::{
     Client, Fault, FaultKind, HostPort, Limits, Reply, Resolve, ResolveError, ServiceName, Target,
 };
 use tokio::time::Instant;
 
-use crate::breaker::{Breaker, BreakerOptions, Halt, Sign};
 use crate::credentials::AccessTable;
 
 /// The longest answer of a hook in bytes, unless told.
@@ -105,7 +105,7 @@ impl Connection {
     /// Prepares the way; connects to nobody yet.
     pub(crate) fn new(config: ClientConfig, surroundings: Arc<Surroundings>) -> Self {
         let way = way(&config, &surroundings);
-        let breaker = Arc::new(Breaker::new(surroundings.breaker));
+        let breaker = Arc::new(Breaker::new(surroundings.breaker, |_| {}));
         Self { config, surroundings, way, breaker }
     }
 
@@ -124,13 +124,10 @@ impl Connection {
         limit: Duration,
     ) -> Result<Reply, ExchangeError> {
         let client = self.client(query)?;
-        let pass = self.breaker.admit(Instant::now())?;
+        let pass = self.breaker.admit(Instant::now().into_std())?;
         let outcome = client.post(query, body, limit).await;
-        let is_alive = match &outcome {
-            Ok(reply) => reply.status < 500 && reply.status != 429,
-            Err(_) => false,
-        };
-        pass.ended(if is_alive { Sign::Alive } else { Sign::Dead }, Instant::now());
+        let sign = outcome.as_ref().map_or(Sign::Dead, |reply| Sign::of_status(reply.status));
+        pass.ended(sign, Instant::now().into_std());
         Ok(outcome?)
     }
 

@@ -6,7 +6,7 @@
 //! once. What comes out are values: the object or a [`Refusal`], and [`Notes`] for the client, for the
 //! audit log, and for whoever wants to know who touched an object.
 //!
-//! Owns: reviews on the wire, the order of calls, patches, failure policies, deadlines, the breaker,
+//! Owns: reviews on the wire, the order of calls, patches, failure policies, deadlines,
 //! warnings and audit annotations.
 //! Must not know: how configurations are stored and followed, HTTP routing, files, metrics formats,
 //! how the schemas of kinds are kept.
@@ -29,7 +29,6 @@ mod review;
 mod time;
 mod trouble;
 
-mod breaker;
 mod connection;
 mod connections;
 mod credentials;
@@ -41,7 +40,6 @@ mod refusal;
 mod warnings;
 
 pub use annotations::{Annotation, AnnotationLevel};
-pub use breaker::BreakerOptions;
 pub use connection::{RESPONSE_BYTES_MAX, Services, Surroundings};
 pub use connections::Connections;
 pub use credentials::{Access, AccessTable};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use admission::{Attributes, Snapshot};
+use authz::Authorizer;
 use object::Tree;
 use tokio::time::Instant;
 
@@ -27,6 +28,8 @@ pub struct Asking<'a> {
     /// The stored namespace of the request, if there is one. It counts only if
     /// [`Asking::needs_namespace`].
     pub namespace: Option<&'a Tree>,
+    /// Answers what match conditions ask; without one, a condition that asks fails.
+    pub authorizer: Option<&'a dyn Authorizer>,
     /// Converts objects and gives them their defaults.
     pub kinds: &'a dyn Kinds,
     /// Is told what becomes of calls.

@@ -128,12 +128,14 @@ pub(crate) fn ca_bundle(config: &Tree) -> Option<Vec<u8>> {
     (!bytes.is_empty()).then_some(bytes)
 }
 
-/// Decodes as Go does, which skips line breaks.
+/// Decodes as Go does, which skips line breaks and does not look at bits that the padding cuts off.
 pub(crate) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     use base64::Engine as _;
-    use base64::engine::general_purpose::STANDARD;
+    use base64::engine::general_purpose::{GeneralPurpose, PAD};
+    const LENIENT: GeneralPurpose =
+        GeneralPurpose::new(&base64::alphabet::STANDARD, PAD.with_decode_allow_trailing_bits(true));
     if text.contains(['\r', '\n']) {
-        return STANDARD.decode(text.replace(['\r', '\n'], "")).ok();
+        return LENIENT.decode(text.replace(['\r', '\n'], "")).ok();
     }
-    STANDARD.decode(text).ok()
+    LENIENT.decode(text).ok()
 }

@@ -20,7 +20,9 @@ use field::{FieldErrors, FieldPath};
 use object::{ShapeError, Tree, name};
 
 pub use kind::ConfigurationKind;
+pub(crate) use names::check_qualified;
 pub use ordering::{ordering_errors, ordering_warnings};
+pub(crate) use shape::{Shape, TEXT_LIST, fit_value};
 pub use warning::{Warning, WarningCause};
 
 use self::ratchet::Strictness;

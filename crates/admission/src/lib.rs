@@ -3,10 +3,11 @@
 //! A [`Configuration`] is an object of one of four kinds, prepared and validated as the API server
 //! stores it and compiled once. A [`Snapshot`] holds all of them at one moment; a request is matched
 //! against it in three steps: [`HookList::matching`] by rules, [`Hook::select`] by labels and
-//! [`Hook::check_conditions`] by expressions.
+//! [`Hook::check_conditions`] by expressions. What becomes of a new object that has to wait for
+//! initializers begins with [`decide_create`].
 //!
 //! Owns: the configuration kinds with their defaults and rules, hooks, initializers and their order,
-//! the matching of requests, match conditions, exemptions.
+//! the matching of requests, match conditions, exemptions, the steps of initialization.
 //! Must not know: HTTP, calls, stores, clocks, which resources exist, where snapshots come from.
 
 mod attributes;
@@ -25,6 +26,8 @@ mod matching;
 mod order;
 mod snapshot;
 
+mod initialization;
+
 pub use attributes::{Attributes, Equivalent, GroupVersionKind, GroupVersionResource, Operation};
 pub use client::{ClientConfig, ClientError, Endpoint};
 pub use conditions::{
@@ -36,6 +39,12 @@ pub use configuration::{
 };
 pub use exemption::{Exemption, is_configuration};
 pub use hook::{FailurePolicy, Hook, MatchPolicy, ReinvocationPolicy, ReviewVersion, SideEffects};
+pub use initialization::{
+    Awaited, CreateDecision, Expired, ExpiryAction, InitializerOptions, Initializers, Origin,
+    Repair, Steps, TimeoutCause, UpdateDecision, accepted, carry_initializers, create_denied,
+    decide_create, decide_update, deleted, failure, initialization_timeout, is_uninitialized,
+    repair, shape_initializers, update_denied, without,
+};
 pub use initializer::{Initializer, Ordering};
 pub use matching::{Consideration, Dialect, Identity, LabelSelector, Rule, RuleTarget, Skip};
 pub use order::{PENDING_MAX, Pending, PendingList, pending, runnable};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::function::Functions;
-use crate::library;
+use crate::library::{self, Extent};
 use crate::message::Message;
 use crate::ty::{ObjectType, Type};
 use crate::value::TypeName;
@@ -23,13 +23,25 @@ impl Environment {
     /// Everything that Kubernetes enables, and these variables. Their values are handed to
     /// [`Program::evaluate`](crate::Program::evaluate) in the same order.
     pub fn kubernetes(variables: Vec<(&str, Type)>) -> Self {
+        Self::with(variables, Extent::All)
+    }
+
+    /// The same without the functions that are new in this minor version of Kubernetes.
+    ///
+    /// An expression that somebody is about to store is checked here, so that servers of the minor
+    /// version before can still read it. Programs are made by [`Environment::kubernetes`].
+    pub fn kubernetes_established(variables: Vec<(&str, Type)>) -> Self {
+        Self::with(variables, Extent::Established)
+    }
+
+    fn with(variables: Vec<(&str, Type)>, extent: Extent) -> Self {
         let mut objects = HashMap::new();
         for (_, ty) in &variables {
             collect_objects(ty, &mut objects);
         }
         let types = named_types();
         let variables = variables.into_iter().map(|(name, ty)| (name.to_owned(), ty)).collect();
-        Self { variables, types, objects, functions: library::kubernetes() }
+        Self { variables, types, objects, functions: library::kubernetes(extent) }
     }
 
     /// The number and the type of a variable.

@@ -5,8 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::program::COST_LIMIT;
+use crate::question::Question;
 use crate::ty::Type;
-use crate::value::{List, Value};
+use crate::value::{Equality, List, Value};
 
 /// The outcome of a function.
 pub(crate) type Outcome<'a> = Result<Value<'a>, Failure>;
@@ -21,6 +22,10 @@ pub enum Failure {
     NoSuchKey(Arc<str>),
     /// The cost limit was passed. Nothing absorbs it.
     CostLimit,
+    /// An authorizer has to answer this first. Nothing absorbs it: the host adds the answer to the
+    /// [`Decisions`](crate::Decisions) and evaluates again. Only a host that hands in an authorizer
+    /// meets it.
+    Wanted(Box<Question>),
 }
 
 impl Failure {
@@ -28,12 +33,19 @@ impl Failure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self::Error(message.into().into_boxed_str())
     }
-}
 
-impl Failure {
     /// The error for arguments that no overload takes.
     pub(crate) fn no_such_overload() -> Self {
         Self::new("no such overload")
+    }
+
+    /// Whether the evaluation ends here, whatever stands around.
+    #[inline]
+    pub(crate) fn is_final(&self) -> bool {
+        match self {
+            Self::CostLimit | Self::Wanted(_) => true,
+            Self::Error(_) | Self::NoSuchKey(_) => false,
+        }
     }
 }
 
@@ -43,6 +55,7 @@ impl fmt::Display for Failure {
             Self::Error(message) => f.write_str(message),
             Self::NoSuchKey(key) => write!(f, "no such key: {key}"),
             Self::CostLimit => f.write_str("operation cancelled: actual cost limit exceeded"),
+            Self::Wanted(_) => f.write_str("the authorizer has not been asked"),
         }
     }
 }
@@ -116,9 +129,19 @@ impl Work {
         }
     }
 
-    /// Compares two values, with a step for each part of them.
+    /// Whether two values are equal, with a step for each part of them. Values that refuse to be
+    /// compared are not.
     pub(crate) fn equal<'a>(&mut self, a: &Value<'a>, b: &Value<'a>) -> Result<bool, Failure> {
-        a.equals_within(b, &mut self.left).ok_or(Failure::CostLimit)
+        self.compare(a, b).map(|equality| equality == Equality::Yes)
+    }
+
+    /// Compares two values, with a step for each part of them.
+    pub(crate) fn compare<'a>(
+        &mut self,
+        a: &Value<'a>,
+        b: &Value<'a>,
+    ) -> Result<Equality, Failure> {
+        a.compare_within(b, &mut self.left).ok_or(Failure::CostLimit)
     }
 
     /// Where a list has its first element that equals a value.
@@ -208,6 +231,11 @@ impl Functions {
     /// The function of that name.
     pub(crate) fn get(&self, name: &str) -> Option<&Function> {
         self.by_name.get(name)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, &Function)> {
+        self.by_name.iter().map(|(name, function)| (*name, function))
     }
 }
 

@@ -27,6 +27,7 @@ mod quick;
 mod cost;
 mod eval;
 mod explain;
+mod question;
 mod value;
 
 mod function;
@@ -37,9 +38,11 @@ pub use environment::Environment;
 pub use explain::{Explanation, PARTS_MAX, Part, PartOutcome, SHOWN_BYTES_MAX};
 pub use function::Failure;
 pub use issue::{Issue, Issues};
+pub use library::CHECK_COST;
 pub use program::{COST_LIMIT, CheckedExpression, CompileError, Evaluation, Program};
+pub use question::{CheckTarget, Decision, Decisions, Question, ResourceTarget, ServiceAccount};
 pub use ty::{ObjectType, Type};
 pub use value::{
-    Bytes, Cidr, List, ListSource, Map, MapSource, NamedFormat, Opaque, OwnedList, OwnedMap,
+    Authorization, Authorizer, Bytes, Cidr, List, ListSource, Map, MapSource, NamedFormat, Opaque, OwnedList, OwnedMap,
     Quantity, Record, Semver, Str, Timestamp, TimestampError, TypeName, Value,
 };

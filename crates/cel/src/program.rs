@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::ast::{Ast, Kind, Literal, NodeId};
 use crate::budget::Budget;
-use crate::check::{Checked, check};
+use crate::check::{Checked, Reference, check};
 use crate::environment::Environment;
 use crate::eval::{Evaluator, Slot, borrowed};
 use crate::function::{Failure, Outcome};
@@ -30,6 +30,7 @@ pub struct Program {
     slots: usize,
     output_type: Type,
     selected_fields: BTreeSet<Arc<str>>,
+    variables: BTreeSet<usize>,
 }
 
 /// Why a text is not a program.
@@ -100,7 +101,8 @@ impl CheckedExpression<'_> {
     pub fn program(mut self) -> Result<Program, String> {
         let root = self.checked.ast.root;
         let program = Program::of_node(&self.checked, root, self.environment, self.budget.get())?;
-        Ok(Program { selected_fields: selected_fields(&self.checked.ast), ..program })
+        let selected_fields = selected_fields(&self.checked.ast);
+        Ok(Program { selected_fields, variables: variables(&self.checked), ..program })
     }
 }
 
@@ -145,7 +147,8 @@ impl Program {
     ) -> Result<Self, String> {
         let Plan { expr, slots } = plan(checked, id, environment, budget)?;
         let output_type = checked.ty(id).clone();
-        Ok(Self { expr, slots, output_type, selected_fields: BTreeSet::new() })
+        let (selected_fields, variables) = (BTreeSet::new(), BTreeSet::new());
+        Ok(Self { expr, slots, output_type, selected_fields, variables })
     }
 
     /// The value, if it is the same in every evaluation.
@@ -177,6 +180,12 @@ impl Program {
     /// Whether the expression selects a field of this name anywhere, by `.f`, `.?f` or `has(x.f)`.
     pub fn selects(&self, field: &str) -> bool {
         self.selected_fields.contains(field)
+    }
+
+    /// Whether the expression names the variable of this number in the environment, so that it is
+    /// worth making a value for it.
+    pub fn reads(&self, variable: usize) -> bool {
+        self.variables.contains(&variable)
     }
 
     /// Evaluates with values for the environment's variables, in its order, up to a cost.
@@ -227,6 +236,18 @@ impl Program {
             run(&mut vec![Slot::EMPTY; self.slots])
         }
     }
+}
+
+fn variables(checked: &Checked) -> BTreeSet<usize> {
+    let references = checked.references();
+    let variables = references.filter_map(|reference| match reference {
+        Reference::Variable(index) => Some(*index),
+        Reference::Local(_)
+        | Reference::Type(_)
+        | Reference::Constant(_)
+        | Reference::Function { .. } => None,
+    });
+    variables.collect()
 }
 
 fn selected_fields(ast: &Ast) -> BTreeSet<Arc<str>> {

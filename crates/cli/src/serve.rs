@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
-use server::{HostOptions, Level, Log, LogFormat, Server, ServerOptions};
+use server::{AdmissionOptions, HostOptions, Level, Log, LogFormat, Server, ServerOptions, SyncOptions};
 use serving::{
     CertificateFiles, DrainPlan, Limits, Listener, Pki, PkiOptions, ReloadingCertificate,
     ServerNames, Supplied,
@@ -108,6 +108,10 @@ async fn serve(
         }
     });
     tokio::spawn(reloading);
+    let is_etcd = match args.store.store {
+        Some(kind) => kind == StoreKind::Etcd,
+        None => !args.store.etcd_servers.is_empty(),
+    };
     let options = ServerOptions {
         host: HostOptions {
             event_ttl: args.requests.event_ttl,
@@ -127,6 +131,10 @@ async fn serve(
         directory: Arc::clone(&authorizing.directory),
         registry: authorizing.registry.clone(),
         authorization_metrics: Arc::clone(&authorizing.metrics),
+        admission: AdmissionOptions {
+            sync: SyncOptions { is_only_server: !is_etcd, ..SyncOptions::default() },
+            ..AdmissionOptions::default()
+        },
         node: node()?,
         authentication: authentication::options(
             &args.authentication,
@@ -142,10 +150,6 @@ async fn serve(
         log,
     };
     let banner = Banner { address, authorizers: authorizing.names(), kubeconfig, started };
-    let is_etcd = match args.store.store {
-        Some(kind) => kind == StoreKind::Etcd,
-        None => !args.store.etcd_servers.is_empty(),
-    };
     match is_etcd {
         true => {
             let (store, place) = open::etcd(&args.store).await?;

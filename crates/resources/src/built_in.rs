@@ -6,6 +6,8 @@
 
 mod table;
 
+use admission::ConfigurationKind;
+
 use crate::kind::Rules;
 use crate::resource::{NameRule, Origin, Resource, Scope, Subresource};
 use crate::schema::Schema;
@@ -82,10 +84,17 @@ const fn core(kind: &'static str, plural: &'static str, scope: Scope) -> BuiltIn
 
 /// A resource of what intercepts requests.
 const fn admission(kind: &'static str, plural: &'static str) -> BuiltIn {
-    stored("admissionregistration.k8s.io", kind, plural, Scope::Cluster)
+    stored(ConfigurationKind::GROUP, kind, plural, Scope::Cluster)
         .categories(&["api-extensions"])
         .generation()
         .resource_version_required()
+}
+
+/// A configuration of what intercepts requests, other than a policy.
+const fn configuration(kind: ConfigurationKind) -> BuiltIn {
+    admission(kind.name(), kind.resource())
+        .version(kind.version())
+        .rules(Rules::Configuration(kind))
 }
 
 /// A question: it is answered and forgotten.

@@ -66,19 +66,23 @@ pub fn cells(resource: &Resource, tree: &Tree, now: Timestamp) -> Vec<Value> {
 }
 
 fn table(rules: Rules) -> &'static Table {
+    use ::admission::ConfigurationKind;
     use api::rbac::Kind;
 
     match rules {
         Rules::AdmissionPolicyBinding => &admission::POLICY_BINDING,
         Rules::CertificateSigningRequest => &workload::CERTIFICATE_SIGNING_REQUEST,
         Rules::ConfigMap => &core::CONFIG_MAP,
+        Rules::Configuration(ConfigurationKind::Initializer) => &admission::INITIALIZERS,
+        Rules::Configuration(ConfigurationKind::ExternalHook) => &admission::EXTERNAL_HOOKS,
+        Rules::Configuration(ConfigurationKind::Mutating | ConfigurationKind::Validating) => {
+            &admission::WEBHOOKS
+        }
         Rules::CustomResourceDefinition => &custom::DEFINITION,
         Rules::Deployment => &workload::DEPLOYMENT,
         Rules::EndpointSlice => &network::ENDPOINT_SLICE,
         Rules::Endpoints => &network::ENDPOINTS,
         Rules::Event => &event::EVENT,
-        Rules::ExternalAdmissionHookConfiguration => &admission::EXTERNAL_HOOKS,
-        Rules::InitializerConfiguration => &admission::INITIALIZERS,
         Rules::Lease => &core::LEASE,
         Rules::MutatingAdmissionPolicy => &admission::MUTATING_POLICY,
         Rules::Namespace => &core::NAMESPACE,
@@ -92,7 +96,6 @@ fn table(rules: Rules) -> &'static Table {
         Rules::Service => &network::SERVICE,
         Rules::ServiceAccount => &core::SERVICE_ACCOUNT,
         Rules::ValidatingAdmissionPolicy => &admission::VALIDATING_POLICY,
-        Rules::WebhookConfiguration => &admission::WEBHOOKS,
         Rules::Rbac(Kind::Role | Kind::ClusterRole) | Rules::None => &core::ANY,
     }
 }

@@ -16,6 +16,7 @@ mod service;
 mod service_account;
 mod value_key;
 
+use admission::ConfigurationKind;
 use field::FieldErrors;
 use jiff::Timestamp;
 use object::{Status, Tree};
@@ -23,7 +24,7 @@ use serde_json::Value;
 
 use crate::custom;
 use crate::resource::{Origin, Resource};
-use crate::schema::{check, prune};
+use crate::schema::{Schema, WrongType, check, prune};
 
 /// Which rules the objects of a built-in resource follow besides those for all objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,13 +34,13 @@ pub(crate) enum Rules {
     AdmissionPolicyBinding,
     CertificateSigningRequest,
     ConfigMap,
+    /// Those of a configuration of admission.
+    Configuration(ConfigurationKind),
     CustomResourceDefinition,
     Deployment,
     EndpointSlice,
     Endpoints,
     Event,
-    ExternalAdmissionHookConfiguration,
-    InitializerConfiguration,
     Lease,
     MutatingAdmissionPolicy,
     Namespace,
@@ -53,7 +54,6 @@ pub(crate) enum Rules {
     Service,
     ServiceAccount,
     ValidatingAdmissionPolicy,
-    WebhookConfiguration,
 }
 
 /// Members that every object has, whatever its kind.
@@ -64,7 +64,7 @@ const COMMON_MEMBERS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 /// # Errors
 /// 400 if a value is of a type that its field can not have.
 pub fn prepare_create(resource: &Resource, tree: &mut Tree) -> Result<(), Status> {
-    fit_schema(resource, tree)?;
+    fit(resource, tree)?;
     match rules(resource) {
         Rules::CustomResourceDefinition => custom::prepare_create(tree),
         Rules::Namespace => namespace::prepare_create(tree),
@@ -89,7 +89,7 @@ pub fn prepare_update(
     old: &Tree,
     subresource: Option<&str>,
 ) -> Result<(), Status> {
-    fit_schema(resource, new)?;
+    fit(resource, new)?;
     match (rules(resource), subresource) {
         (Rules::CustomResourceDefinition, None) => custom::prepare_update(new),
         (Rules::Namespace, subresource) => namespace::prepare_update(new, old, subresource),
@@ -132,6 +132,10 @@ pub fn validate_update(
 fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors) {
     match rules(resource) {
         Rules::ConfigMap => config_map::validate(new, old, errors),
+        Rules::Configuration(kind) => errors.extend(match old {
+            None => admission::validate_create(kind, new),
+            Some(old) => admission::validate_update(kind, new, old),
+        }),
         Rules::CustomResourceDefinition => custom::validate(new, old, errors),
         Rules::EndpointSlice => endpoint_slice::validate(new, old, errors),
         Rules::Event => event::validate(new, errors),
@@ -159,6 +163,15 @@ pub fn prepare_delete(
     }
 }
 
+/// Which of the kinds that configure admission its objects are, if any.
+#[must_use]
+pub fn configuration_kind(resource: &Resource) -> Option<ConfigurationKind> {
+    match rules(resource) {
+        Rules::Configuration(kind) => Some(kind),
+        _ => None,
+    }
+}
+
 /// Whether something besides the finalizers of its metadata keeps an object from being removed.
 #[must_use]
 pub fn is_held(resource: &Resource, tree: &Tree) -> bool {
@@ -171,10 +184,14 @@ pub fn is_held(resource: &Resource, tree: &Tree) -> bool {
 pub fn is_content_changed(resource: &Resource, new: &Tree, old: &Tree) -> bool {
     let is_apart =
         |key: &str| COMMON_MEMBERS.contains(&key) || (key == "status" && resource.has_status());
-    // A null and nothing are the same.
-    let value = |tree: &Tree, key: &str| tree.get(key).cloned().unwrap_or(Value::Null);
     let mut keys = new.keys().chain(old.keys());
-    keys.any(|key| !is_apart(key) && value(new, key) != value(old, key))
+    keys.any(|key| !is_apart(key) && something(new, key) != something(old, key))
+}
+
+/// The value of a member, unless it is as good as absent: a null, or a list without items.
+fn something<'t>(tree: &'t Tree, key: &str) -> Option<&'t Value> {
+    let is_nothing = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+    tree.get(key).filter(|value| !is_nothing(value))
 }
 
 fn rules(resource: &Resource) -> Rules {
@@ -185,15 +202,26 @@ fn rules(resource: &Resource) -> Rules {
 }
 
 /// Removes fields that the kind does not have, and refuses values of the wrong type.
-fn fit_schema(resource: &Resource, tree: &mut Tree) -> Result<(), Status> {
+fn fit(resource: &Resource, tree: &mut Tree) -> Result<(), Status> {
     let Origin::BuiltIn(row) = &resource.origin else { return Ok(()) };
-    let Some(schema) = row.schema else { return Ok(()) };
-    check(schema, tree, "").map_err(|wrong| {
+    let fitted = match (row.rules, row.schema) {
+        // Who acts on them says what they look like, and completes them; the schema is for clients.
+        (Rules::Configuration(kind), _) => {
+            admission::prepare(kind, tree).map_err(|wrong| wrong.to_string())
+        }
+        (_, Some(schema)) => fit_schema(schema, tree).map_err(|wrong| wrong.to_string()),
+        (_, None) => Ok(()),
+    };
+    fitted.map_err(|wrong| {
         let (kind, version) = (&resource.kind, &resource.version);
         Status::bad_request(format!(
             "{kind} in version \"{version}\" cannot be handled as a {kind}: {wrong}"
         ))
-    })?;
+    })
+}
+
+fn fit_schema(schema: &Schema, tree: &mut Tree) -> Result<(), WrongType> {
+    check(schema, tree, "")?;
     let common: Vec<(String, Value)> =
         COMMON_MEMBERS.iter().filter_map(|&key| tree.shift_remove_entry(key)).collect();
     let mut rest = std::mem::take(tree);

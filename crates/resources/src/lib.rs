@@ -44,8 +44,8 @@ pub use document::Document;
 pub use fields::{check_field_selector, field_value};
 pub use key::{DEFAULT_PREFIX, key, names, prefix};
 pub use kind::{
-    is_content_changed, is_held, prepare_create, prepare_delete, prepare_update, validate_create,
-    validate_update,
+    configuration_kind, is_content_changed, is_held, prepare_create, prepare_delete,
+    prepare_update, validate_create, validate_update,
 };
 pub use openapi::OpenApi;
 pub use registry::{Group, GroupVersionResources, Registry};

@@ -3,6 +3,8 @@
 //! One description serves three readers: the check that a body has the right types, the removal of
 //! fields that a kind does not have, and the published schema.
 
+mod admission;
+mod admission_v1alpha1;
 mod check;
 mod coordination;
 mod core;
@@ -10,7 +12,11 @@ mod extensions;
 mod meta;
 mod rbac;
 
-pub(crate) use check::{check, prune};
+pub(crate) use admission::{MUTATING_WEBHOOK_CONFIGURATION, VALIDATING_WEBHOOK_CONFIGURATION};
+pub(crate) use admission_v1alpha1::{
+    EXTERNAL_ADMISSION_HOOK_CONFIGURATION, INITIALIZER_CONFIGURATION,
+};
+pub(crate) use check::{WrongType, check, prune};
 pub(crate) use coordination::LEASE;
 pub(crate) use core::{CONFIG_MAP, NAMESPACE, SECRET, SERVICE_ACCOUNT};
 pub(crate) use extensions::CUSTOM_RESOURCE_DEFINITION;

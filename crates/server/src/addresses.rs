@@ -8,7 +8,7 @@ use std::str::FromStr;
 use field::{FieldErrors, FieldPath};
 use object::{Status, Tree};
 use serde_json::{Value, json};
-use store::{At, Expect, Key, Put, Store, WriteError};
+use store::{At, Delete, Expect, Key, Put, Store, WriteError};
 
 use crate::rest::Call;
 
@@ -134,8 +134,8 @@ impl<S: Store> Call<'_, S> {
         let Ok(key) = self.address_key(address) else { return };
         let got = self.host.store.get(&key, At::Newest).await;
         if let Ok(Some(entry)) = got.map(|got| got.entry) {
-            let freed = self.host.store.delete(&key, Expect::At(entry.mod_rev)).await;
-            if let Err(error) = freed {
+            let delete = Delete { key, expect: Expect::At(entry.mod_rev), mark: None };
+            if let Err(error) = self.host.store.delete(delete).await {
                 let facts: [crate::log::Fact<'_>; 2] = [("address", &address), ("why", &error)];
                 self.host.log.warn("the address of a service stays taken", &facts);
             }
@@ -161,7 +161,8 @@ impl<S: Store> Call<'_, S> {
     /// Takes an address; `false` if somebody has it.
     async fn take(&self, address: Ipv4Addr, namespace: &str, name: &str) -> Result<bool, Status> {
         let value = json!({"service": format!("{namespace}/{name}")}).to_string().into();
-        let put = Put { key: self.address_key(address)?, value, expect: Expect::Absent, ttl: None };
+        let key = self.address_key(address)?;
+        let put = Put { key, value, expect: Expect::Absent, ttl: None, mark: None };
         match self.host.store.put(put).await {
             Ok(_) => Ok(true),
             Err(WriteError::Conflict { .. }) => Ok(false),

@@ -1,173 +1,294 @@
-//! What may enter. Today this is the life of namespaces and the guards of roles and bindings; hooks
-//! that are configured through the API take their place in the same two steps.
+//! What may enter: the two steps of admission.
+//!
+//! The first may change the object: initializers are assigned, the server's own rules are asked, and
+//! then the mutating hooks, all of it a second time if a hook changed what others have seen. The
+//! second may only refuse. One state of the configuration holds for a request in both, see
+//! [`Standing`].
 
-use authz_rbac::{Refusal, bind_target, escalate_target};
-use object::{Cause, GroupResource, Status, Tree};
-use resources::{Origin, Resource};
+mod attributes;
+mod built_in;
+mod kinds;
+
+use std::time::Instant as Clock;
+
+use admission::{Attributes, Equivalent, Operation};
+use admission_hooks::{Asking, Kinds, Notes, Passage, Phase};
+use admission_metrics::Metrics;
+use authz::User;
+use object::{Status, Tree};
+use resources::Resource;
 use store::Store;
+use tokio::time::Instant;
 
+use self::attributes::equivalents;
+use self::kinds::Served;
+use crate::authorize::AskChain;
 use crate::gate::Admitted;
-use crate::rest::Call;
-use crate::view::NamespacePhase;
+use crate::rest::{Call, Shown};
+use crate::standing::{Standing, is_configuration, refusal};
+use crate::view::Namespace;
 
-/// What happens to the object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
-    /// It is made.
-    Create,
-    /// It changes.
-    Update,
-    /// It goes.
-    Delete,
+pub(crate) use self::attributes::Write;
+
+/// A request on its way through admission.
+pub(crate) struct Entrance {
+    /// When it must be done.
+    pub(crate) deadline: Instant,
+    /// The server's own doing, which nobody is asked about.
+    pub(crate) is_internal: bool,
+    /// What it is admitted by; found when the first object comes.
+    pub(crate) standing: Option<Standing>,
+    passage: Option<Passage>,
+    notes: Vec<Notes>,
 }
 
-/// Namespaces that always exist.
-const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"];
+impl Entrance {
+    pub(crate) fn new(deadline: Instant) -> Self {
+        Self { deadline, is_internal: false, standing: None, passage: None, notes: Vec::new() }
+    }
 
-impl<S: Store> Call<'_, S> {
-    /// The first step, which may change the object.
+    /// For another object of the same request.
+    pub(crate) fn beside(&self) -> Self {
+        Self {
+            is_internal: self.is_internal,
+            standing: self.standing.clone(),
+            ..Self::new(self.deadline)
+        }
+    }
+
+    /// What hooks have left behind so far. Attempts that came to nothing have their say, too.
+    pub(crate) fn take_notes(&mut self) -> Vec<Notes> {
+        self.notes.extend(self.passage.take().map(Passage::into_notes));
+        std::mem::take(&mut self.notes)
+    }
+
+    pub(crate) fn add_notes(&mut self, notes: Vec<Notes>) {
+        self.notes.extend(notes);
+    }
+}
+
+impl<'a, S: Store> Call<'a, S> {
+    /// Finds what the request is admitted by, once.
+    ///
+    /// # Errors
+    /// The configuration is not known well enough.
+    pub(crate) async fn stand(&mut self, operation: Operation) -> Result<(), Status> {
+        let is_free = self.entrance.is_internal || is_configuration(self.resource);
+        if is_free || self.entrance.standing.is_some() {
+            return Ok(());
+        }
+        let standing = self.host.stand(self.entrance.deadline).await;
+        let standing = standing.map_err(|unconfirmed| {
+            self.host.admission_metrics.config_refused(unconfirmed.reason());
+            refusal(&unconfirmed, operation, self.resource, self.host.initialization.is_enabled)
+        })?;
+        self.entrance.standing = Some(standing);
+        Ok(())
+    }
+
+    /// The first step, which may change the object. A deletion has none.
     pub(crate) async fn admit_mutating(
-        &self,
-        operation: Operation,
+        &mut self,
+        write: &Write,
         tree: Tree,
-        _old: Option<&Tree>,
+        old: Option<&Tree>,
     ) -> Result<Tree, Status> {
-        self.check_namespace(operation, &tree).await?;
-        Ok(tree)
+        let begun = Clock::now();
+        let outcome = self.mutate(write, tree, old).await;
+        let metrics = &self.host.admission_metrics;
+        metrics.step(Phase::Mutating, write.operation, begun.elapsed(), outcome.is_err());
+        outcome
     }
 
-    /// The second step, which may only refuse.
-    pub(crate) async fn admit_validating(
+    async fn mutate(
+        &mut self,
+        write: &Write,
+        mut tree: Tree,
+        old: Option<&Tree>,
+    ) -> Result<Tree, Status> {
+        self.stand(write.operation).await?;
+        self.check_namespace(write.operation, &tree).await?;
+        let notes = self.entrance.take_notes();
+        self.entrance.add_notes(notes);
+        let Some(standing) = self.entrance.standing.clone() else { return Ok(tree) };
+        let is_deletion = write.operation == Operation::Delete;
+        let list = standing.hooks.snapshot.mutating();
+        let mut question = self.question(write, &standing);
+        if list.matching(&question.attributes(object::name(&tree))).is_empty() {
+            return Ok(tree);
+        }
+        if !is_deletion {
+            tree = question.kinds.settle(tree, &question.attributes("").kind).map_err(bad_shape)?;
+        }
+        let old = old.map(|old| self.as_read(old, write));
+        question.find_namespace(self, object::name(&tree), Some(&tree), old.as_ref()).await?;
+        let begun = Clock::now();
+        let mut passage = Passage::new(self.entrance.deadline);
+        let outcome = self.run_rounds(&question, &mut passage, tree, old.as_ref()).await;
+        self.entrance.passage = Some(passage);
+        let (metrics, name) = (&self.host.admission_metrics, "MutatingAdmissionWebhook");
+        let is_refused = outcome.is_err();
+        let took = begun.elapsed();
+        metrics.controller(name, Phase::Mutating, write.operation, took, is_refused);
+        outcome
+    }
+
+    /// Asks the mutating hooks, and again if one has changed what others have seen.
+    async fn run_rounds(
         &self,
-        operation: Operation,
+        question: &Question<'_>,
+        passage: &mut Passage,
+        mut tree: Tree,
+        old: Option<&Tree>,
+    ) -> Result<Tree, Status> {
+        let operation = question.write.operation;
+        loop {
+            let name = object::name(&tree).to_owned();
+            let object = (operation != Operation::Delete).then(|| std::mem::take(&mut tree));
+            let asking = question.asking(&name, None, old);
+            if let Some(next) = passage.mutate(&asking, object).await? {
+                tree = next;
+            }
+            if !passage.needs_another_round() {
+                return Ok(tree);
+            }
+            self.check_namespace(operation, &tree).await?;
+        }
+    }
+
+    /// The second step, which may only refuse. The tree of a deletion is what goes.
+    pub(crate) async fn admit_validating(
+        &mut self,
+        write: &Write,
         tree: Tree,
-        _old: Option<&Tree>,
+        old: Option<&Tree>,
     ) -> Result<Admitted, Status> {
-        if operation == Operation::Create {
-            self.check_definition(&tree)?;
-        }
-        Ok(Admitted::new(tree))
+        let begun = Clock::now();
+        let outcome = self.validate(write, &tree, old).await;
+        let metrics = &self.host.admission_metrics;
+        metrics.step(Phase::Validating, write.operation, begun.elapsed(), outcome.is_err());
+        outcome.map(|()| Admitted::new(tree))
     }
 
-    /// Custom objects are made only while their definition stays. The newest picture is asked, for
-    /// the definition may have begun to go since the request found its resource.
-    fn check_definition(&self, tree: &Tree) -> Result<(), Status> {
-        if !self.resource.is_custom() {
-            return Ok(());
+    async fn validate(
+        &mut self,
+        write: &Write,
+        tree: &Tree,
+        old: Option<&Tree>,
+    ) -> Result<(), Status> {
+        self.stand(write.operation).await?;
+        if write.operation == Operation::Create && write.subresource.is_empty() {
+            self.check_definition(tree)?;
         }
-        let Resource { group, version, plural, .. } = self.resource;
-        let view = self.host.follower.view();
-        let origin = view.registry.resource(group, version, plural).map(|own| &own.origin);
-        match origin {
-            Some(Origin::Custom(served)) if !served.is_terminating => Ok(()),
-            Some(Origin::Custom(_) | Origin::BuiltIn(_)) | None => {
-                let why = "create not allowed while custom resource definition is terminating";
-                let resource = self.resource.group_resource();
-                Err(Status::forbidden(&resource, object::name(tree), why))
-            }
-        }
-    }
-
-    /// Things are made only in namespaces that exist and stay.
-    async fn check_namespace(&self, operation: Operation, tree: &Tree) -> Result<(), Status> {
-        let resource = self.resource.group_resource();
+        let Some(standing) = self.entrance.standing.clone() else { return Ok(()) };
+        let list = standing.hooks.snapshot.validating();
         let name = object::name(tree);
-        if operation == Operation::Delete
-            && resource == GroupResource::new("", "namespaces")
-            && IMMORTAL_NAMESPACES.contains(&name)
-        {
-            return Err(Status::forbidden(&resource, name, "this namespace may not be deleted"));
-        }
-        let Some(namespace) = self.namespace else { return Ok(()) };
-        if operation != Operation::Create || !self.resource.is_namespaced() {
+        let mut question = self.question(write, &standing);
+        if list.matching(&question.attributes(name)).is_empty() {
             return Ok(());
         }
-        match self.phase(namespace).await? {
-            Some(NamespacePhase::Active) => Ok(()),
-            None => Err(Status::not_found(&GroupResource::new("", "namespaces"), namespace)),
-            Some(NamespacePhase::Terminating) => {
-                let why = format!(
-                    "unable to create new content in namespace {namespace} because it is being \
-                     terminated"
-                );
-                let mut status = Status::forbidden(&resource, name, &why);
-                if let Some(details) = &mut status.details {
-                    details.causes.push(Cause {
-                        reason: "NamespaceTerminating".to_owned(),
-                        message: format!("namespace {namespace} is being terminated"),
-                        field: "metadata.namespace".to_owned(),
-                    });
-                }
-                Err(status)
-            }
-        }
-    }
-
-    /// The phase of a namespace. The picture may be behind another server, so a namespace that is
-    /// missing there is looked for once more in the newest state.
-    async fn phase(&self, namespace: &str) -> Result<Option<NamespacePhase>, Status> {
-        let follower = &self.host.follower;
-        if let Some(phase) = follower.view().namespaces.get(namespace) {
-            return Ok(Some(*phase));
-        }
-        let current = self.host.store.current_rev().await;
-        let current = current.map_err(|error| self.read_failed("create", &error))?;
-        follower.wait_for(current).await;
-        Ok(follower.view().namespaces.get(namespace).copied())
-    }
-
-    /// Nobody grants what they do not hold, unless they may.
-    pub(crate) async fn guard(&self, new: &Tree, old: Option<&Tree>) -> Result<(), Status> {
-        if self.resource.group != authz_rbac::GROUP || self.resource.is_custom() {
-            return Ok(());
-        }
-        let decode = |tree: &Tree| -> Result<api::rbac::Object, Status> {
-            let value = serde_json::Value::Object(tree.clone());
-            let manifest =
-                api::rbac::decode(&value).map_err(|e| Status::bad_request(e.to_string()))?;
-            manifest.into_unchecked().map_err(|errors| {
-                Status::invalid(&self.resource.group_kind(), object::name(tree), &errors)
-            })
+        let seen = self.as_read(tree, write);
+        let former = old.map(|old| self.as_read(old, write));
+        let (object, old) = match write.operation {
+            Operation::Delete => (None, Some(&seen)),
+            _ => (Some(&seen), former.as_ref()),
         };
-        let user = self.authorized.user();
-        let view = self.host.follower.view();
-        let former = old.map(decode).transpose()?;
-        let name = object::name(new);
-        let refused: Result<(), Refusal> = match decode(new)? {
-            api::rbac::Object::Role(role) => {
-                if authz_rbac::is_superuser(user)
-                    || self.may("escalate", &escalate_target(&role, role.name())).await
-                {
-                    return Ok(());
-                }
-                let former = match &former {
-                    Some(api::rbac::Object::Role(role)) => Some(role),
-                    _ => None,
-                };
-                view.rbac.confirm_role(user, &role, former)
-            }
-            api::rbac::Object::Binding(binding) => {
-                if authz_rbac::is_superuser(user) || self.may("bind", &bind_target(&binding)).await
-                {
-                    return Ok(());
-                }
-                let former = match &former {
-                    Some(api::rbac::Object::Binding(binding)) => Some(binding),
-                    _ => None,
-                };
-                view.rbac.confirm_binding(user, &binding, former)
-            }
-        };
-        refused.map_err(|refusal| self.refused(name, refusal))
+        question.find_namespace(self, name, object, old).await?;
+        let begun = Clock::now();
+        let mut passage =
+            self.entrance.passage.take().unwrap_or_else(|| Passage::new(self.entrance.deadline));
+        let outcome = passage.validate(&question.asking(name, object, old)).await;
+        self.entrance.passage = Some(passage);
+        let (metrics, name) = (&self.host.admission_metrics, "ValidatingAdmissionWebhook");
+        let took = begun.elapsed();
+        metrics.controller(name, Phase::Validating, write.operation, took, outcome.is_err());
+        Ok(outcome?)
     }
 
-    fn refused(&self, name: &str, refusal: Refusal) -> Status {
-        match refusal {
-            Refusal::RoleNotFound { resource, name } => {
-                Status::not_found(&GroupResource::new(authz_rbac::GROUP, resource), &name)
-            }
-            Refusal::UnsupportedKind(error) => Status::unexpected(error.to_string()),
-            other => Status::forbidden(&self.resource.group_resource(), name, &other.to_string()),
+    /// An object as clients read it: with the version that it has in the store.
+    fn as_read(&self, tree: &Tree, write: &Write) -> Tree {
+        Shown { tree: tree.clone(), revision: write.revision }.into_tree()
+    }
+
+    fn question<'q>(&self, write: &'q Write, standing: &'q Standing) -> Question<'q>
+    where
+        'a: 'q,
+    {
+        let registry = &standing.view.registry;
+        Question {
+            write,
+            standing,
+            resource: self.resource,
+            namespace: self.namespace.unwrap_or_default(),
+            equivalents: equivalents(registry, self.resource, &write.subresource),
+            kinds: Served { registry, operation: write.operation },
+            observe: self.host.admission_metrics.as_ref(),
+            user: self.authorized.user(),
+            chain: AskChain(self.chain()),
+            facts: None,
         }
     }
+}
+
+/// What hooks are asked.
+struct Question<'q> {
+    write: &'q Write,
+    standing: &'q Standing,
+    resource: &'q Resource,
+    namespace: &'q str,
+    equivalents: Vec<Equivalent<'q>>,
+    kinds: Served<'q>,
+    observe: &'q Metrics,
+    user: &'q User,
+    /// Answers what match conditions ask.
+    chain: AskChain,
+    /// The namespace, if somebody looks at its labels.
+    facts: Option<Namespace>,
+}
+
+impl Question<'_> {
+    fn attributes<'a>(&'a self, name: &'a str) -> Attributes<'a> {
+        let Self { write, resource, namespace, equivalents, user, .. } = self;
+        let attributes = write.attributes(resource, namespace, name, equivalents);
+        Attributes { user: Some(user), ..attributes }
+    }
+
+    fn asking<'a>(
+        &'a self,
+        name: &'a str,
+        object: Option<&'a Tree>,
+        old_object: Option<&'a Tree>,
+    ) -> Asking<'a> {
+        Asking {
+            attributes: Attributes { object, old_object, ..self.attributes(name) },
+            snapshot: &self.standing.hooks.snapshot,
+            connections: &self.standing.hooks.connections,
+            namespace: self.facts.as_ref().map(|facts| facts.labelled.as_ref()),
+            authorizer: Some(&self.chain),
+            kinds: &self.kinds,
+            observe: self.observe,
+        }
+    }
+
+    /// Looks up the namespace if some hook looks at its labels.
+    async fn find_namespace<S: Store>(
+        &mut self,
+        call: &Call<'_, S>,
+        name: &str,
+        object: Option<&Tree>,
+        old: Option<&Tree>,
+    ) -> Result<(), Status> {
+        let namespace = {
+            let asking = self.asking(name, object, old);
+            asking.needs_namespace().then(|| asking.attributes.namespace.to_owned())
+        };
+        if let Some(namespace) = namespace {
+            self.facts = call.namespace_facts(&namespace).await?;
+        }
+        Ok(())
+    }
+}
+
+fn bad_shape(why: String) -> Status {
+    Status::bad_request(why)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use authz::{Attributes, Decision, Recorder, RequestInfo, Resource, Target, User, Verdict};
+use authz::{Answer, Attributes, Authorizer, Decision, Recorder, RequestInfo, Resource, Target, User, Verdict};
 use authz_chain::Chain;
 use object::Status;
 use store::Store;
@@ -43,9 +43,22 @@ pub(crate) struct Decided {
     pub(crate) took: Duration,
 }
 
+/// The chain as an authorizer, for who asks several questions.
+pub(crate) struct AskChain(pub(crate) Arc<Chain>);
+
+impl Authorizer for AskChain {
+    fn authorize<'a>(
+        &'a self,
+        attributes: &'a Attributes<'a>,
+        recorder: Recorder<'a>,
+    ) -> Answer<'a> {
+        Box::pin(async move { self.0.authorize(attributes, recorder).await.decision })
+    }
+}
+
 impl<S: Store> Call<'_, S> {
     /// The newest objects, and the authorizers that the request began with.
-    fn chain(&self) -> Arc<Chain> {
+    pub(crate) fn chain(&self) -> Arc<Chain> {
         self.host.follower.view().chain_as_of(self.authorized.view())
     }
 

@@ -192,6 +192,9 @@ impl<S: Store> Follower<S> {
         for item in &items {
             self.locate(&item.key, Some(&item.entry.value));
         }
+        // What is known of the ways to hooks stays.
+        let mut empty = empty.clone();
+        empty.hooks = self.view.load().hooks.cleared();
         let (view, noticed) = empty.with_items(&self.prefix, &items, revision);
         let _changing = self.changing();
         // The authorizers may have changed since the server began with an empty picture. They have

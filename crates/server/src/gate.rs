@@ -52,6 +52,11 @@ impl Admitted {
         Self { tree }
     }
 
+    /// The object on its way out: its end was admitted, and this is the next step of that.
+    pub(crate) fn ending(&self, tree: Tree) -> Self {
+        Self { tree }
+    }
+
     /// The object as it may be stored.
     pub fn tree(&self) -> &Tree {
         &self.tree

@@ -90,6 +90,7 @@ async fn checks<S: Store>(host: &Host<S>, endpoint: Endpoint) -> Vec<Checked> {
         let is_bootstrapped = readiness.is_bootstrapped.load(Ordering::Acquire);
         checks.extend([
             Checked { name: "storage-readiness", is_well: is_stored },
+            Checked { name: "admission-config", is_well: !host.confirmer.freshness().is_stale },
             Checked { name: "informer-sync", is_well: host.follower.is_synced() },
             Checked { name: READY_HOOK, is_well: is_bootstrapped },
             Checked { name: "shutdown", is_well: !readiness.is_stopping.load(Ordering::Acquire) },

@@ -1,8 +1,9 @@
 //! What all requests share.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use admission::InitializerOptions;
 use audit::Auditor;
 use authn::{Authenticator, Impersonator, TokenIssuer};
 use authz::User;
@@ -12,10 +13,12 @@ use serving::{InFlight, Shutdown};
 
 use crate::addresses::ServiceRange;
 use crate::audit_id::AuditIds;
+use crate::confirm::Confirmer;
 use crate::follow::Follower;
 use crate::health::Readiness;
 use crate::log::Log;
 use crate::metrics::Metrics;
+use crate::standing::PolledConfiguration;
 
 /// How the server behaves.
 #[derive(Debug, Clone)]
@@ -63,6 +66,17 @@ pub(crate) struct Host<S> {
     /// `None` records nothing.
     pub(crate) auditor: Option<Auditor>,
     pub(crate) authorization_metrics: Arc<authz_metrics::Metrics>,
+    pub(crate) admission_metrics: Arc<admission_metrics::Metrics>,
+    /// Knows how new the configuration of admission is.
+    pub(crate) confirmer: Confirmer,
+    /// When it began to read the store.
+    pub(crate) started: Instant,
+    /// Who this server is to the others, from its start to its end.
+    pub(crate) server_id: String,
+    /// The configuration of admission, where it is read at intervals.
+    pub(crate) polled: PolledConfiguration,
+    /// How initialization behaves.
+    pub(crate) initialization: InitializerOptions,
     /// Which authorizers are in use, and how they fare.
     pub(crate) authorization_status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
     pub(crate) in_flight: InFlight,

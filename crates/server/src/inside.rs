@@ -3,6 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use audit::{Event, Received, Stage};
 use authz::{RequestInfo, User};
@@ -10,7 +11,9 @@ use http::Method;
 use jiff::Timestamp;
 use object::{DeleteOptions, Status, Tree};
 use store::Store;
+use tokio::time::Instant;
 
+use crate::admit::Entrance;
 use crate::authorize::authorize;
 use crate::gate::Authorized;
 use crate::host::Host;
@@ -111,6 +114,9 @@ impl<S: Store> Host<S> {
 
 impl Errand {
     fn call<'a, S: Store>(&'a self, host: &'a Host<S>) -> Call<'a, S> {
+        let mut entrance = Entrance::new(Instant::now() + host.options.request_timeout);
+        // What a server can not do without must not depend on hooks, which may need the server.
+        entrance.is_internal = !host.readiness.is_bootstrapped.load(Ordering::Acquire);
         Call {
             host,
             authorized: &self.authorized,
@@ -119,6 +125,9 @@ impl Errand {
             query: &self.query,
             now: Timestamp::now(),
             warnings: Vec::new(),
+            entrance,
+            is_collection: false,
+            expected_mark: None,
         }
     }
 

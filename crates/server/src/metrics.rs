@@ -187,6 +187,8 @@ pub(crate) async fn response<S: Store>(host: &Host<S>) -> Response<Body> {
     count_objects(host).await;
     let revision = host.follower.view().revision.number();
     metrics.revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
+    let age = host.confirmer.freshness().age.unwrap_or_else(|| host.started.elapsed());
+    host.admission_metrics.show_config(host.observed().number(), age);
     for (name, kind) in [("mutating", RequestKind::Mutating), ("readOnly", RequestKind::ReadOnly)] {
         let count = i64::try_from(host.in_flight.count(kind)).unwrap_or(i64::MAX);
         metrics.in_flight.with_label_values(&[name]).set(count);

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use admission_hooks::{AnnotationLevel, Notes};
 use audit::{Event, Received, Stage};
 use authn::{ImpersonationMode, Unauthenticated};
 use authz::{Decision, Failure, RequestInfo, User};
@@ -20,6 +21,7 @@ use crate::metrics::{RequestLabels, metric_verb};
 use crate::respond::Reply;
 use crate::rest::Query;
 use crate::route::Route;
+use crate::trace;
 
 /// Which webhooks were not asked about a request, because a match condition is false.
 const WEBHOOK_SKIPPED: &str = "authorization.k8s.io/webhook-skipped";
@@ -166,6 +168,20 @@ impl Record {
     pub(crate) fn undecided<S>(&mut self, host: &Host<S>, waited: Duration) {
         let late = Decision::no_opinion("").with_error(Failure::message("out of time"));
         host.authorization_metrics.decided(&late, waited);
+    }
+
+    /// What hooks have left behind.
+    pub(crate) fn admission(&mut self, notes: &Notes) {
+        let Some(event) = &mut self.event else { return };
+        if let Some(trace) = trace::annotation(notes) {
+            event.annotate(trace::TRACE_ANNOTATION, &trace);
+        }
+        let has_bodies = event.wants_request_object();
+        for annotation in &notes.annotations {
+            if annotation.level == AnnotationLevel::Metadata || has_bodies {
+                event.annotate(annotation.key.clone(), &annotation.value);
+            }
+        }
     }
 
     /// The resource is known.

@@ -16,9 +16,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use authn::CertificateIdentity;
-use authz::{Answer as AuthzAnswer, Attributes, Authorizer, Recorder, RequestInfo, User};
-use authz_chain::Chain;
-use http::header::{CONTENT_TYPE, HeaderValue};
+use authz::{RequestInfo, User};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::request::Parts;
 use http::{Method, Request, Response};
 use hyper::body::{Body as _, Incoming};
@@ -27,8 +26,9 @@ use object::Status;
 use serving::{Body, Connection, Phase, RequestKind};
 use store::Store;
 
+use crate::admit::Entrance;
 use crate::audit_id::AUDIT_ID;
-use crate::authorize::authorize;
+use crate::authorize::{AskChain, authorize};
 use crate::deadline::deadline;
 use crate::discovery;
 use crate::failure::Failure;
@@ -41,6 +41,9 @@ use crate::respond::{PLAIN, Reply, text_response};
 use crate::rest::{Call, Change, Deleted, Filter, Query, Shown};
 use crate::review;
 use crate::route::{Action, NoRoute, Route};
+use crate::servers::{ADMISSION_STATUS, ack_timeout};
+use crate::standing::is_configuration;
+use crate::trace;
 use crate::watch_body;
 
 /// The longest body of a write.
@@ -128,7 +131,14 @@ async fn live<S: Store>(
             return Err(Status::timeout().into());
         }
     };
-    let errand = Errand { host, parts, authorized: &authorized, query: &query, now };
+    let errand = Errand {
+        host,
+        parts,
+        authorized: &authorized,
+        query: &query,
+        now,
+        deadline: begun + most,
+    };
     let doing = errand.run(body, record, &mut warnings);
     match deadline {
         None => doing.await,
@@ -215,6 +225,8 @@ pub(crate) struct Errand<'a, S> {
     authorized: &'a Authorized,
     query: &'a Query,
     now: Timestamp,
+    /// Until when it has to be answered.
+    deadline: tokio::time::Instant,
 }
 
 impl<S: Store> Errand<'_, S> {
@@ -254,9 +266,14 @@ impl<S: Store> Errand<'_, S> {
             query: self.query,
             now: self.now,
             warnings: Vec::new(),
+            entrance: Entrance::new(self.deadline),
+            is_collection: false,
+            expected_mark: None,
         };
         let reply = self.act(&route, &mut call, body, record).await;
         warnings.append(&mut call.warnings);
+        let mut headers = HeaderMap::new();
+        self.tell_admission(&mut call.entrance, record, warnings, &mut headers).await;
         // 7. The answer.
         match reply {
             Ok(Reply::Watch { watcher }) => {
@@ -265,12 +282,56 @@ impl<S: Store> Errand<'_, S> {
             reply => {
                 let reply = reply.unwrap_or_else(Reply::Status);
                 record.response(&reply);
-                Ok(form.response(reply, warnings))
+                let mut response = form.response(reply, warnings);
+                response.headers_mut().extend(headers);
+                Ok(response)
             }
         }
     }
 
+    /// What admission leaves behind: for the log, for the client, and in headers.
+    async fn tell_admission(
+        &self,
+        entrance: &mut Entrance,
+        record: &mut Record,
+        warnings: &mut Vec<String>,
+        headers: &mut HeaderMap,
+    ) {
+        if let Some(standing) = &entrance.standing {
+            headers.insert(trace::REVISION, standing.revision.number().into());
+        }
+        let all = entrance.take_notes();
+        if trace::is_wanted(&self.parts.headers, self.authorized).await
+            && let Some(value) = trace::header(&all)
+        {
+            headers.insert(trace::TRACE, value);
+        }
+        for notes in all {
+            record.admission(&notes);
+            warnings.extend(notes.warnings);
+        }
+    }
+
+    /// Does what is asked, and lets who changes the configuration of admission wait for all servers.
     async fn act(
+        &self,
+        route: &Route,
+        call: &mut Call<'_, S>,
+        body: &mut Unread,
+        record: &mut Record,
+    ) -> Result<Reply<S>, Status> {
+        let is_waiting = route.action.is_write() && is_configuration(&route.resource);
+        let timeout = if is_waiting { ack_timeout(self.query)? } else { None };
+        let reply = self.act_at_once(route, call, body, record).await?;
+        if let Some(timeout) = timeout {
+            let revision = self.host.mark().await.map_err(|why| Status::internal(&why))?;
+            let warning = self.host.wait_for_servers(revision, timeout, self.deadline).await;
+            call.warnings.extend(warning);
+        }
+        Ok(reply)
+    }
+
+    async fn act_at_once(
         &self,
         route: &Route,
         call: &mut Call<'_, S>,
@@ -389,11 +450,15 @@ impl<S: Store> Errand<'_, S> {
         if path == "/metrics" && is_read {
             return Ok(crate::metrics::response(self.host).await);
         }
-        if path == AUTHORIZATION_STATUS {
+        if matches!(path, AUTHORIZATION_STATUS | ADMISSION_STATUS) {
             if !is_read {
                 return Err(Status::method_not_allowed().into());
             }
-            let json = serde_json::to_vec(&(self.host.authorization_status)()).unwrap_or_default();
+            let status = match path {
+                ADMISSION_STATUS => self.host.admission_status().await,
+                _ => (self.host.authorization_status)(),
+            };
+            let json = serde_json::to_vec(&status).unwrap_or_default();
             return Ok(self.form_of(PLAIN).response(Reply::<S>::Json { code: 200, json }, &[]));
         }
         let (asked, etag) = (self.asked(), self.header(&http::header::IF_NONE_MATCH));
@@ -420,19 +485,6 @@ impl<S: Store> Errand<'_, S> {
 
     pub(crate) fn now(&self) -> Timestamp {
         self.now
-    }
-}
-
-/// The chain as an authorizer, for who asks several questions.
-struct AskChain(Arc<Chain>);
-
-impl Authorizer for AskChain {
-    fn authorize<'a>(
-        &'a self,
-        attributes: &'a Attributes<'a>,
-        recorder: Recorder<'a>,
-    ) -> AuthzAnswer<'a> {
-        Box::pin(async move { self.0.authorize(attributes, recorder).await.decision })
     }
 }
 

@@ -128,6 +128,11 @@ impl Route {
 }
 
 impl Action {
+    /// Whether something changes.
+    pub(crate) fn is_write(self) -> bool {
+        !matches!(self, Self::Get | Self::List | Self::Watch)
+    }
+
     fn verb(self) -> Verb {
         match self {
             Self::Get => Verb::Get,

@@ -3,7 +3,11 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
+use admission::InitializerOptions;
+use admission_hooks::{AccessTable, RESPONSE_BYTES_MAX, Surroundings};
+use arc_swap::ArcSwap;
 use audit::Auditor;
 use authn::{Authenticator, Impersonator, TokenIssuer};
 use authz_chain::Seat;
@@ -14,8 +18,10 @@ use tokio::task::JoinSet;
 
 use crate::audit_id::AuditIds;
 use crate::bootstrap::{BootstrapError, bootstrap};
+use crate::confirm::{Confirmer, SyncOptions};
 use crate::follow::Follower;
 use crate::health::Readiness;
+use crate::hooks::Hooks;
 use crate::host::{Host, HostOptions};
 use crate::inside::own_user;
 use crate::log::Log;
@@ -23,6 +29,7 @@ use crate::loops;
 use crate::metrics::Metrics;
 use crate::request;
 use crate::service_directory::ServiceDirectory;
+use crate::standing::Polled;
 use crate::view::View;
 
 /// What a server is made of, beside its store and its listener.
@@ -41,6 +48,8 @@ pub struct ServerOptions {
     pub registry: prometheus::Registry,
     /// Counts what the chain answers about requests.
     pub authorization_metrics: Arc<authz_metrics::Metrics>,
+    /// How dynamic admission behaves.
+    pub admission: AdmissionOptions,
     /// What nodes may do before any object is known.
     pub node: authz_node::Policy,
     /// Whom it believes.
@@ -57,6 +66,30 @@ pub struct ServerOptions {
     pub limits: Limits,
     /// Where it says what happens.
     pub log: Log,
+}
+
+/// How dynamic admission behaves.
+#[derive(Debug, Clone)]
+pub struct AdmissionOptions {
+    /// When its configuration is new enough.
+    pub sync: SyncOptions,
+    /// How initialization behaves.
+    pub initializers: InitializerOptions,
+    /// Who the server is to hooks.
+    pub access: AccessTable,
+    /// The longest answer of a hook.
+    pub response_bytes_max: usize,
+}
+
+impl Default for AdmissionOptions {
+    fn default() -> Self {
+        Self {
+            sync: SyncOptions::default(),
+            initializers: InitializerOptions::default(),
+            access: AccessTable::default(),
+            response_bytes_max: RESPONSE_BYTES_MAX,
+        }
+    }
 }
 
 /// Puts other authorizers in place; fails, and changes nothing, if two have one name.
@@ -101,7 +134,21 @@ impl<S: Store> Server<S> {
         listener: Listener,
         options: ServerOptions,
     ) -> Result<Self, StartError> {
-        let empty = View::empty(options.seats, options.node)?;
+        let admission_metrics = admission_metrics::Metrics::new(
+            &options.registry,
+            authz_live::Instruments::remote(options.authorization_metrics.as_ref()),
+        )?;
+        let hooks = Hooks::none(Arc::new(Surroundings {
+            services: Some(Arc::clone(&options.directory) as _),
+            access: options.admission.access,
+            limits: remote::Limits {
+                body_bytes_max: options.admission.response_bytes_max,
+                ..remote::Limits::default()
+            },
+            observe: Arc::clone(&admission_metrics) as _,
+            ..Surroundings::default()
+        }));
+        let empty = View::empty(options.seats, options.node, hooks.clone())?;
         let authenticator = Authenticator::new(options.authentication)?;
         let (follower, notices) = Follower::start(
             Arc::clone(&store),
@@ -129,15 +176,25 @@ impl<S: Store> Server<S> {
             issuer: options.issuer,
             auditor: options.auditor,
             authorization_metrics: options.authorization_metrics,
+            admission_metrics,
+            confirmer: Confirmer::new(options.admission.sync),
+            started: Instant::now(),
+            server_id: String::new(),
+            polled: ArcSwap::from_pointee(Polled::nothing(hooks)),
+            initialization: options.admission.initializers,
             authorization_status: options.authorization_status,
             in_flight: InFlight::new(options.mutating_max, options.read_only_max),
             shutdown: Shutdown::new(),
         };
         host.own_user = own_user(object::uuid4(host.random()));
+        host.server_id = object::uuid4(host.random());
         host.audit_ids = AuditIds::new(host.random());
         let host = Arc::new(host);
         let mut loops = JoinSet::new();
         loops.spawn(Arc::clone(&host.follower).run(empty));
+        loops.spawn(Arc::clone(&host).confirm());
+        loops.spawn(Arc::clone(&host).beat());
+        loops.spawn(Arc::clone(&host).count_configured());
         loops.spawn(loops::store_aggregated(Arc::clone(&host), notices));
         bootstrap(&host).await?;
         host.readiness.is_bootstrapped.store(true, Ordering::Release);

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{OnceLock, PoisonError, RwLock};
 
+use admission_hooks::Services;
 use remote::{HostPort, Resolve, ResolveError, ServiceName};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::Value;
@@ -129,6 +130,15 @@ impl ServiceDirectory {
 pub(crate) const SERVICES_PATH: &str = "services/specs/";
 /// Where endpoint slices are.
 pub(crate) const SLICES_PATH: &str = "endpointslices/";
+
+impl Services for ServiceDirectory {
+    fn tcp_ports(&self, namespace: &str, name: &str) -> Result<Vec<u16>, ResolveError> {
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        let found = tables.services.get(&format!("{namespace}/{name}"));
+        let found = found.ok_or_else(|| ResolveError(format!("services {name:?} not found")))?;
+        Ok(found.ports.iter().map(|(_, number)| *number).collect())
+    }
+}
 
 impl Resolve for ServiceDirectory {
     fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
@@ -254,6 +264,9 @@ impl Slice {
 fn ports(list: &Value) -> Vec<(String, u16)> {
     let ports = list.as_array().into_iter().flatten();
     let read = |port: &Value| {
+        if !matches!(text(&port["protocol"]), "" | "TCP") {
+            return None;
+        }
         let number = port["port"].as_u64().and_then(|number| u16::try_from(number).ok())?;
         Some((text(&port["name"]).to_owned(), number))
     };

@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use admission::ConfigurationKind;
 use authz_chain::{Chain, ConfigurationError, Seat};
 use object::Tree;
 use resources::Registry;
-use serde_json::Value;
+use serde_json::{Value, json};
 use store::{Change, Event, Item, Revision};
 
+use crate::hooks::{Changed, Hooks, kind_at};
 use crate::service_directory::{SERVICES_PATH, SLICES_PATH};
 
 /// Whether something may be created in a namespace.
@@ -18,6 +20,15 @@ pub enum NamespacePhase {
     Active,
     /// Not any more.
     Terminating,
+}
+
+/// What admission asks of a namespace.
+#[derive(Debug, Clone)]
+pub struct Namespace {
+    /// Whether something may be created in it.
+    pub phase: NamespacePhase,
+    /// Its name and labels, as in the object.
+    pub labelled: Arc<Tree>,
 }
 
 /// The picture, as of one revision of the store.
@@ -32,11 +43,13 @@ pub struct View {
     /// The authorizers over these two, in order.
     pub chain: Arc<Chain>,
     /// The namespaces there are.
-    pub namespaces: Arc<HashMap<String, NamespacePhase>>,
+    pub namespaces: Arc<HashMap<String, Namespace>>,
     /// CustomResourceDefinitions by name, as they are stored.
     pub definitions: Arc<BTreeMap<String, Arc<Tree>>>,
     /// Which resources are served.
     pub registry: Arc<Registry>,
+    /// Who is asked before something is stored.
+    pub hooks: Hooks,
     seats: Arc<[Seat]>,
 }
 
@@ -47,12 +60,13 @@ enum Tracked {
     Node,
     Namespace,
     Definition,
+    Hooks(ConfigurationKind),
     /// No decision depends on where services are, but who has written one wants it to be found.
     Address,
 }
 
 /// The storage paths that are followed. All are read at start; the order does not matter.
-pub(crate) const TRACKED_PATHS: [&str; 13] = [
+pub(crate) const TRACKED_PATHS: [&str; 17] = [
     "roles",
     "rolebindings",
     "clusterroles",
@@ -66,6 +80,10 @@ pub(crate) const TRACKED_PATHS: [&str; 13] = [
     "services/specs",
     "endpointslices",
     DEFINITIONS_PATH,
+    "admissionregistration.k8s.io/externaladmissionhookconfigurations",
+    "admissionregistration.k8s.io/initializerconfigurations",
+    "mutatingwebhookconfigurations",
+    "validatingwebhookconfigurations",
 ];
 
 const DEFINITIONS_PATH: &str = "apiextensions.k8s.io/customresourcedefinitions";
@@ -75,8 +93,9 @@ const DEFINITIONS_PATH: &str = "apiextensions.k8s.io/customresourcedefinitions";
 struct Touched {
     rbac: Option<authz_rbac::Snapshot>,
     node: Option<authz_node::Policy>,
-    namespaces: Option<HashMap<String, NamespacePhase>>,
+    namespaces: Option<HashMap<String, Namespace>>,
     definitions: Option<BTreeMap<String, Arc<Tree>>>,
+    hooks: Vec<Changed>,
     has_cluster_role: bool,
 }
 
@@ -94,7 +113,11 @@ impl View {
     ///
     /// # Errors
     /// Two authorizers have one name.
-    pub fn empty(seats: Arc<[Seat]>, node: authz_node::Policy) -> Result<Self, ConfigurationError> {
+    pub fn empty(
+        seats: Arc<[Seat]>,
+        node: authz_node::Policy,
+        hooks: Hooks,
+    ) -> Result<Self, ConfigurationError> {
         let view = Self {
             revision: Revision::ZERO,
             rbac: Arc::default(),
@@ -103,6 +126,7 @@ impl View {
             namespaces: Arc::default(),
             definitions: Arc::default(),
             registry: Arc::new(Registry::built_in()),
+            hooks,
             seats,
         };
         Ok(Self { chain: view.chain_on(&view.seats)?, ..view })
@@ -215,9 +239,22 @@ impl View {
                 let name = last_segment(path);
                 match value {
                     None => own.remove(name),
-                    Some(value) => own.insert(name.to_owned(), phase(&parse(value)?)),
+                    Some(value) => own.insert(name.to_owned(), namespace(&parse(value)?)),
                 };
                 Ok(())
+            }
+            Tracked::Hooks(kind) => {
+                let read = |value: &bytes::Bytes| match parse(value)? {
+                    Value::Object(tree) => Ok(tree),
+                    _ => Err("it is no object".to_owned()),
+                };
+                let tree = value.map(read);
+                let outcome = match &tree {
+                    Some(Err(why)) => Err(why.clone()),
+                    _ => Ok(()),
+                };
+                touched.hooks.push(Changed { path: path.to_owned(), kind, tree });
+                outcome
             }
             Tracked::Address => Ok(()),
             Tracked::Definition => {
@@ -253,6 +290,9 @@ impl View {
         }
         if let Some(namespaces) = touched.namespaces {
             next.namespaces = Arc::new(namespaces);
+        }
+        if !touched.hooks.is_empty() {
+            next.hooks = next.hooks.with_changes(touched.hooks);
         }
         if let Some(definitions) = touched.definitions {
             let (registry, faults) = served(&definitions);
@@ -293,7 +333,7 @@ fn tracked<'k>(prefix: &str, key: &'k str) -> Option<(Tracked, &'k str)> {
         "services" if path.starts_with(SERVICES_PATH) => Tracked::Address,
         "endpointslices" if path.starts_with(SLICES_PATH) => Tracked::Address,
         "apiextensions.k8s.io" if path.starts_with(DEFINITIONS_PATH) => Tracked::Definition,
-        _ => return None,
+        _ => Tracked::Hooks(kind_at(path)?),
     };
     Some((tracked, path))
 }
@@ -326,10 +366,14 @@ fn apply_rbac(
     Ok(())
 }
 
-fn phase(namespace: &Value) -> NamespacePhase {
-    let is_terminating = namespace["status"]["phase"] == "Terminating"
-        || namespace["metadata"]["deletionTimestamp"].is_string();
-    if is_terminating { NamespacePhase::Terminating } else { NamespacePhase::Active }
+fn namespace(stored: &Value) -> Namespace {
+    let metadata = &stored["metadata"];
+    let is_terminating =
+        stored["status"]["phase"] == "Terminating" || metadata["deletionTimestamp"].is_string();
+    let phase =
+        if is_terminating { NamespacePhase::Terminating } else { NamespacePhase::Active };
+    let labelled = json!({"metadata": {"name": metadata["name"], "labels": metadata["labels"]}});
+    Namespace { phase, labelled: Arc::new(labelled.as_object().cloned().unwrap_or_default()) }
 }
 
 fn last_segment(path: &str) -> &str {

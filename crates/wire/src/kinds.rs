@@ -1,6 +1,7 @@
 //! The tables of fields, and which kind has which.
 
 mod admission;
+mod admission_v1alpha1;
 mod core;
 mod meta;
 mod rbac;
@@ -15,8 +16,11 @@ const AUTHENTICATION: &str = "authentication.k8s.io";
 const AUTHORIZATION: &str = "authorization.k8s.io";
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// The kinds that have a table, all of version `v1`: group, kind, table.
-static KINDS: &[(&str, &str, &Message)] = &[
+/// A kind that has a table: group, kind, table.
+type Row = (&'static str, &'static str, &'static Message);
+
+/// The kinds of version `v1` that have a table.
+static V1: &[Row] = &[
     ("", "ConfigMap", &core::CONFIG_MAP),
     ("", "Endpoints", &core::ENDPOINTS),
     ("", "Event", &core::EVENT),
@@ -49,10 +53,20 @@ static KINDS: &[(&str, &str, &Message)] = &[
     (RBAC, "RoleBinding", &rbac::BINDING),
 ];
 
+/// The kinds of version `v1alpha1` that have a table.
+static V1ALPHA1: &[Row] = &[
+    (ADMISSION, "ExternalAdmissionHookConfiguration", &admission_v1alpha1::EXTERNAL_HOOKS),
+    (ADMISSION, "InitializerConfiguration", &admission_v1alpha1::INITIALIZERS),
+];
+
 /// The table of a kind, if it has one.
 pub(crate) fn message(group: &str, version: &str, kind: &str) -> Option<&'static Message> {
-    let found = KINDS.iter().find(|row| row.0 == group && row.1 == kind && version == "v1");
-    found.map(|row| row.2)
+    let rows = match version {
+        "v1" => V1,
+        "v1alpha1" => V1ALPHA1,
+        _ => &[],
+    };
+    rows.iter().find(|row| row.0 == group && row.1 == kind).map(|row| row.2)
 }
 
 /// Whether all fields of a built-in kind are known here: then its bodies may be protobuf, and unknown
@@ -89,7 +103,7 @@ mod tests {
 
     #[test]
     fn numbers_and_names_are_unique() {
-        for (_, kind, message) in KINDS {
+        for (_, kind, message) in V1.iter().chain(V1ALPHA1) {
             check(message, kind);
             assert!(message.by_name("metadata").is_some(), "{kind}");
         }
@@ -102,6 +116,9 @@ mod tests {
         assert!(!has_table("", "v2", "ConfigMap"));
         assert!(!has_table("x", "v1", "ConfigMap"));
         assert!(!has_table("", "v1", "Pod"));
+        assert!(has_table(ADMISSION, "v1alpha1", "InitializerConfiguration"));
+        assert!(!has_table(ADMISSION, "v1", "InitializerConfiguration"));
+        assert!(!has_table(ADMISSION, "v1alpha1", "ValidatingWebhookConfiguration"));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The values of `Warning` headers.
 
+use std::collections::HashSet;
+
 /// The most characters of all warnings together before each is cut.
 const TOTAL_CHARS_MAX: usize = 4096;
 
@@ -13,9 +15,10 @@ const ITEM_CHARS_MAX: usize = 256;
 /// 3. Of cut texts, those after the 4096th character are left out.
 #[must_use]
 pub fn warning_headers<T: AsRef<str>>(texts: &[T]) -> Vec<String> {
+    let mut seen = HashSet::new();
     let mut kept: Vec<&str> = Vec::new();
     for text in texts.iter().map(AsRef::as_ref) {
-        if !text.is_empty() && !text.contains(char::is_control) && !kept.contains(&text) {
+        if !text.is_empty() && !text.contains(char::is_control) && seen.insert(text) {
             kept.push(text);
         }
     }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use admission_hooks::{BreakerOptions, RESPONSE_BYTES_MAX, Surroundings};
+use admission_hooks::{RESPONSE_BYTES_MAX, Surroundings};
+use breaker::BreakerOptions;
 use scripted::{Answer, Body, Conduct, Leaf, Peer, Script, ServerTls};
 use serde_json::{Value, json};
 

@@ -210,6 +210,7 @@ impl Scene {
             snapshot,
             connections,
             namespace: None,
+            authorizer: None,
             kinds: &*self.kinds,
             observe: &self.seen,
         }

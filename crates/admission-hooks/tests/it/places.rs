@@ -188,7 +188,7 @@ async fn a_service_that_comes_up_is_called_at_once() {
     let snapshot = scene.snapshot();
     let connections = scene.connections(&snapshot);
     let asking = scene.asking(&snapshot, &connections);
-    for _ in 0..=admission_hooks::BreakerOptions::default().failures_to_open {
+    for _ in 0..=breaker::BreakerOptions::default().failures_to_open {
         scene.passage().validate(&asking).await.unwrap_err();
     }
     table.put("hook", &[443], Some(peer.address()));

@@ -8,7 +8,7 @@ use crate::client::decode_base64;
 
 /// What a value must be.
 #[derive(Debug)]
-enum Shape {
+pub(crate) enum Shape {
     Text,
     /// Bytes, as text of base64.
     Bytes,
@@ -19,7 +19,7 @@ enum Shape {
     List(&'static Shape),
 }
 
-const TEXT_LIST: Shape = Shape::List(&Shape::Text);
+pub(crate) const TEXT_LIST: Shape = Shape::List(&Shape::Text);
 
 const INITIALIZER: Shape = Shape::Object(&[
     ("name", Shape::Text),
@@ -152,7 +152,8 @@ pub(super) fn fit(kind: ConfigurationKind, tree: &mut Tree) -> Result<(), ShapeE
     }
 }
 
-fn fit_value(shape: &Shape, value: &mut Value, at: &str) -> Result<(), ShapeError> {
+/// The same for one value, which `at` is the place of.
+pub(crate) fn fit_value(shape: &Shape, value: &mut Value, at: &str) -> Result<(), ShapeError> {
     if value.is_null() {
         *value = shape.empty();
     }

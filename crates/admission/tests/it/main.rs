@@ -5,11 +5,15 @@ mod documents;
 #[cfg(test)]
 mod hooks;
 #[cfg(test)]
+mod initialization;
+#[cfg(test)]
 mod matching;
 #[cfg(test)]
 mod order;
 #[cfg(test)]
 mod property;
+#[cfg(test)]
+mod steps;
 #[cfg(test)]
 mod v1;
 #[cfg(test)]

@@ -56,6 +56,11 @@ impl Checked {
     pub(crate) fn reference(&self, id: NodeId) -> Option<&Reference> {
         self.references[id.index()].as_ref()
     }
+
+    /// What all names and calls refer to.
+    pub(crate) fn references(&self) -> impl Iterator<Item = &Reference> {
+        self.references.iter().flatten()
+    }
 }
 
 /// Complaints as (code point offset, message).

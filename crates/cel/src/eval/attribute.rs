@@ -12,7 +12,7 @@ impl<'a> Evaluator<'_, 'a> {
     #[inline]
     pub(super) fn attribute(&mut self, attr: &'a Attr) -> Outcome<'a> {
         let outcome = self.resolve(attr);
-        if matches!(outcome, Err(Failure::CostLimit)) {
+        if outcome.as_ref().is_err_and(Failure::is_final) {
             return outcome;
         }
         // A conditional costs nothing itself.
@@ -78,10 +78,7 @@ impl<'a> Evaluator<'_, 'a> {
         };
         for step in path {
             optional |= step.optional;
-            let found = self.find(&value, &step.key);
-            if matches!(found, Err(Failure::CostLimit)) {
-                return Err(Failure::CostLimit);
-            }
+            let found = self.step(&value, &step.key)?;
             if optional {
                 match found? {
                     Found::Value(next) => {
@@ -132,14 +129,28 @@ impl<'a> Evaluator<'_, 'a> {
                 Ok(present)
             }
             Some((value, false)) => {
-                let found = self.find(&value, &last.key);
+                let found = self.step(&value, &last.key)?;
                 self.charge(1)?;
                 Ok(found?.is_value())
             }
         }
     }
 
-    /// One step: the value there, or nothing.
+    /// One step, whose error must not keep it from being counted; only the end of the evaluation
+    /// does.
+    #[inline]
+    fn step(
+        &mut self,
+        value: &Value<'a>,
+        key: &'a Key,
+    ) -> Result<Result<Found<'a>, Failure>, Failure> {
+        match self.find(value, key) {
+            Err(end) if end.is_final() => Err(end),
+            found => Ok(found),
+        }
+    }
+
+    /// The value there, or nothing.
     #[inline]
     fn find(&mut self, value: &Value<'a>, key: &'a Key) -> Result<Found<'a>, Failure> {
         let found = match (key, value) {

@@ -109,7 +109,7 @@ impl<'a> Evaluator<'_, 'a> {
             match self.bool(&quantifier.predicate) {
                 Ok(found) if found == stops_at => outcome = Ok(stops_at),
                 Ok(_) => {}
-                Err(Failure::CostLimit) => return Err(Failure::CostLimit),
+                Err(end) if end.is_final() => return Err(end),
                 Err(error) => {
                     if outcome.is_ok() {
                         outcome = Err(error);

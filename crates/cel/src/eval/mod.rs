@@ -10,7 +10,7 @@ mod comprehension;
 use crate::cost;
 use crate::function::{Failure, Outcome, Work};
 use crate::ir::{ConstantSet, Entry, Expr, MessageExpr};
-use crate::value::{List, Map, OwnedMap, Record, Str, Value};
+use crate::value::{Equality, List, Map, OwnedMap, Record, Str, Value};
 
 /// The state of one evaluation.
 pub(crate) struct Evaluator<'s, 'a> {
@@ -119,7 +119,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
             Expr::Or(terms) => self.any_of(terms),
             Expr::Not(operand) => {
                 let operand = self.bool(operand);
-                if operand != Err(Failure::CostLimit) {
+                if !operand.as_ref().is_err_and(Failure::is_final) {
                     self.charge(1)?;
                 }
                 operand.map(|b| !b)
@@ -141,7 +141,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
             match self.bool(term) {
                 Ok(false) => return Ok(false),
                 Ok(true) => {}
-                Err(Failure::CostLimit) => return Err(Failure::CostLimit),
+                Err(end) if end.is_final() => return Err(end),
                 Err(error) => failure = failure.or(Some(error)),
             }
         }
@@ -154,7 +154,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
             match self.bool(term) {
                 Ok(true) => return Ok(true),
                 Ok(false) => {}
-                Err(Failure::CostLimit) => return Err(Failure::CostLimit),
+                Err(end) if end.is_final() => return Err(end),
                 Err(error) => failure = failure.or(Some(error)),
             }
         }
@@ -167,26 +167,22 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         let left = self.argument(left)?;
         let right = self.argument(right)?;
         self.charge(cost::equality(left.as_ref().ok(), right.as_ref().ok(), negated))?;
-        let (left, right) = (left?, right?);
-        // The types of the Kubernetes libraries refuse to be compared with other types.
-        if let (Value::Opaque(opaque), false) = (&left, negated) {
-            let equal = match &right {
-                Value::Opaque(other) => opaque.equals(other),
-                Value::Null => Some(false),
-                _ => None,
-            };
-            return equal.ok_or_else(Failure::no_such_overload);
-        }
         // Cost counts the outermost list alone, and equal parts may be shared many times over.
-        self.work.equal(&left, &right).map(|equal| equal != negated)
+        match self.work.compare(&left?, &right?)? {
+            Equality::Yes => Ok(!negated),
+            Equality::No => Ok(negated),
+            // The types of the Kubernetes libraries refuse to be compared with other types.
+            Equality::Refused if negated => Ok(true),
+            Equality::Refused => Err(Failure::no_such_overload()),
+        }
     }
 
     /// An argument whose error must not stop the evaluation of the arguments after it; only the
-    /// cost limit does.
+    /// end of the evaluation does.
     #[inline]
     fn argument(&mut self, expr: &'a Expr) -> Result<Outcome<'a>, Failure> {
         match self.value(expr) {
-            Err(Failure::CostLimit) => Err(Failure::CostLimit),
+            Err(end) if end.is_final() => Err(end),
             outcome => Ok(outcome),
         }
     }

@@ -162,7 +162,7 @@ mod tests {
 
     /// The cost of a call by the overload of that id.
     fn cost_of(name: &str, id: &str, arguments: &[Value<'_>]) -> u64 {
-        let functions = crate::library::kubernetes();
+        let functions = crate::library::kubernetes(crate::library::Extent::All);
         let overloads = &functions.get(name).unwrap().overloads;
         overloads.iter().find(|overload| overload.id == id).unwrap().cost.of(arguments, None)
     }

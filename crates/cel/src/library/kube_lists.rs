@@ -1,11 +1,11 @@
-//! Kubernetes' functions of lists, version 1: order, sums, extremes and positions of elements.
+//! Kubernetes' functions of lists: order, sums, extremes and positions of elements.
 
 use std::cmp::Ordering;
 
 use super::arithmetic;
 use crate::function::{Cost, Failure, Functions, Implementation, Outcome, Overload, Work};
 use crate::ty::Type;
-use crate::value::Value;
+use crate::value::{List, Value};
 
 /// The types that have an order, and the names of their overloads.
 const COMPARABLE: [Comparable; 8] = [
@@ -74,7 +74,7 @@ const SUMMABLE: [(Type, &str, Implementation); 4] = [
     (Type::Duration, "list_duration_sum_duration", |list| sum(list, Value::Duration(0))),
 ];
 
-/// Declares Kubernetes' list functions.
+/// Declares Kubernetes' list functions, version 0.
 pub(crate) fn declare(functions: &mut Functions) {
     let walk = |overload: Overload| overload.cost(Cost::Traverse);
     let each = |overload: fn(Comparable) -> Overload| {
@@ -117,16 +117,17 @@ pub(crate) fn declare(functions: &mut Functions) {
             .metered(last_index_of_metered),
         ],
     );
+}
+
+/// Declares what version 1 has in addition.
+pub(crate) fn declare_includes(functions: &mut Functions) {
+    let params = vec![Type::Dyn, Type::Dyn];
     functions.add(
         "includes",
         vec![
-            walk(Overload::member(
-                "list_includes_dyn_dyn",
-                vec![Type::Dyn, Type::Dyn],
-                Type::Bool,
-                includes,
-            ))
-            .metered(includes_metered),
+            Overload::member("list_includes_dyn_dyn", params, Type::Bool, includes)
+                .cost(Cost::Traverse)
+                .metered(includes_metered),
         ],
     );
 }
@@ -191,7 +192,7 @@ fn last_index_of<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 
 fn index_of_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
     let [Value::List(list), sought] = arguments else { return Err(Failure::no_such_overload()) };
-    work.position(list, sought).map(position)
+    first_index(list, sought, work).map(position)
 }
 
 fn last_index_of_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
@@ -205,6 +206,20 @@ fn last_index_of_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcom
     Ok(position(None))
 }
 
+/// Unlike in `sought in list`, elements stand on the left, where values may refuse to be compared.
+fn first_index<'a>(
+    list: &List<'a>,
+    sought: &Value<'a>,
+    work: &mut Work,
+) -> Result<Option<usize>, Failure> {
+    for (index, item) in list.iter().enumerate() {
+        if work.equal(&item, sought)? {
+            return Ok(Some(index));
+        }
+    }
+    Ok(None)
+}
+
 fn position<'a>(found: Option<usize>) -> Value<'a> {
     Value::Int(found.and_then(|index| i64::try_from(index).ok()).unwrap_or(-1))
 }
@@ -216,7 +231,7 @@ fn includes<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 /// Whether a list has the element; a value that is no list includes what it equals.
 fn includes_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
     let includes = match arguments {
-        [Value::List(list), sought] => work.position(list, sought)?.is_some(),
+        [Value::List(list), sought] => first_index(list, sought, work)?.is_some(),
         [value, sought] => work.equal(value, sought)?,
         _ => return Err(Failure::no_such_overload()),
     };

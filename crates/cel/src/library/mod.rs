@@ -22,13 +22,23 @@ mod strings;
 pub(crate) mod time;
 mod url;
 
+pub use authorizer::CHECK_COST;
 pub(crate) use conversions::double_text;
 pub(crate) use printed::printed;
 
 use crate::function::Functions;
 
-/// Everything that Kubernetes enables.
-pub(crate) fn kubernetes() -> Functions {
+/// Which functions there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Everything that Kubernetes enables.
+    All,
+    /// What the minor version before has as well.
+    Established,
+}
+
+/// The functions of Kubernetes.
+pub(crate) fn kubernetes(extent: Extent) -> Functions {
     let mut functions = Functions::default();
     conversions::declare(&mut functions);
     operators::declare(&mut functions);
@@ -37,6 +47,9 @@ pub(crate) fn kubernetes() -> Functions {
     // The order in which Kubernetes adds its libraries decides about functions that they share.
     url::declare(&mut functions);
     regex::declare(&mut functions);
+    if extent == Extent::Established {
+        kube_lists::declare(&mut functions);
+    }
     authorizer::declare(&mut functions);
     optionals::declare(&mut functions);
     quantity::declare(&mut functions);
@@ -48,6 +61,10 @@ pub(crate) fn kubernetes() -> Functions {
     comprehensions::declare(&mut functions);
     semver::declare(&mut functions);
     lists::declare(&mut functions);
-    kube_lists::declare(&mut functions);
+    // A library of which there is a new version moves to the end.
+    if extent == Extent::All {
+        kube_lists::declare(&mut functions);
+        kube_lists::declare_includes(&mut functions);
+    }
     functions
 }

@@ -91,6 +91,16 @@ fn format_of(value: &Value<'_>) -> Option<NamedFormat> {
     }
 }
 
+/// Whether a text is a DNS-1123 label.
+pub(super) fn is_dns_label(text: &str) -> bool {
+    faults_of(Dns1123Label, text).is_empty()
+}
+
+/// Whether a text is a DNS-1123 subdomain.
+pub(super) fn is_dns_subdomain(text: &str) -> bool {
+    faults_of(Dns1123Subdomain, text).is_empty()
+}
+
 fn faults_of(format: NamedFormat, text: &str) -> Vec<String> {
     let check = |is_valid: bool, fault: &str| {
         if is_valid { Vec::new() } else { vec![fault.to_owned()] }

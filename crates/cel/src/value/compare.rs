@@ -9,18 +9,34 @@ use crate::function::Failure;
 /// expression can make two that would take forever to compare.
 const EQUALITY_STEPS_MAX: u64 = 1_000_000;
 
+/// Whether two values are equal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Equality {
+    Yes,
+    No,
+    /// The value on the left refuses to be compared with the other one: `==` is an error. Inside of
+    /// lists and maps this counts as equal, as it does in Kubernetes; everywhere else it does not.
+    Refused,
+}
+
+impl From<bool> for Equality {
+    fn from(equal: bool) -> Self {
+        if equal { Self::Yes } else { Self::No }
+    }
+}
+
 impl<'a> Value<'a> {
     /// `self == other` as the language defines it: numbers compare across their types, all other
-    /// types are unequal to each other, and NaN is unequal to itself. Values that would take more
-    /// than a million steps to compare count as unequal.
+    /// types are unequal to each other, and NaN is unequal to itself. Values that refuse to be
+    /// compared count as unequal, and so do those that would take more than a million steps.
     pub fn equals(&self, other: &Value<'a>) -> bool {
-        self.equals_within(other, &mut EQUALITY_STEPS_MAX.clone()).unwrap_or(false)
+        self.compare_within(other, &mut EQUALITY_STEPS_MAX.clone()) == Some(Equality::Yes)
     }
 
-    /// As [`Value::equals`], with `None` when the steps run out.
-    pub(crate) fn equals_within(&self, other: &Value<'a>, steps: &mut u64) -> Option<bool> {
+    /// Compares with a step for each part; `None` when the steps run out.
+    pub(crate) fn compare_within(&self, other: &Value<'a>, steps: &mut u64) -> Option<Equality> {
         *steps = steps.checked_sub(1)?;
-        Some(match (self, other) {
+        let equal = match (self, other) {
             (Self::String(a), Self::String(b)) => a.as_str() == b.as_str(),
             (Self::Null, Self::Null) => true,
             (Self::Bool(a), Self::Bool(b)) => a == b,
@@ -28,20 +44,25 @@ impl<'a> Value<'a> {
             (Self::Duration(a), Self::Duration(b)) => a == b,
             (Self::Timestamp(a), Self::Timestamp(b)) => a == b,
             (Self::Type(a), Self::Type(b)) => a == b,
-            (Self::List(a), Self::List(b)) => return lists_equal(a, b, steps),
-            (Self::Map(a), Self::Map(b)) => return maps_equal(a, b, steps),
+            (Self::List(a), Self::List(b)) => lists_equal(a, b, steps)?,
+            (Self::Map(a), Self::Map(b)) => maps_equal(a, b, steps)?,
             (Self::Optional(a), Self::Optional(b)) => match (a, b) {
                 (None, None) => true,
-                (Some(a), Some(b)) => return a.equals_within(b, steps),
+                (Some(a), Some(b)) => return a.compare_within(b, steps),
                 (None, Some(_)) | (Some(_), None) => false,
             },
-            (Self::Opaque(a), Self::Opaque(b)) => a == b,
+            (Self::Opaque(a), Self::Opaque(b)) => {
+                return Some(a.equals(b).map_or(Equality::Refused, Equality::from));
+            }
+            (Self::Opaque(_), Self::Null) => false,
+            (Self::Opaque(_), _) => return Some(Equality::Refused),
             (Self::Double(a), Self::Double(b)) => a == b,
             _ => match (self.number(), other.number()) {
                 (Some(a), Some(b)) => a.order(b) == Some(Ordering::Equal),
                 _ => false,
             },
-        })
+        };
+        Some(equal.into())
     }
 
     /// Whether values of this type have an order among themselves.
@@ -147,7 +168,7 @@ fn lists_equal<'a>(a: &List<'a>, b: &List<'a>, steps: &mut u64) -> Option<bool> 
         return Some(false);
     }
     for (x, y) in a.iter().zip(b.iter()) {
-        if !x.equals_within(&y, steps)? {
+        if x.compare_within(&y, steps)? == Equality::No {
             return Some(false);
         }
     }
@@ -160,7 +181,7 @@ fn maps_equal<'a>(a: &Map<'a>, b: &Map<'a>, steps: &mut u64) -> Option<bool> {
     }
     for (key, value) in a.iter() {
         match b.get(&key) {
-            Some(other) if value.equals_within(&other, steps)? => {}
+            Some(other) if value.compare_within(&other, steps)? != Equality::No => {}
             _ => return Some(false),
         }
     }

@@ -141,9 +141,11 @@ impl<'a> Key<'a> {
                 Opaque::Ip(ip) => Some(Self::Ip(*ip)),
                 Opaque::Cidr(cidr) => Some(Self::Cidr(*cidr)),
                 // The peer looks for these by their address, so that none equals another, or fails.
-                Opaque::Format(_) | Opaque::Quantity(_) | Opaque::Semver(_) | Opaque::Url(_) => {
-                    None
-                }
+                Opaque::Authorization(_)
+                | Opaque::Format(_)
+                | Opaque::Quantity(_)
+                | Opaque::Semver(_)
+                | Opaque::Url(_) => None,
             },
             Value::Bytes(_) | Value::List(_) | Value::Map(_) | Value::Optional(_) => None,
         }

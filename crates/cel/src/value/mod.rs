@@ -10,9 +10,10 @@ mod timestamp;
 
 use std::sync::Arc;
 
+pub(crate) use compare::Equality;
 pub use list::{List, ListSource, OwnedList};
 pub use map::{Map, MapSource, OwnedMap, Record};
-pub use opaque::{Cidr, NamedFormat, Opaque, Quantity, Semver};
+pub use opaque::{Authorization, Authorizer, Cidr, NamedFormat, Opaque, Quantity, Semver};
 pub use text::{Bytes, Str};
 pub(crate) use timestamp::WallTime;
 pub use timestamp::{Timestamp, TimestampError};

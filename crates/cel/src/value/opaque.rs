@@ -1,5 +1,6 @@
 //! Values of the Kubernetes libraries: they have functions, but neither fields nor parameters.
 
+mod authorization;
 mod cidr;
 mod decimal;
 mod named_format;
@@ -10,6 +11,7 @@ use std::net::IpAddr;
 
 use gotext::Url;
 
+pub use authorization::{Authorization, Authorizer};
 pub use cidr::Cidr;
 pub use named_format::NamedFormat;
 pub use quantity::Quantity;
@@ -18,6 +20,8 @@ pub use semver::Semver;
 /// A value of one of the Kubernetes libraries.
 #[derive(Debug, Clone)]
 pub enum Opaque {
+    /// An authorizer, a question for it, or its answer.
+    Authorization(Authorization),
     /// A network: an address and the length of its prefix.
     Cidr(Cidr),
     /// One of the named string formats.
@@ -49,6 +53,7 @@ impl Opaque {
     /// The name of the type.
     pub fn type_name(&self) -> &'static str {
         match self {
+            Self::Authorization(authorization) => authorization.type_name(),
             Self::Cidr(_) => Self::CIDR,
             Self::Format(_) => Self::FORMAT,
             Self::Ip(_) => Self::IP,
@@ -65,13 +70,18 @@ impl Opaque {
             Self::Cidr(cidr) => Some(u64::from(cidr.bits()).div_ceil(8)),
             Self::Ip(IpAddr::V4(_)) => Some(4),
             Self::Ip(IpAddr::V6(_)) => Some(16),
-            Self::Format(_) | Self::Quantity(_) | Self::Semver(_) | Self::Url(_) => None,
+            Self::Authorization(_)
+            | Self::Format(_)
+            | Self::Quantity(_)
+            | Self::Semver(_)
+            | Self::Url(_) => None,
         }
     }
 
     /// About how many octets of text the value was made from, where that has no other bound.
     pub(crate) fn text_len(&self) -> usize {
         match self {
+            Self::Authorization(authorization) => authorization.text_len(),
             Self::Semver(version) => version.text_len(),
             Self::Url(url) => url.path().len() + url.raw_query().len(),
             Self::Cidr(_) | Self::Format(_) | Self::Ip(_) | Self::Quantity(_) => 0,
@@ -80,8 +90,8 @@ impl Opaque {
 
     /// `self == other` of the language; `None` stands for the error `no such overload`.
     ///
-    /// Values of other types are not unequal but an error, and so is, as in Kubernetes, a quantity
-    /// on the right that arithmetic made.
+    /// Values of other types are not unequal but an error, and so are, as in Kubernetes, a quantity
+    /// on the right that arithmetic made and everything that has to do with authorization.
     pub fn equals(&self, other: &Self) -> Option<bool> {
         match (self, other) {
             (Self::Cidr(a), Self::Cidr(b)) => Some(a == b),

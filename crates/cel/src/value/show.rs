@@ -32,6 +32,7 @@ impl Value<'_> {
             Self::List(_) => "*types.baseList",
             Self::Map(_) => "*types.baseMap",
             Self::Opaque(opaque) => match &**opaque {
+                Opaque::Authorization(authorization) => authorization.go_type_name(),
                 Opaque::Cidr(_) => "cel.CIDR",
                 Opaque::Format(_) => "cel.Format",
                 Opaque::Ip(_) => "cel.IP",

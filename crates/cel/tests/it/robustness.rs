@@ -1,6 +1,7 @@
 //! What holds for every expression: no panic, no unbounded work, and the laws of the language.
 
 mod any_text;
+mod authorizer;
 mod budget;
 mod depth;
 mod differences;
@@ -14,9 +15,9 @@ mod world;
 
 use std::sync::LazyLock;
 
-use cel::{COST_LIMIT, Environment, Failure, Value};
+use cel::{COST_LIMIT, Decisions, Environment, Failure, Value};
 
-use world::Request;
+use world::{Request, answer_all};
 
 static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(world::environment);
 
@@ -56,7 +57,9 @@ fn answer_within(source: &str, cost_limit: u64) -> (Answer, u64) {
         Err(error) => return (Answer::Refused(error.to_string()), 0),
     };
     let request = Request::sample();
-    let variables = request.variables();
+    let mut decisions = Decisions::default();
+    answer_all(&program, &request, &mut decisions, cost_limit);
+    let variables = request.variables(&decisions);
     let evaluation = program.evaluate(&variables, cost_limit);
     (Answer::of(&evaluation.result), evaluation.cost)
 }

@@ -4,7 +4,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use authz_webhook::{BreakerOptions, Guards};
+use authz_webhook::Guards;
+use breaker::BreakerOptions;
 use server::ServiceRange;
 
 use crate::authorization::AuthorizationFlags;

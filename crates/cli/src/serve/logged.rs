@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime};
 use authz_chain::AuthorizerType;
 use authz_live::{Applied, Instruments, ReloadStatus};
 use authz_metrics::Metrics;
-use authz_webhook::{AttemptResult, BreakerState, CacheEvent, MatchOutcome, Observe, Rejection};
+use authz_webhook::{AttemptResult, CacheEvent, MatchOutcome, Observe, Rejection};
+use breaker::BreakerState;
 use server::Log;
 
 /// The metrics, and the log beside them.

@@ -11,7 +11,10 @@ fn apply(kind: &str, document: Value, patch: Value) -> Result<Value, PatchError>
         "Role" => "rbac.authorization.k8s.io",
         "Deployment" => "apps",
         "PodDisruptionBudget" => "policy",
-        "ValidatingWebhookConfiguration" => "admissionregistration.k8s.io",
+        "ValidatingWebhookConfiguration"
+        | "MutatingWebhookConfiguration"
+        | "InitializerConfiguration"
+        | "ExternalAdmissionHookConfiguration" => "admissionregistration.k8s.io",
         _ => "",
     };
     let schema = SmpSchema::of(group, kind);
@@ -94,6 +97,34 @@ fn webhooks_are_merged_by_name() {
     let patch = json!({"webhooks": [{"name": "a", "rules": [{"verbs": ["y"]}]}]});
     let merged = apply(kind, document, patch).unwrap();
     assert_eq!(merged["webhooks"][0]["rules"], json!([{"verbs": ["y"]}]));
+}
+
+/// admission T-028.
+#[test]
+fn entries_of_configurations_and_their_conditions_are_merged_by_name() {
+    for (kind, list) in [
+        ("MutatingWebhookConfiguration", "webhooks"),
+        ("ValidatingWebhookConfiguration", "webhooks"),
+        ("InitializerConfiguration", "initializers"),
+        ("ExternalAdmissionHookConfiguration", "externalAdmissionHooks"),
+    ] {
+        let document = json!({(list): [{"name": "a", "x": 1}, {"name": "b", "rules": [{"r": 1}]}]});
+        let patch = json!({(list): [{"name": "b", "y": 2, "rules": [{"s": 2}]}]});
+        let want = json!({
+            (list): [{"name": "a", "x": 1}, {"name": "b", "rules": [{"s": 2}], "y": 2}],
+        });
+        assert_eq!(apply(kind, document, patch), Ok(want), "{kind}");
+    }
+    let condition = |name: &str, expression: &str| json!({"name": name, "expression": expression});
+    let webhooks = |conditions: Value| json!({"webhooks": [{"name": "a", "timeoutSeconds": 1, "matchConditions": conditions}]});
+    let document = webhooks(json!([condition("p", "1"), condition("q", "2"), condition("r", "3")]));
+    let patch = json!({"webhooks": [{"name": "a", "matchConditions": [
+        condition("q", "4"), {"name": "r", "$patch": "delete"},
+    ]}]});
+    let want = webhooks(json!([condition("p", "1"), condition("q", "4")]));
+    for kind in ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"] {
+        assert_eq!(apply(kind, document.clone(), patch.clone()), Ok(want.clone()), "{kind}");
+    }
 }
 
 #[test]

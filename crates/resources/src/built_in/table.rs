@@ -1,6 +1,8 @@
 //! The table itself.
 
-use super::{BuiltIn, admission, core, review, stored};
+use admission::ConfigurationKind;
+
+use super::{BuiltIn, admission, configuration, core, review, stored};
 use crate::kind::Rules;
 use crate::resource::Scope::{Cluster, Namespaced};
 use crate::resource::{NameRule, OtherKind, Subresource};
@@ -214,23 +216,19 @@ pub(crate) static TABLE: &[BuiltIn] = &[
         .rules(Rules::MutatingAdmissionPolicy),
     admission("MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings")
         .rules(Rules::AdmissionPolicyBinding),
-    admission("MutatingWebhookConfiguration", "mutatingwebhookconfigurations")
-        .rules(Rules::WebhookConfiguration),
+    configuration(ConfigurationKind::Mutating).schema(&schema::MUTATING_WEBHOOK_CONFIGURATION),
     admission("ValidatingAdmissionPolicy", "validatingadmissionpolicies")
         .parts(STATUS)
         .rules(Rules::ValidatingAdmissionPolicy),
     admission("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings")
         .rules(Rules::AdmissionPolicyBinding),
-    admission("ValidatingWebhookConfiguration", "validatingwebhookconfigurations")
-        .rules(Rules::WebhookConfiguration),
-    admission("ExternalAdmissionHookConfiguration", "externaladmissionhookconfigurations")
-        .version("v1alpha1")
+    configuration(ConfigurationKind::Validating).schema(&schema::VALIDATING_WEBHOOK_CONFIGURATION),
+    configuration(ConfigurationKind::ExternalHook)
         .at("admissionregistration.k8s.io/externaladmissionhookconfigurations")
-        .rules(Rules::ExternalAdmissionHookConfiguration),
-    admission("InitializerConfiguration", "initializerconfigurations")
-        .version("v1alpha1")
+        .schema(&schema::EXTERNAL_ADMISSION_HOOK_CONFIGURATION),
+    configuration(ConfigurationKind::Initializer)
         .at("admissionregistration.k8s.io/initializerconfigurations")
-        .rules(Rules::InitializerConfiguration),
+        .schema(&schema::INITIALIZER_CONFIGURATION),
     stored(EXTENSIONS, "CustomResourceDefinition", "customresourcedefinitions", Cluster)
         .short(&["crd", "crds"])
         .categories(API_EXTENSIONS)

@@ -99,7 +99,14 @@ static INITIALIZERS: Schema = Schema::new(
 static INITIALIZER: Schema = Schema::new(
     "io.portcullis.meta.v1.Initializer",
     "One party that completes objects.",
-    &[Field::new("name", Shape::Text, "Its name.").required()],
+    &[
+        Field::new(
+            "after",
+            TEXTS,
+            "Those of the list that it waits for; all before it in the list if not said.",
+        ),
+        Field::new("name", Shape::Text, "Its name.").required(),
+    ],
 );
 
 pub(super) static LABEL_SELECTOR: Schema = Schema::new(

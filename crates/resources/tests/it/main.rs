@@ -3,6 +3,7 @@
 
 mod built_in;
 mod columns;
+mod configurations;
 mod definitions;
 mod discovery;
 mod fields;

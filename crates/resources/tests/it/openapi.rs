@@ -1,7 +1,7 @@
 //! OpenAPI documents.
 
 use resources::Registry;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::world::with_widgets;
 
@@ -91,6 +91,14 @@ fn what_is_described_is_described_in_full() {
             "apis/rbac.authorization.k8s.io/v1",
             &["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"],
         ),
+        (
+            "apis/admissionregistration.k8s.io/v1",
+            &["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"],
+        ),
+        (
+            "apis/admissionregistration.k8s.io/v1alpha1",
+            &["ExternalAdmissionHookConfiguration", "InitializerConfiguration"],
+        ),
         ("apis/apiextensions.k8s.io/v1", &[]),
         ("apis/example.com/v1", &["Widget"]),
     ] {
@@ -135,4 +143,39 @@ fn lists_that_are_merged_say_by_what() {
     let account = &schemas["io.k8s.api.core.v1.ServiceAccount"]["properties"];
     assert_eq!(account["secrets"]["x-kubernetes-patch-merge-key"], "name");
     assert!(account["imagePullSecrets"].get("x-kubernetes-patch-strategy").is_none());
+}
+
+/// admission T-028: kubectl makes patches by name, and everything below a name but conditions is
+/// replaced.
+#[test]
+fn entries_of_configurations_are_merged_by_name() {
+    let registry = Registry::built_in();
+    for (version, name, list, entry) in [
+        ("v1", "MutatingWebhookConfiguration", "webhooks", "MutatingWebhook"),
+        ("v1", "ValidatingWebhookConfiguration", "webhooks", "ValidatingWebhook"),
+        ("v1alpha1", "InitializerConfiguration", "initializers", "Initializer"),
+        (
+            "v1alpha1",
+            "ExternalAdmissionHookConfiguration",
+            "externalAdmissionHooks",
+            "ExternalAdmissionHook",
+        ),
+    ] {
+        let document = document(&registry, &format!("apis/admissionregistration.k8s.io/{version}"));
+        let schemas = &document["components"]["schemas"];
+        let named = |name: &str| format!("io.k8s.api.admissionregistration.{version}.{name}");
+        let field = &schemas[named(name)]["properties"][list];
+        assert_eq!(field["x-kubernetes-patch-merge-key"], "name", "{name}");
+        assert_eq!(field["x-kubernetes-list-map-keys"], json!(["name"]), "{name}");
+        let reference = format!("#/components/schemas/{}", named(entry));
+        assert_eq!(field["items"]["$ref"], reference, "{name}");
+        let merged = |(member, field): (&String, &Value)| {
+            let is_merged = field.get("x-kubernetes-patch-merge-key").is_some();
+            is_merged.then(|| member.clone())
+        };
+        let properties = schemas[named(entry)]["properties"].as_object().expect("properties");
+        let merged: Vec<String> = properties.iter().filter_map(merged).collect();
+        let want: &[&str] = if version == "v1" { &["matchConditions"] } else { &[] };
+        assert_eq!(merged, want, "{entry}");
+    }
 }

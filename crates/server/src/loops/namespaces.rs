@@ -20,7 +20,7 @@ pub(crate) async fn end_namespaces<S: Store>(host: Arc<Host<S>>) {
     loop {
         let view = host.follower.view();
         let ending: Vec<String> = (view.namespaces.iter())
-            .filter(|(_, phase)| **phase == NamespacePhase::Terminating)
+            .filter(|(_, own)| own.phase == NamespacePhase::Terminating)
             .map(|(name, _)| name.clone())
             .collect();
         for name in &ending {

@@ -5,8 +5,9 @@ use std::time::Instant;
 use jiff::Timestamp;
 use object::{Status, Tree};
 use resources::Resource;
-use store::{Entry, Key, Prefix, ReadError, Revision, Store};
+use store::{Entry, Expect, Key, Prefix, ReadError, Revision, Store};
 
+use crate::admit::Entrance;
 use crate::gate::Authorized;
 use crate::host::Host;
 use crate::rest::Query;
@@ -22,6 +23,13 @@ pub(crate) struct Call<'a, S> {
     pub(crate) now: Timestamp,
     /// What the client should be told beside the answer.
     pub(crate) warnings: Vec<String>,
+    /// How far it is with admission.
+    pub(crate) entrance: Entrance,
+    /// Whether the object is one of a collection that is deleted.
+    pub(crate) is_collection: bool,
+    /// Where the mark of the configuration was when the object was checked against the others of its
+    /// kind; `None` if it was not.
+    pub(crate) expected_mark: Option<Expect>,
 }
 
 /// An object as clients see it.

@@ -3,12 +3,26 @@
 use object::{GroupKind, Status, Tree};
 use store::{Expect, Store};
 
-use crate::admit::Operation;
+use crate::admit::Write;
 use crate::rest::persist::NotWritten;
 use crate::rest::{Call, Shown, WriteOptions};
 
 /// How many generated names are tried before the client has to.
 const NAME_TRIES: usize = 8;
+
+/// Why an object was not made.
+enum NotCreated {
+    /// Others that it was checked against are not what they were.
+    Moved,
+    /// The answer.
+    Failed(Status),
+}
+
+impl From<Status> for NotCreated {
+    fn from(status: Status) -> Self {
+        Self::Failed(status)
+    }
+}
 
 impl<S: Store> Call<'_, S> {
     /// Makes a new object of what the client sent.
@@ -18,6 +32,11 @@ impl<S: Store> Call<'_, S> {
         options: WriteOptions,
     ) -> Result<Shown, Status> {
         self.shape(&mut tree)?;
+        object::fit_namespace(&mut tree, self.namespace.unwrap_or_default())?;
+        self.warn_about_owners(&mut tree);
+        let write = Write::create("", options, self.query);
+        let mut tree = self.admit_mutating(&write, tree, None).await?;
+        // A hook may have changed these, too.
         object::fit_namespace(&mut tree, self.namespace.unwrap_or_default())?;
         self.warn_about_owners(&mut tree);
         let metadata = object::metadata(&tree);
@@ -32,26 +51,31 @@ impl<S: Store> Call<'_, S> {
             }
             let name = object::name(&tree).to_owned();
             n_tries += 1;
-            match self.create_once(tree, options).await {
-                Err(status) if is_generated && status.reason == "AlreadyExists" => {
+            match self.create_once(&write, tree, options).await {
+                Err(NotCreated::Failed(status))
+                    if is_generated && status.reason == "AlreadyExists" =>
+                {
                     if n_tries >= NAME_TRIES {
                         return Err(self.names_exhausted(&name));
                     }
                 }
-                result => return result,
+                Err(NotCreated::Failed(status)) => return Err(status),
+                // It is checked again, against what is there now.
+                Err(NotCreated::Moved) => {}
+                Ok(shown) => return Ok(shown),
             }
         }
     }
 
     async fn create_once(
         &mut self,
+        write: &Write,
         mut tree: Tree,
         options: WriteOptions,
-    ) -> Result<Shown, Status> {
+    ) -> Result<Shown, NotCreated> {
         let now = object::rfc3339(self.now);
         let uid = object::uuid4(self.host.random());
         object::begin_metadata(&mut tree, uid, &now, self.resource.has_generation)?;
-        let mut tree = self.admit_mutating(Operation::Create, tree, None).await?;
         if self.resource.has_status() {
             tree.shift_remove("status");
         }
@@ -67,14 +91,14 @@ impl<S: Store> Call<'_, S> {
             .iter()
             .for_each(|e| errors.push(e.clone()));
         if !errors.is_empty() {
-            return Err(Status::invalid(&self.resource.group_kind(), &name, &errors));
+            return Err(Status::invalid(&self.resource.group_kind(), &name, &errors).into());
         }
         self.guard(&tree, None).await?;
         let taken = match options.is_dry_run {
             true => None,
             false => self.take_address(&mut tree).await?,
         };
-        let result = self.store_new(tree, &name, options).await;
+        let result = self.store_new(write, tree, &name, options).await;
         if let (Err(_), Some(address)) = (&result, taken) {
             self.release_address(address).await;
         }
@@ -82,25 +106,27 @@ impl<S: Store> Call<'_, S> {
     }
 
     async fn store_new(
-        &self,
+        &mut self,
+        write: &Write,
         tree: Tree,
         name: &str,
         options: WriteOptions,
-    ) -> Result<Shown, Status> {
-        let admitted = self.admit_validating(Operation::Create, tree, None).await?;
+    ) -> Result<Shown, NotCreated> {
+        let admitted = self.admit_validating(write, tree, None).await?;
         let key = self.key(name)?;
         if options.is_dry_run {
             let got = self.host.store.get(&key, store::At::Newest).await;
             let got = got.map_err(|error| self.read_failed("create", &error))?;
             return match got.entry {
-                Some(entry) => Err(self.exists(name, Some(&entry))),
+                Some(entry) => Err(self.exists(name, Some(&entry)).into()),
                 None => Ok(Shown { tree: admitted.into_tree(), revision: None }),
             };
         }
         match self.persist(key, &admitted, Expect::Absent).await {
             Ok(revision) => Ok(Shown { tree: admitted.into_tree(), revision: Some(revision) }),
-            Err(NotWritten::Changed(current)) => Err(self.exists(name, current.as_ref())),
-            Err(NotWritten::Failed(status)) => Err(status),
+            Err(NotWritten::Changed(current)) => Err(self.exists(name, current.as_ref()).into()),
+            Err(NotWritten::Failed(status)) => Err(status.into()),
+            Err(NotWritten::Moved) => Err(NotCreated::Moved),
         }
     }
 

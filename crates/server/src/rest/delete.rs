@@ -3,13 +3,16 @@
 use std::pin::Pin;
 use std::task::Poll;
 
+use admission::Operation;
+use admission_hooks::Notes;
 use jiff::SignedDuration;
 use object::{DeleteOptions, Status, Tree};
 use resources::Resource;
 use serde_json::{Value, json};
 use store::{At, Entry, Expect, Item, Store};
 
-use crate::admit::Operation;
+use crate::admit::Write;
+use crate::gate::Admitted;
 use crate::rest::persist::NotWritten;
 use crate::rest::{Call, Filter, Listed, Shown};
 
@@ -43,6 +46,7 @@ impl<S: Store> Call<'_, S> {
             match self.delete_once(name, options, &entry).await {
                 Ok(deleted) => return Ok(deleted),
                 Err(NotWritten::Changed(current)) => known = Some(current),
+                Err(NotWritten::Moved) => {}
                 Err(NotWritten::Failed(status)) => return Err(status),
             }
         }
@@ -57,15 +61,16 @@ impl<S: Store> Call<'_, S> {
         let old = self.parse(entry)?;
         let kind = self.group_kind();
         options.check_preconditions(&kind, name, &old, entry.mod_rev.number())?;
-        let old = self.admit_mutating(Operation::Delete, old, None).await?;
-        let admitted = self.admit_validating(Operation::Delete, old.clone(), None).await?;
+        let write = Write::delete(options, self.is_collection).at(entry.mod_rev);
+        let old = self.admit_mutating(&write, old, None).await?;
+        let admitted = self.admit_validating(&write, old.clone(), None).await?;
         let key = self.key(name)?;
         let expect = Expect::At(entry.mod_rev);
         let mut finalizers = match self.host.options.has_garbage_collector {
             true => options.finalizers(&old),
             false => object::finalizers(&old).into_iter().map(str::to_owned).collect(),
         };
-        if let Some(deleted) = self.delete_gracefully(name, options, &old, entry).await? {
+        if let Some(deleted) = self.delete_gracefully(name, options, &admitted, entry).await? {
             return Ok(deleted);
         }
         let mut next = old.clone();
@@ -82,7 +87,7 @@ impl<S: Store> Call<'_, S> {
         if !is_changed || options.is_dry_run {
             return Ok(Deleted::Begun(Shown { tree: next, revision: Some(entry.mod_rev) }));
         }
-        let admitted = self.admit_validating(Operation::Delete, next, None).await?;
+        let admitted = admitted.ending(next);
         let revision = self.persist(key, &admitted, expect).await?;
         let shown = Shown { tree: admitted.into_tree(), revision: Some(revision) };
         Ok(Deleted::Begun(shown))
@@ -94,9 +99,10 @@ impl<S: Store> Call<'_, S> {
         &mut self,
         name: &str,
         options: &DeleteOptions,
-        old: &Tree,
+        admitted: &Admitted,
         entry: &Entry,
     ) -> Result<Option<Deleted>, NotWritten> {
+        let old = admitted.tree();
         if !self.host.options.has_graceful_pods || !is_running_pod(self.resource, old) {
             return Ok(None);
         }
@@ -118,7 +124,7 @@ impl<S: Store> Call<'_, S> {
         let metadata = object::metadata_mut(&mut next);
         metadata.insert("deletionTimestamp".to_owned(), object::rfc3339(ends).into());
         metadata.insert("deletionGracePeriodSeconds".to_owned(), seconds.into());
-        let admitted = self.admit_validating(Operation::Delete, next, None).await?;
+        let admitted = admitted.ending(next);
         let revision = match options.is_dry_run {
             true => entry.mod_rev,
             false => {
@@ -136,22 +142,32 @@ impl<S: Store> Call<'_, S> {
         filter: &Filter,
         options: &DeleteOptions,
     ) -> Result<Listed, Status> {
+        self.stand(Operation::Delete).await?;
         let listed = self.list(filter).await?;
         for some in listed.items.chunks(self.host.options.delete_workers.max(1)) {
             let deleting = some.iter().map(|item| Box::pin(self.delete_item(item, options)));
-            for result in all(deleting.collect()).await {
+            let mut refused = None;
+            for (result, notes) in all(deleting.collect()).await {
+                self.entrance.add_notes(notes);
                 match result {
-                    Err(status) if status.code != 404 => return Err(status),
+                    Err(status) if status.code != 404 => refused = refused.or(Some(status)),
                     _ => {}
                 }
+            }
+            if let Some(status) = refused {
+                return Err(status);
             }
         }
         Ok(listed)
     }
 
-    async fn delete_item(&self, item: &Item, options: &DeleteOptions) -> Result<(), Status> {
+    async fn delete_item(
+        &self,
+        item: &Item,
+        options: &DeleteOptions,
+    ) -> (Result<(), Status>, Vec<Notes>) {
         let names = resources::names(&self.host.prefix, self.resource, &item.key);
-        let Some((namespace, name)) = names else { return Ok(()) };
+        let Some((namespace, name)) = names else { return (Ok(()), Vec::new()) };
         let mut one = Call {
             namespace,
             host: self.host,
@@ -160,8 +176,12 @@ impl<S: Store> Call<'_, S> {
             query: self.query,
             now: self.now,
             warnings: Vec::new(),
+            entrance: self.entrance.beside(),
+            is_collection: true,
+            expected_mark: None,
         };
-        one.delete(name, options).await.map(drop)
+        let result = one.delete(name, options).await.map(drop);
+        (result, one.entrance.take_notes())
     }
 
     /// The answer to a deletion that leaves nothing to show.

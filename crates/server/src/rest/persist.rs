@@ -3,16 +3,19 @@
 use std::time::Duration;
 
 use object::Status;
-use store::{Entry, Expect, Key, Put, Revision, Store, VALUE_BYTES_MAX, WriteError};
+use store::{Delete, Entry, Expect, Key, Mark, Put, Revision, Store, VALUE_BYTES_MAX, WriteError};
 
 use crate::gate::Admitted;
 use crate::rest::Call;
+use crate::standing::is_configuration;
 use crate::view::is_tracked;
 
 /// Why something was not written.
 pub(crate) enum NotWritten {
     /// The object is not what it was when the request read it.
     Changed(Option<Entry>),
+    /// Others that the object was checked against are not what they were.
+    Moved,
     /// The answer.
     Failed(Status),
 }
@@ -33,7 +36,7 @@ impl<S: Store> Call<'_, S> {
     ) -> Result<Revision, NotWritten> {
         let value = wire::to_stored(admitted.tree()).into();
         let is_tracked = is_tracked(&self.host.prefix, &key);
-        let put = Put { key, value, expect, ttl: self.ttl() };
+        let put = Put { key, value, expect, ttl: self.ttl(), mark: self.mark()? };
         let operation = if expect == Expect::Absent { "create" } else { "update" };
         let written = self.timed(operation, self.host.store.put(put)).await;
         self.settle(written, operation, is_tracked).await
@@ -46,7 +49,8 @@ impl<S: Store> Call<'_, S> {
         _: &Admitted,
         expect: Expect,
     ) -> Result<Revision, NotWritten> {
-        let written = self.timed("delete", self.host.store.delete(key, expect)).await;
+        let delete = Delete { key: key.clone(), expect, mark: self.mark()? };
+        let written = self.timed("delete", self.host.store.delete(delete)).await;
         self.settle(written, "delete", is_tracked(&self.host.prefix, key)).await
     }
 
@@ -66,12 +70,22 @@ impl<S: Store> Call<'_, S> {
             Err(WriteError::Conflict { current }) => Err(NotWritten::Changed(current)),
             Err(WriteError::ValueTooLarge { .. }) => Err(Status::too_large(VALUE_BYTES_MAX).into()),
             Err(WriteError::Timeout) => Err(Status::timeout().into()),
+            Err(WriteError::MarkMoved { .. }) => Err(NotWritten::Moved),
             Err(WriteError::Unavailable(why)) => {
                 self.host.log.error("the store can not be written", &[("why", &why)]);
                 let resource = self.resource.group_resource();
                 Err(Status::server_timeout(&resource, operation).into())
             }
         }
+    }
+
+    /// What moves together with the object, so that all servers know that they have to look.
+    fn mark(&self) -> Result<Option<Mark>, Status> {
+        if !is_configuration(self.resource) {
+            return Ok(None);
+        }
+        let key = self.host.mark_key().map_err(|why| Status::internal(&why))?;
+        Ok(Some(Mark { key, expect: self.expected_mark }))
     }
 
     /// How long an object lives that nobody deletes.

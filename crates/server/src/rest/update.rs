@@ -7,7 +7,7 @@ use patch::{PatchError, SmpSchema};
 use store::{At, Entry, Expect, Revision, Store};
 use wire::PatchType;
 
-use crate::admit::Operation;
+use crate::admit::Write;
 use crate::rest::persist::NotWritten;
 use crate::rest::query::parse_version;
 use crate::rest::{Call, FieldValidation, Shown, WriteOptions};
@@ -53,6 +53,7 @@ impl<S: Store> Call<'_, S> {
             match self.update_once(name, subresource, change, options, &entry).await {
                 Ok(updated) => return Ok(updated),
                 Err(NotWritten::Changed(current)) => known = Some(current),
+                Err(NotWritten::Moved) => {}
                 Err(NotWritten::Failed(status)) => return Err(status),
             }
         }
@@ -96,7 +97,12 @@ impl<S: Store> Call<'_, S> {
         if !is_patch {
             self.check_uid(name, &new, &old)?;
         }
-        let mut new = self.admit_mutating(Operation::Update, new, Some(&old)).await?;
+        let write = Write::update(subresource, options, self.query).at(entry.mod_rev);
+        let mut new = self.admit_mutating(&write, new, Some(&old)).await?;
+        // A hook may have changed these, too.
+        self.fit_name(&mut new, name)?;
+        object::fit_namespace(&mut new, self.namespace.unwrap_or_default())?;
+        self.warn_about_owners(&mut new);
         self.check_version(name, &mut new, entry.mod_rev, is_patch)?;
         object::carry_metadata(&mut new, &old);
         self.keep_other_parts(&mut new, &old, subresource);
@@ -113,7 +119,7 @@ impl<S: Store> Call<'_, S> {
             return Err(Status::invalid(&self.group_kind(), name, &errors).into());
         }
         self.guard(&new, Some(&old)).await?;
-        let admitted = self.admit_validating(Operation::Update, new, Some(&old)).await?;
+        let admitted = self.admit_validating(&write, new, Some(&old)).await?;
         let done = |tree: Tree, revision: Revision| {
             let shown = Shown { tree, revision: Some(revision) };
             Ok(Updated { shown, is_created: false })

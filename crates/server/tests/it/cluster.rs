@@ -10,7 +10,8 @@ use authz_chain::{Seat, Seated};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use server::{
-    HostOptions, Level, Log, LogFormat, Server, ServerOptions, ServiceDirectory, ServiceRouting,
+    AdmissionOptions, HostOptions, Level, Log, LogFormat, Server, ServerOptions, ServiceDirectory,
+    ServiceRouting, SyncOptions,
 };
 use serving::{
     DrainPlan, Limits, Listener, Pki, PkiOptions, ReloadingCertificate, ServerNames, Supplied,
@@ -164,6 +165,10 @@ fn options(pki: &Pki, address: SocketAddr) -> ServerOptions {
         directory: Arc::new(ServiceDirectory::new(ServiceRouting::Endpoints)),
         registry,
         authorization_metrics,
+        admission: AdmissionOptions {
+            sync: SyncOptions { is_only_server: true, ..SyncOptions::default() },
+            ..AdmissionOptions::default()
+        },
         node: authz_node::Policy::default(),
         authentication: authn::Options {
             client_authorities: authorities.map(|own| own.expect("PEM")).collect(),

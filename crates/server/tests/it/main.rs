@@ -7,6 +7,8 @@
     reason = "a test fails by panicking"
 )]
 
+mod admission;
+mod admission_hooks;
 mod audit;
 mod bad_peers;
 mod chain_rows;

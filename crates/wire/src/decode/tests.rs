@@ -104,6 +104,75 @@ fn strictness_finds_duplicates_of_every_kind_and_unknown_fields_of_known_ones() 
     assert_eq!(findings(body, &WIDGET), ["duplicate field \"spec.x\""]);
 }
 
+const fn configuration(version: &'static str, kind: &'static str) -> Expected<'static> {
+    Expected { group: "admissionregistration.k8s.io", version, kind, is_custom: false }
+}
+
+/// admission §7.1.
+#[test]
+fn fields_of_configurations_are_known_in_all_their_versions() {
+    let initializers = configuration("v1alpha1", "InitializerConfiguration");
+    let hooks = configuration("v1alpha1", "ExternalAdmissionHookConfiguration");
+    let webhooks = configuration("v1", "ValidatingWebhookConfiguration");
+    for (expected, body, want) in [
+        (
+            initializers,
+            r#"{"initializers":[{"name":"a.b.c","rules":[{"apiGroups":[""],"apiVersions":["v1"],
+            "resources":["pods"]}],"failurePolicy":"Ignore","orderingMode":"Graph","before":["x"],
+            "after":["y"]}]}"#,
+            vec![],
+        ),
+        (
+            initializers,
+            r#"{"spec":{},"initializers":[{"rules":[{"verbs":["*"]}],"timeoutSeconds":1}]}"#,
+            vec!["spec", "initializers[0].rules[0].verbs", "initializers[0].timeoutSeconds"],
+        ),
+        (
+            hooks,
+            r#"{"externalAdmissionHooks":[{"name":"a.b.c","clientConfig":{"service":{"namespace":
+            "n","name":"s"},"caBundle":"","urlPath":"/"},"rules":[{"verbs":["*"],"operations":["*"],
+            "apiGroups":["*"],"apiVersions":["*"],"resources":["*"]}],"failurePolicy":"Fail"}]}"#,
+            vec![],
+        ),
+        (
+            hooks,
+            r#"{"externalAdmissionHooks":[{"clientConfig":{"url":"x"},"sideEffects":"None"}]}"#,
+            vec![
+                "externalAdmissionHooks[0].clientConfig.url",
+                "externalAdmissionHooks[0].sideEffects",
+            ],
+        ),
+        (
+            webhooks,
+            r#"{"webhooks":[{"matchPolcy":"Exact","reinvocationPolicy":"Never"}]}"#,
+            vec!["webhooks[0].matchPolcy", "webhooks[0].reinvocationPolicy"],
+        ),
+    ] {
+        let want: Vec<String> = want.iter().map(|at| format!("unknown field \"{at}\"")).collect();
+        assert_eq!(findings(body, &expected), want, "{body}");
+    }
+    for (expected, body, want) in [
+        (initializers, r#"{"initializers":{}}"#, "object into field initializers of type array"),
+        (
+            hooks,
+            r#"{"externalAdmissionHooks":[{"clientConfig":{"caBundle":"*"}}]}"#,
+            "string into field externalAdmissionHooks[0].clientConfig.caBundle of type base64 string",
+        ),
+        (
+            webhooks,
+            r#"{"webhooks":[{"timeoutSeconds":"10"}]}"#,
+            "string into field webhooks[0].timeoutSeconds of type int32",
+        ),
+    ] {
+        let Expected { kind, version, .. } = expected;
+        let want = format!(
+            "{kind} in version \"{version}\" cannot be handled as a {kind}: json: cannot unmarshal \
+             {want}"
+        );
+        assert_eq!(decode(body, &expected), Err((400, want)));
+    }
+}
+
 #[test]
 fn wrong_types_are_refused() {
     let (code, message) = decode(r#"{"data":{"a":1}}"#, &CONFIG_MAP).unwrap_err();

@@ -18,12 +18,12 @@ pub(super) static VALIDATING_WEBHOOK: Message = Message(&[
     field(1, "name", Text),
     field(2, "clientConfig", Object(&WEBHOOK_CLIENT_CONFIG)),
     field(3, "rules", List(&Object(&RULE_WITH_OPERATIONS))),
-    field(4, "failurePolicy", Text),
+    field(4, "failurePolicy", Text).keeping_zero(),
     field(5, "namespaceSelector", Object(&LABEL_SELECTOR)),
-    field(6, "sideEffects", Text),
+    field(6, "sideEffects", Text).keeping_zero(),
     field(7, "timeoutSeconds", Int32).keeping_zero(),
     field(8, "admissionReviewVersions", List(&Text)),
-    field(9, "matchPolicy", Text),
+    field(9, "matchPolicy", Text).keeping_zero(),
     field(10, "objectSelector", Object(&LABEL_SELECTOR)),
     field(11, "matchConditions", List(&Object(&MATCH_CONDITION))),
 ]);
@@ -32,13 +32,13 @@ pub(super) static MUTATING_WEBHOOK: Message = Message(&[
     field(1, "name", Text),
     field(2, "clientConfig", Object(&WEBHOOK_CLIENT_CONFIG)),
     field(3, "rules", List(&Object(&RULE_WITH_OPERATIONS))),
-    field(4, "failurePolicy", Text),
+    field(4, "failurePolicy", Text).keeping_zero(),
     field(5, "namespaceSelector", Object(&LABEL_SELECTOR)),
-    field(6, "sideEffects", Text),
+    field(6, "sideEffects", Text).keeping_zero(),
     field(7, "timeoutSeconds", Int32).keeping_zero(),
     field(8, "admissionReviewVersions", List(&Text)),
-    field(9, "matchPolicy", Text),
-    field(10, "reinvocationPolicy", Text),
+    field(9, "matchPolicy", Text).keeping_zero(),
+    field(10, "reinvocationPolicy", Text).keeping_zero(),
     field(11, "objectSelector", Object(&LABEL_SELECTOR)),
     field(12, "matchConditions", List(&Object(&MATCH_CONDITION))),
 ]);
@@ -55,7 +55,7 @@ pub(super) static WEBHOOK_CLIENT_CONFIG: Message = Message(&[
         ])),
     ),
     field(2, "caBundle", Bytes),
-    field(3, "url", Text),
+    field(3, "url", Text).keeping_zero(),
 ]);
 
 pub(super) static RULE_WITH_OPERATIONS: Message = Message(&[
@@ -67,7 +67,7 @@ pub(super) static RULE_WITH_OPERATIONS: Message = Message(&[
             field(1, "apiGroups", List(&Text)),
             field(2, "apiVersions", List(&Text)),
             field(3, "resources", List(&Text)),
-            field(4, "scope", Text),
+            field(4, "scope", Text).keeping_zero(),
         ])),
     ),
 ]);

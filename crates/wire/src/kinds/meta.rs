@@ -55,7 +55,12 @@ pub(super) static MANAGED_FIELDS_ENTRY: Message = Message(&[
 ]);
 
 pub(super) static INITIALIZERS: Message = Message(&[
-    field(1, "pending", List(&Object(&Message(&[field(1, "name", Text)])))),
+    field(
+        1,
+        "pending",
+        // Clients that speak protobuf do not know of orders other than that of the list.
+        List(&Object(&Message(&[field(1, "name", Text), field(0, "after", List(&Text))]))),
+    ),
     field(2, "result", Object(&STATUS)),
 ]);
 

@@ -1,6 +1,6 @@
 //! An explanation says what the evaluation said, of the whole and of each part.
 
-use cel::{COST_LIMIT, Explanation, PartOutcome, SHOWN_BYTES_MAX};
+use cel::{COST_LIMIT, Decisions, Explanation, PartOutcome, SHOWN_BYTES_MAX};
 use proptest::prelude::*;
 
 use super::expressions::Choices;
@@ -9,7 +9,7 @@ use super::{Answer, ENVIRONMENT, answer};
 
 fn explain(source: &str) -> Option<Explanation> {
     let request = Request::sample();
-    ENVIRONMENT.explain(source, &request.variables(), COST_LIMIT).ok()
+    ENVIRONMENT.explain(source, &request.variables(&Decisions::default()), COST_LIMIT).ok()
 }
 
 /// Whether the outcome of a part is that of an evaluation. Long texts are cut, and values are

@@ -25,6 +25,11 @@ impl<'b> Choices<'b> {
         text
     }
 
+    /// An expression of the type with this letter that asks the authorizer here and there.
+    pub(crate) fn expression_with_checks(&mut self, letter: char) -> String {
+        CHECKS.iter().fold(self.expression(letter), |text, (leaf, check)| text.replace(leaf, check))
+    }
+
     /// An expression about a variable of another type, such as the body of a macro.
     pub(crate) fn expression_about(&mut self, letter: char, variable: (char, &str)) -> String {
         let mut text = String::new();
@@ -197,6 +202,20 @@ fn forms(letter: char) -> (&'static [&'static str], &'static [&'static str]) {
         ),
     }
 }
+
+/// Leaves, and what asks the authorizer in their place. The questions are few, so that they come
+/// again.
+const CHECKS: &[(&str, &str)] = &[
+    ("request.user == 'a'", "authorizer.path('/a').check('get').allowed()"),
+    ("'dev' in request.groups", "authorizer.requestResource.check('list').allowed()"),
+    ("1 / 0 == 1", "authorizer.requestResource.name('b').check('get').errored()"),
+    (
+        "request.resourceAttributes.verb",
+        "authorizer.serviceAccount('c', 'd').path('/a').check('get').error()",
+    ),
+    ("dyn(null)", "dyn(authorizer.requestResource.check('list'))"),
+    ("dyn(2.5)", "dyn(authorizer)"),
+];
 
 const BOOL_LEAVES: &[&str] = &[
     "true",

@@ -1,10 +1,13 @@
-//! What random expressions are about: a request, much as match conditions see it.
+//! What random expressions are about: a request, much as match conditions see it, and an authorizer.
 //!
 //! The fuzz targets include this file as well.
 
 use std::collections::BTreeMap;
 
-use cel::{Environment, List, Map, MapSource, ObjectType, Record, Type, Value};
+use cel::{
+    Authorization, Authorizer, CHECK_COST, Decision, Decisions, Environment, Failure, List, Map,
+    MapSource, ObjectType, Program, Question, Record, ResourceTarget, Type, Value,
+};
 
 /// The value of the variable `request`.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +29,7 @@ pub(crate) struct Attributes {
     pub(crate) name: String,
 }
 
-/// An environment with the one variable `request`.
+/// An environment with the variables `request`, `authorizer` and `authorizer.requestResource`.
 pub(crate) fn environment() -> Environment {
     let texts = || Type::list(Type::String);
     let attributes = ObjectType::new(
@@ -42,7 +45,38 @@ pub(crate) fn environment() -> Environment {
             ("resourceAttributes", Type::Object(attributes)),
         ],
     );
-    Environment::kubernetes(vec![("request", Type::Object(request))])
+    Environment::kubernetes(vec![
+        ("request", Type::Object(request)),
+        ("authorizer", Type::Opaque(Authorization::AUTHORIZER)),
+        ("authorizer.requestResource", Type::Opaque(Authorization::RESOURCE_CHECK)),
+    ])
+}
+
+/// What the authorizer answers: every question in its own way, and always the same.
+pub(crate) fn decide(question: &Question) -> Decision {
+    let text = format!("{question:?}");
+    let sum: usize = text.bytes().map(usize::from).sum();
+    let error = (sum % 3 == 0).then(|| "down".into());
+    Decision { is_allowed: sum % 2 == 0 && error.is_none(), reason: text.into(), error }
+}
+
+/// Evaluates and answers what is wanted until nothing more is; tells how many answers that took.
+pub(crate) fn answer_all(
+    program: &Program,
+    request: &Request,
+    decisions: &mut Decisions,
+    cost_limit: u64,
+) -> usize {
+    let mut n_answers = 0;
+    loop {
+        let variables = request.variables(decisions);
+        let outcome = program.evaluate(&variables, cost_limit).result;
+        let Err(Failure::Wanted(question)) = outcome else { return n_answers };
+        n_answers += 1;
+        assert!(n_answers as u64 * CHECK_COST <= cost_limit, "too many questions");
+        let decision = decide(&question);
+        decisions.insert(*question, decision);
+    }
 }
 
 impl Request {
@@ -57,9 +91,12 @@ impl Request {
         }
     }
 
-    /// The variables of an evaluation.
-    pub(crate) fn variables(&self) -> [Value<'_>; 1] {
-        [Value::Map(Map::Record(self))]
+    /// The variables of an evaluation that knows these decisions.
+    pub(crate) fn variables(&self, decisions: &Decisions) -> [Value<'_>; 3] {
+        let authorizer = Authorizer::new(decisions.clone());
+        let resource = ResourceTarget { resource: "pods".into(), ..ResourceTarget::default() };
+        let check = authorizer.clone().resource_check(resource);
+        [Value::Map(Map::Record(self)), authorizer.value(), check]
     }
 }
 

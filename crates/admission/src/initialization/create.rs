@@ -1,0 +1,77 @@
+//! What a new object has to wait for.
+
+use object::Tree;
+
+use super::initializers::{Initializers, is_supplied};
+use super::options::InitializerOptions;
+use crate::attributes::{Attributes, Operation};
+use crate::order::{PendingList, pending};
+use crate::snapshot::Snapshot;
+
+/// Marks pods that a node made by itself and that the API only shows.
+const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";
+
+/// Who chose the initializers of an object. It decides what becomes of one that nobody knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// The configuration did.
+    Configuration,
+    /// The client did, who must know what they wait for.
+    Client,
+}
+
+/// What becomes of a new object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CreateDecision {
+    /// It waits for nobody. What it says about initializers is dropped.
+    Initialized,
+    /// It waits for those whom the configuration names.
+    Assign(PendingList),
+    /// The client says whom it waits for, perhaps nobody. That takes the permission `initialize`,
+    /// without which the answer is [`create_denied`](crate::create_denied).
+    NeedsPermission(Initializers),
+}
+
+/// Decides about a new object, once per request and before any hook: in the second round of mutating
+/// hooks the list that was assigned must not be taken for one of the client's (admission §6.3, A1 to
+/// A6).
+///
+/// 1. Without the feature, for exempt resources and for subresources there are no initializers.
+/// 2. A client who says something about initializers needs permission, and the configuration is not
+///    asked.
+/// 3. A mirror pod waits for nobody.
+/// 4. Otherwise the configuration decides.
+///
+/// Faults of the client's list are found later, when the object is validated.
+#[must_use]
+pub fn decide_create(
+    options: &InitializerOptions,
+    attributes: &Attributes<'_>,
+    snapshot: &Snapshot,
+) -> CreateDecision {
+    let Some(tree) = attributes.object else { return CreateDecision::Initialized };
+    let is_concerned = options.is_enabled
+        && attributes.operation == Operation::Create
+        && attributes.subresource.is_empty()
+        && attributes.exemption().is_none();
+    if !is_concerned {
+        return CreateDecision::Initialized;
+    }
+    if is_supplied(tree) {
+        return CreateDecision::NeedsPermission(Initializers::of(tree));
+    }
+    if is_mirror_pod(attributes, tree) {
+        return CreateDecision::Initialized;
+    }
+    match snapshot.initializers(attributes).as_slice() {
+        [] => CreateDecision::Initialized,
+        matched => CreateDecision::Assign(pending(matched)),
+    }
+}
+
+fn is_mirror_pod(attributes: &Attributes<'_>, tree: &Tree) -> bool {
+    let annotations = object::metadata(tree).get("annotations");
+    attributes.kind.group.is_empty()
+        && attributes.kind.kind == "Pod"
+        && annotations.and_then(|all| all.get(MIRROR_ANNOTATION)).is_some()
+}

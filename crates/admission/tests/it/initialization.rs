@@ -1,0 +1,459 @@
+//! The life of objects that initializers have yet to act on: admission §6.1 to §6.5, §6.7 and §7.2.
+
+use admission::ConfigurationKind::Initializer;
+use admission::{
+    Attributes, Awaited, CreateDecision, InitializerOptions, Initializers, Operation, Pending,
+    Repair, Snapshot, TimeoutCause, UpdateDecision, accepted, carry_initializers, create_denied,
+    decide_create, decide_update, deleted, failure, initialization_timeout, is_uninitialized,
+    repair, shape_initializers, update_denied, without,
+};
+use field::FieldErrors;
+use object::{GroupResource, Status, Tree};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::documents::{snapshot, tree, with};
+use crate::matching::{pod, request};
+
+/// A snapshot of initializers that match everything.
+pub(crate) fn configured(entries: &[(&str, &str)]) -> Snapshot {
+    let rules = json!([{"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}]);
+    let entry = |(name, policy): &(&str, &str)| json!({"name": name, "rules": rules, "failurePolicy": policy});
+    snapshot(&[(Initializer, "a", entries.iter().map(entry).collect())])
+}
+
+/// A pod that says this about its initializers; null says nothing.
+fn pod_with(initializers: Value) -> Tree {
+    let metadata = json!({"name": "x", "namespace": "team-a", "uid": "u"});
+    let mut tree = tree(json!({"metadata": with(metadata, json!({"initializers": initializers}))}));
+    shape_initializers(&mut tree).unwrap();
+    tree
+}
+
+/// A pod that waits for these.
+pub(crate) fn pod_pending(names: &[&str]) -> Tree {
+    let entries: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
+    pod_with(json!({"pending": entries}))
+}
+
+/// What a pod says about its initializers; null if nothing.
+fn said(tree: &Tree) -> Value {
+    object::metadata(tree).get("initializers").cloned().unwrap_or_default()
+}
+
+fn names(initializers: &Initializers) -> Vec<&str> {
+    initializers.pending.iter().map(|entry| entry.name.as_str()).collect()
+}
+
+fn on_create(tree: &Tree, snapshot: &Snapshot) -> CreateDecision {
+    let attributes = Attributes { object: Some(tree), ..pod() };
+    decide_create(&InitializerOptions::default(), &attributes, snapshot)
+}
+
+fn on_update(new: &Tree, old: &Tree) -> Result<UpdateDecision, String> {
+    let update = request(Operation::Update, ("", "v1", "pods"), "Pod", "", "team-a");
+    let attributes = Attributes { object: Some(new), old_object: Some(old), ..update };
+    decide_update(&InitializerOptions::default(), &attributes).map_err(|errors| errors.to_string())
+}
+
+fn texts(errors: &FieldErrors) -> Vec<String> {
+    errors.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn t159_t161_the_configuration_decides_about_objects_that_say_nothing() {
+    let none = configured(&[]);
+    let two = configured(&[("z.b.c", "Ignore"), ("a.b.c", "Fail")]);
+    assert_eq!(on_create(&pod_with(json!(null)), &none), CreateDecision::Initialized, "T-159");
+    let CreateDecision::Assign(list) = on_create(&pod_with(json!(null)), &two) else {
+        panic!("T-161: two match");
+    };
+    let mut new = pod_with(json!(null));
+    Initializers::from(list).write(&mut new);
+    let want = json!({"pending": [{"name": "z.b.c"}, {"name": "a.b.c"}]});
+    assert_eq!(said(&new), want, "T-161, T-205");
+}
+
+#[test]
+fn t167_t168_who_says_something_needs_permission_and_is_taken_at_their_word() {
+    let all = configured(&[("a.b.c", "Ignore")]);
+    for empty in [json!({}), json!({"pending": []}), json!({"pending": [], "result": null})] {
+        let new = pod_with(empty.clone());
+        let CreateDecision::NeedsPermission(own) = on_create(&new, &all) else {
+            panic!("T-167: {empty} is not nothing");
+        };
+        assert!(own.is_empty());
+        let mut new = new;
+        own.write(&mut new);
+        assert_eq!(said(&new), Value::Null, "T-167: {empty}");
+    }
+    let CreateDecision::NeedsPermission(own) = on_create(&pod_pending(&["x.y.z", "b.b.c"]), &all)
+    else {
+        panic!("T-168: the list is the client's");
+    };
+    assert_eq!(names(&own), ["x.y.z", "b.b.c"], "T-168");
+    let denied = create_denied(&GroupResource::new("", "pods"), "x", "no rule");
+    let want = r#"pods "x" is forbidden: create with initializers denied: no rule"#;
+    assert_eq!((denied.code, denied.message.as_str()), (403, want), "T-167");
+}
+
+#[test]
+fn t169_faults_of_a_new_list_are_found() {
+    let errors_of =
+        |initializers: Value| texts(&Initializers::of(&pod_with(initializers)).create_errors(64));
+    let many =
+        |n: usize| (0..n).map(|idx| json!({"name": format!("n{idx}.b.c")})).collect::<Value>();
+    assert_eq!(
+        errors_of(json!({"pending": [{"name": "a.b.c"}], "result": {"status": "Failure"}})),
+        ["metadata.initializers.result: Forbidden: may not be set on create"]
+    );
+    let odd = errors_of(json!({"pending": [{"name": "Test"}, {"name": "a.b"}, {}]}));
+    assert_eq!(odd.len(), 3, "{odd:?}");
+    assert!(odd[0].starts_with(r#"metadata.initializers.pending[0].name: Invalid value: "Test""#));
+    assert!(odd[1].ends_with("should be a domain with at least three segments separated by dots"));
+    assert_eq!(odd[2], "metadata.initializers.pending[2].name: Required value");
+    assert_eq!(
+        errors_of(json!({"pending": many(65)})),
+        ["metadata.initializers.pending: Too many: 65: must have at most 64 items"]
+    );
+    assert!(errors_of(json!({"pending": many(64)})).is_empty());
+}
+
+#[test]
+fn t170_t208_some_objects_wait_for_nobody() {
+    let all = configured(&[("a.b.c", "Ignore")]);
+    let mirror = tree(json!({"metadata": {"annotations": {"kubernetes.io/config.mirror": ""}}}));
+    let attributes = Attributes { object: Some(&mirror), ..pod() };
+    let on = InitializerOptions::default();
+    assert_eq!(decide_create(&on, &attributes, &all), CreateDecision::Initialized, "T-170");
+    let other = request(Operation::Create, ("apps", "v1", "pods"), "Pod", "", "team-a");
+    let attributes = Attributes { object: Some(&mirror), ..other };
+    let decision = decide_create(&on, &attributes, &all);
+    assert!(matches!(decision, CreateDecision::Assign(_)), "only pods of the core group");
+
+    let off = InitializerOptions { is_enabled: false, ..InitializerOptions::default() };
+    let own = pod_pending(&["x.y.z"]);
+    let attributes = Attributes { object: Some(&own), ..pod() };
+    assert_eq!(decide_create(&off, &attributes, &all), CreateDecision::Initialized, "T-208");
+    let update = Attributes {
+        old_object: Some(&own),
+        ..Attributes { operation: Operation::Update, ..attributes }
+    };
+    assert_eq!(decide_update(&off, &update), Ok(UpdateDecision::Ordinary), "T-208");
+
+    let group = ("admissionregistration.k8s.io", "v1alpha1", "initializerconfigurations");
+    let exempt = request(Operation::Create, group, "InitializerConfiguration", "", "");
+    let attributes = Attributes { object: Some(&own), ..exempt };
+    assert_eq!(decide_create(&on, &attributes, &all), CreateDecision::Initialized, "exempt");
+    let binding = request(Operation::Create, ("", "v1", "pods"), "Binding", "binding", "team-a");
+    let attributes = Attributes { object: Some(&own), ..binding };
+    assert_eq!(decide_create(&on, &attributes, &all), CreateDecision::Initialized, "subresource");
+}
+
+#[test]
+fn t171_t172_every_write_to_an_uninitialized_object_needs_permission() {
+    let old = pod_pending(&["a.b.c"]);
+    for (new, want) in [
+        (pod_pending(&["a.b.c"]), vec!["a.b.c"]),
+        (pod_pending(&["a.b.c", "x.y.z"]), vec!["a.b.c", "x.y.z"]),
+        (pod_with(json!({})), vec![]),
+        (pod_with(json!({"pending": []})), vec![]),
+        (pod_with(json!(null)), vec![]),
+    ] {
+        let Ok(UpdateDecision::NeedsPermission(next)) = on_update(&new, &old) else {
+            panic!("T-171: {new:?} needs permission");
+        };
+        assert_eq!(names(&next), want);
+        let mut new = new;
+        next.write(&mut new);
+        assert_eq!(is_uninitialized(&new), !want.is_empty());
+        assert_eq!(said(&new).is_null(), want.is_empty(), "T-172");
+    }
+    let denied = update_denied(&GroupResource::new("", "pods"), "x", "no rule");
+    let want = r#"pods "x" is forbidden: update to uninitialized resource denied: no rule"#;
+    assert_eq!((denied.code, denied.message.as_str()), (403, want), "T-171");
+}
+
+#[test]
+fn t173_t174_what_is_initialized_stays_so() {
+    let old = pod_with(json!(null));
+    let want = "metadata.initializers: Invalid value: null: field is immutable once initialization \
+                has completed";
+    for new in [
+        pod_pending(&["a.b.c"]),
+        pod_with(json!({"pending": [], "result": {"status": "Failure"}})),
+        pod_pending(&["Test"]),
+    ] {
+        assert_eq!(on_update(&new, &old), Err(want.to_owned()), "T-173");
+        let errors = Initializers::of(&new).update_errors(&Initializers::of(&old), 64);
+        assert_eq!(texts(&errors), [want], "a hook can not do it either");
+    }
+    for new in [pod_with(json!({"pending": []})), pod_with(json!({})), pod_with(json!(null))] {
+        assert_eq!(on_update(&new, &old), Ok(UpdateDecision::Ordinary), "T-174");
+    }
+}
+
+#[test]
+fn t175_a_result_ends_it_and_can_not_be_changed() {
+    let old = pod_pending(&["a.b.c"]);
+    let failed = pod_with(json!({"pending": [{"name": "a.b.c"}],
+        "result": {"status": "Failure", "code": 403, "reason": "Odd", "message": "no"}}));
+    assert!(matches!(on_update(&failed, &old), Ok(UpdateDecision::NeedsPermission(_))));
+    let success = pod_with(json!({"result": {"status": "Success"}}));
+    let want =
+        r#"metadata.initializers.result.status: Invalid value: "Success": must be 'Failure'"#;
+    assert_eq!(on_update(&success, &old), Err(want.to_owned()), "T-175");
+    let want = r#"metadata.initializers.result.status: Invalid value: "": must be 'Failure'"#;
+    assert_eq!(on_update(&pod_with(json!({"result": {}})), &old), Err(want.to_owned()));
+
+    let other = pod_with(json!({"result": {"status": "Failure"}}));
+    let want =
+        r#"metadata.initializers.result: Invalid value: {"status":"Failure"}: field is immutable"#;
+    assert_eq!(on_update(&other, &failed), Err(want.to_owned()));
+    let want = "metadata.initializers.result: Invalid value: null: field is immutable";
+    assert_eq!(on_update(&old, &failed), Err(want.to_owned()));
+    assert_eq!(on_update(&pod_with(json!(null)), &failed), Err(want.to_owned()));
+    assert!(on_update(&failed, &failed).is_ok());
+}
+
+#[test]
+fn t175_the_creator_gets_the_result() {
+    let answer = |result: Value| {
+        let status = failure(&pod_with(json!({"result": result}))).unwrap();
+        (status.code, serde_json::to_value(&status).unwrap())
+    };
+    let details = json!({"name": "x", "group": "g", "kind": "k", "uid": "u",
+        "causes": [{"reason": "r", "message": "m", "field": "f"}], "retryAfterSeconds": 3});
+    let given = json!({"status": "Failure", "code": 403, "reason": "Odd", "message": "no",
+        "details": details});
+    let whole = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": "no", "reason": "Odd", "details": details, "code": 403});
+    assert_eq!(answer(given), (403, whole), "T-175");
+    for (code, http, shown) in
+        [(json!(null), 500, 500), (json!(0), 500, 500), (json!(200), 500, 200)]
+    {
+        let (found, body) = answer(json!({"status": "Failure", "code": code}));
+        assert_eq!((found, &body["code"]), (http, &json!(shown)), "T-175: {code}");
+    }
+    assert_eq!(failure(&pod_pending(&["a.b.c"])), None);
+}
+
+#[test]
+fn t177_the_creator_of_an_object_that_is_gone_is_told_why() {
+    let status = deleted(&pod_pending(&["a.b.c"]));
+    let want = "Internal error occurred: object deleted while waiting for creation";
+    assert_eq!((status.code, status.message.as_str()), (500, want), "T-177");
+    let status = deleted(&pod_with(json!({"result": {"status": "Failure", "code": 418}})));
+    assert_eq!(status.code, 418);
+}
+
+#[test]
+fn t178_subresources_leave_the_list_alone() {
+    let old = pod_pending(&["a.b.c"]);
+    let mut new = pod_with(json!({"result": {"status": "Success"}}));
+    let status = request(Operation::Update, ("", "v1", "pods"), "Pod", "status", "team-a");
+    let attributes = Attributes { object: Some(&new), old_object: Some(&old), ..status };
+    let decision = decide_update(&InitializerOptions::default(), &attributes);
+    assert_eq!(decision, Ok(UpdateDecision::Carry), "T-178");
+    carry_initializers(&mut new, &old);
+    assert_eq!(said(&new), said(&old), "T-178");
+    carry_initializers(&mut new, &pod_with(json!(null)));
+    assert_eq!(said(&new), Value::Null);
+}
+
+#[test]
+fn names_that_are_updated_are_judged_like_new_ones() {
+    let old = Initializers::of(&pod_pending(&["a.b.c"]));
+    let errors = |names: &[&str], max| {
+        texts(&Initializers::of(&pod_pending(names)).update_errors(&old, max))
+    };
+    assert!(errors(&["a.b.c", "b.b.c"], 2)[..].is_empty());
+    assert_eq!(
+        errors(&["a.b.c", "b.b.c"], 1),
+        ["metadata.initializers.pending: Too many: 2: must have at most 1 item"]
+    );
+    assert_eq!(errors(&["a.b"], 2).len(), 1);
+    assert!(errors(&[], 2).is_empty());
+}
+
+#[test]
+fn constraints_on_absent_entries_are_dropped() {
+    let pending = json!([{"name": "a.b.c", "after": []},
+        {"name": "b.b.c", "after": ["a.b.c", "gone.b.c", "a.b.c"]}, {"name": "c.b.c"}]);
+    let old = pod_with(json!({"pending": pending}));
+    let mut new = old.clone();
+    Initializers::of(&old).write(&mut new);
+    let want = json!([{"name": "a.b.c", "after": []}, {"name": "b.b.c", "after": ["a.b.c"]},
+        {"name": "c.b.c"}]);
+    assert_eq!(said(&new)["pending"], want);
+    let next = without(&new, "a.b.c").unwrap();
+    let want = json!([{"name": "b.b.c", "after": []}, {"name": "c.b.c"}]);
+    assert_eq!(said(&next)["pending"], want);
+    let next = without(&without(&next, "c.b.c").unwrap(), "b.b.c").unwrap();
+    assert_eq!(said(&next), Value::Null);
+    assert_eq!(without(&next, "b.b.c"), None);
+}
+
+#[test]
+fn values_of_wrong_types_are_told_with_their_place() {
+    for (given, want) in [
+        (json!(5), "cannot unmarshal number into field metadata.initializers of type object"),
+        (json!({"pending": {}}), "object into field metadata.initializers.pending of type array"),
+        (json!({"pending": ["a"]}), "string into field metadata.initializers.pending[0]"),
+        (
+            json!({"pending": [{"name": 1}]}),
+            "number into field metadata.initializers.pending[0].name",
+        ),
+        (
+            json!({"pending": [{"after": "a"}]}),
+            "field metadata.initializers.pending[0].after of type",
+        ),
+        (json!({"result": "no"}), "string into field metadata.initializers.result of type object"),
+        (json!({"result": {"code": "x"}}), "field metadata.initializers.result.code of type int32"),
+    ] {
+        let mut new = tree(json!({"metadata": {"initializers": given}}));
+        let error = shape_initializers(&mut new).unwrap_err().to_string();
+        assert!(error.contains(want), "{error}");
+    }
+    let mut new = tree(json!({"metadata": {"initializers": {
+        "pending": [null, {"name": "a.b.c", "x": 1}], "result": null, "y": 2}}}));
+    shape_initializers(&mut new).unwrap();
+    assert_eq!(said(&new), json!({"pending": [{}, {"name": "a.b.c"}]}));
+    for odd in [json!({}), json!({"metadata": null}), json!({"metadata": {"initializers": null}})] {
+        let mut odd = tree(odd);
+        shape_initializers(&mut odd).unwrap();
+        assert!(said(&odd).is_null());
+    }
+}
+
+#[test]
+fn t163_t180_what_clients_are_told_while_it_lasts() {
+    let deployments = GroupResource::new("apps", "deployments");
+    let own = pod_pending(&["a.b.c", "x.y.z"]);
+    let awaited = Awaited { resource: &deployments, tree: &own, revision: 42 };
+    let details = json!({"name": "x", "group": "apps", "kind": "deployments", "uid": "u", "causes": [
+        {"reason": "InitializationTimeout", "message": "x.y.z",
+         "field": "metadata.initializers.pending[1]"},
+        {"reason": "ResourceVersion", "message": "42"},
+    ]});
+    let told = |status: &Status| serde_json::to_value(status).unwrap();
+    let want = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": "Timeout: server has timed out waiting for the initialization of deployments.apps x",
+        "reason": "Timeout", "details": details, "code": 504});
+    assert_eq!(told(&initialization_timeout(&awaited, TimeoutCause::Step(1))), want, "T-180");
+    let deadline = told(&initialization_timeout(&awaited, TimeoutCause::Deadline));
+    assert_eq!(
+        (deadline["message"].as_str(), &deadline["code"]),
+        (Some("Timeout: request did not complete within requested timeout"), &json!(504))
+    );
+    assert_eq!(deadline["details"]["causes"][0]["message"], "a.b.c");
+    let lost = told(&initialization_timeout(&awaited, TimeoutCause::WatchLost));
+    assert_eq!(lost["message"], want["message"]);
+    let shown = told(&accepted(&awaited));
+    assert_eq!((&shown["status"], &shown["code"]), (&json!("Success"), &json!(202)), "T-163");
+    assert_eq!(shown["details"]["uid"], "u");
+    assert_eq!(shown["details"]["causes"], json!([{"reason": "ResourceVersion", "message": "42"}]));
+}
+
+/// A pod of ten o'clock.
+fn old_pod(names: &[&str]) -> Tree {
+    let mut old = pod_pending(names);
+    object::metadata_mut(&mut old)
+        .insert("creationTimestamp".to_owned(), json!("2026-11-16T10:00:00Z"));
+    old
+}
+
+fn repaired(tree: &Tree, now: &str, configured: Option<&Snapshot>) -> Option<Repair> {
+    let now = format!("2026-11-16T{now}Z").parse().unwrap();
+    repair(&InitializerOptions::default(), tree, now, configured)
+}
+
+#[test]
+fn t188_to_t192_a_read_repairs_what_is_old_enough() {
+    let dead = configured(&[("a.b.c", "Ignore"), ("b.b.c", "Ignore")]);
+    let two = old_pod(&["a.b.c", "b.b.c"]);
+    for now in ["10:09:00", "10:10:10", "10:10:29.999"] {
+        assert_eq!(repaired(&two, now, Some(&dead)), None, "T-188: {now}");
+    }
+    let first = repaired(&two, "10:10:30", Some(&dead)).unwrap();
+    assert_eq!((first.name.as_str(), &first.tree), ("a.b.c", &old_pod(&["b.b.c"])), "T-189");
+    let second = repaired(&first.tree, "10:10:31", Some(&dead)).unwrap();
+    assert!(!is_uninitialized(&second.tree), "T-190");
+    assert_eq!(repaired(&second.tree, "10:10:31", Some(&dead)), None, "T-190");
+
+    let fail = configured(&[("a.b.c", "Fail"), ("b.b.c", "Ignore")]);
+    assert_eq!(repaired(&two, "10:11:00", Some(&fail)), None, "T-191");
+    assert_eq!(repaired(&two, "09:55:00", Some(&dead)), None, "T-192");
+    assert_eq!(repaired(&two, "10:11:00", None), None, "the configuration is stale");
+    assert!(repaired(&two, "10:11:00", Some(&configured(&[]))).is_some(), "T-186: nobody knows it");
+}
+
+#[test]
+fn nothing_else_is_repaired() {
+    let dead = configured(&[("a.b.c", "Ignore")]);
+    let failed = with(
+        Value::Object(old_pod(&["a.b.c"])),
+        json!({"metadata": {"creationTimestamp": "2026-11-16T10:00:00Z", "initializers":
+            {"pending": [{"name": "a.b.c"}], "result": {"status": "Failure"}}}}),
+    );
+    assert_eq!(repaired(&tree(failed), "12:00:00", Some(&dead)), None, "it failed");
+    assert_eq!(repaired(&pod_pending(&["a.b.c"]), "12:00:00", Some(&dead)), None, "it has no age");
+    let off = InitializerOptions { is_enabled: false, ..InitializerOptions::default() };
+    let now = "2026-11-16T12:00:00Z".parse().unwrap();
+    assert_eq!(repair(&off, &old_pod(&["a.b.c"]), now, Some(&dead)), None, "the feature is off");
+    let alone = InitializerOptions {
+        clock_drift: std::time::Duration::ZERO,
+        ..InitializerOptions::default()
+    };
+    let now = "2026-11-16T10:10:00Z".parse().unwrap();
+    assert!(repair(&alone, &old_pod(&["a.b.c"]), now, Some(&dead)).is_some(), "only one clock");
+}
+
+fn odd_field() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        prop::sample::select(vec!["", "a.b.c", "b.b.c", "Failure", "Success"])
+            .prop_map(Value::from),
+    ];
+    let names = vec!["pending", "result", "name", "after", "status", "code", "details", "causes"];
+    leaf.prop_recursive(5, 48, 6, move |inner| {
+        let names = prop::sample::select(names.clone());
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((names, inner), 0..4).prop_map(|members| {
+                members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+            }),
+        ]
+    })
+}
+
+proptest! {
+    /// Whatever stands in the field, everybody agrees about what it says, and writing that changes
+    /// nothing more.
+    #[test]
+    fn no_field_is_too_odd(field in odd_field(), other in odd_field()) {
+        let with_field = |field: &Value| tree(json!({"metadata": {"initializers": field}}));
+        let (new, old) = (with_field(&field), with_field(&other));
+        let own = Initializers::of(&new);
+        prop_assert_eq!(is_uninitialized(&new), !own.is_empty());
+        let mut written = new.clone();
+        own.clone().write(&mut written);
+        prop_assert_eq!(Initializers::of(&written), own.clone());
+        let mut shaped = written.clone();
+        prop_assert!(shape_initializers(&mut shaped).is_ok() || own.result.is_some());
+        let mut received = new.clone();
+        if shape_initializers(&mut received).is_ok() {
+            let received = Initializers::of(&received);
+            prop_assert_eq!(names(&received), names(&own));
+        }
+        let _ = (own.create_errors(64), own.update_errors(&Initializers::of(&old), 64));
+        let _ = (on_create(&new, &configured(&[])), on_update(&new, &old));
+        prop_assert_eq!(failure(&new).is_some(), own.result.is_some());
+        if let Some(Pending { name, .. }) = own.pending.first() {
+            let next = without(&new, name).unwrap();
+            prop_assert_eq!(Initializers::of(&next).pending.len(), own.pending.len() - 1);
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! The timers of objects that initializers have yet to act on: admission §6.6, T-179 to T-207.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use admission::{
+    Expired, ExpiryAction, InitializerOptions, Origin, Pending, Snapshot, Steps, runnable,
+};
+use proptest::prelude::*;
+
+use crate::initialization::configured;
+
+const STEP: Duration = Duration::from_secs(5);
+
+fn seconds(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds)
+}
+
+fn sequential(names: &[&str]) -> Vec<Pending> {
+    names.iter().map(|name| Pending { name: (*name).to_owned(), after: None }).collect()
+}
+
+fn graph(entries: &[(&str, &[&str])]) -> Vec<Pending> {
+    let owned = |after: &[&str]| after.iter().map(|name| (*name).to_owned()).collect();
+    let entry = |(name, after): &(&str, &[&str])| Pending {
+        name: (*name).to_owned(),
+        after: Some(owned(after)),
+    };
+    entries.iter().map(entry).collect()
+}
+
+/// The timers of an object that was just created.
+fn begun(pending: &[Pending]) -> Steps {
+    let mut steps = Steps::new(&InitializerOptions::default(), Origin::Configuration);
+    steps.observe(pending, Duration::ZERO);
+    steps
+}
+
+fn fire(steps: &mut Steps, at: f64, configured: &Snapshot) -> Vec<(String, ExpiryAction)> {
+    let expired = steps.fire(seconds(at), Some(configured));
+    expired.into_iter().map(|expired| (expired.name, expired.action)).collect()
+}
+
+fn removed(names: &[&str]) -> Vec<(String, ExpiryAction)> {
+    names.iter().map(|name| ((*name).to_owned(), ExpiryAction::Remove)).collect()
+}
+
+fn failed(names: &[&str]) -> Vec<(String, ExpiryAction)> {
+    names.iter().map(|name| ((*name).to_owned(), ExpiryAction::Fail)).collect()
+}
+
+#[test]
+fn t179_each_dead_one_takes_its_time() {
+    let dead = configured(&[("a.b.c", "Ignore"), ("b.b.c", "Ignore")]);
+    let mut steps = begun(&sequential(&["a.b.c", "b.b.c"]));
+    assert_eq!(steps.next_due(), STEP);
+    assert!(fire(&mut steps, 4.999, &dead).is_empty());
+    assert_eq!(fire(&mut steps, 5.0, &dead), removed(&["a.b.c"]), "T-179");
+    steps.observe(&sequential(&["b.b.c"]), STEP);
+    assert_eq!(steps.next_due(), 2 * STEP);
+    assert!(fire(&mut steps, 9.999, &dead).is_empty());
+    assert_eq!(fire(&mut steps, 10.0, &dead), removed(&["b.b.c"]), "T-179");
+    steps.observe(&[], 2 * STEP);
+    assert!(fire(&mut steps, 100.0, &dead).is_empty());
+}
+
+#[test]
+fn t180_t181_one_that_must_not_be_skipped_fails_once() {
+    let all = configured(&[("a.b.c", "Ignore"), ("b.b.c", "Fail")]);
+    let mut steps = begun(&sequential(&["a.b.c", "b.b.c"]));
+    assert_eq!(fire(&mut steps, 5.0, &all), removed(&["a.b.c"]), "T-181");
+    steps.observe(&sequential(&["b.b.c"]), STEP);
+    let expired = steps.fire(2 * STEP, Some(&all));
+    let want = Expired { name: "b.b.c".to_owned(), idx: 0, action: ExpiryAction::Fail };
+    assert_eq!(expired, [want], "T-180, T-181");
+    assert_eq!(steps.next_due(), 3 * STEP);
+    assert!(fire(&mut steps, 15.0, &all).is_empty(), "the creator was told");
+    let relaxed = configured(&[("b.b.c", "Ignore")]);
+    assert!(fire(&mut steps, 19.0, &relaxed).is_empty());
+    assert_eq!(fire(&mut steps, 20.0, &relaxed), removed(&["b.b.c"]), "a later change is honoured");
+}
+
+#[test]
+fn t184_t187_the_timer_runs_whatever_else_happens() {
+    let mut steps = begun(&sequential(&["a.b.c", "b.b.c"]));
+    steps.observe(&sequential(&["a.b.c", "b.b.c", "c.b.c"]), seconds(4.0));
+    assert_eq!(steps.next_due(), STEP, "T-184");
+    let raised = configured(&[("a.b.c", "Fail")]);
+    assert_eq!(fire(&mut steps.clone(), 5.0, &raised), failed(&["a.b.c"]), "T-187");
+    assert_eq!(fire(&mut steps.clone(), 5.0, &configured(&[])), removed(&["a.b.c"]), "T-185");
+    steps.observe(&sequential(&["b.b.c", "c.b.c"]), seconds(4.5));
+    steps.observe(&sequential(&["a.b.c", "b.b.c", "c.b.c"]), seconds(4.6));
+    assert_eq!(steps.next_due(), seconds(9.6), "removed and added again is new");
+}
+
+#[test]
+fn t186_one_that_only_the_client_knows_is_not_skipped() {
+    let mut steps = Steps::new(&InitializerOptions::default(), Origin::Client);
+    steps.observe(&sequential(&["x.y.z"]), Duration::ZERO);
+    assert_eq!(fire(&mut steps.clone(), 5.0, &configured(&[])), failed(&["x.y.z"]), "T-186");
+    let known = configured(&[("x.y.z", "Ignore")]);
+    assert_eq!(fire(&mut steps, 5.0, &known), removed(&["x.y.z"]));
+}
+
+#[test]
+fn t202_those_who_can_act_at_once_expire_at_once() {
+    let dead = configured(&[("a.b.c", "Ignore"), ("b.b.c", "Ignore"), ("c.b.c", "Ignore")]);
+    let mut steps = begun(&graph(&[("a.b.c", &[]), ("b.b.c", &["a.b.c"]), ("c.b.c", &[])]));
+    let expired = steps.fire(STEP, Some(&dead));
+    let idx: Vec<usize> = expired.iter().map(|expired| expired.idx).collect();
+    assert_eq!(idx, [0, 2], "T-202");
+    steps.observe(&graph(&[("b.b.c", &[]), ("c.b.c", &[])]), STEP);
+    assert_eq!(fire(&mut steps, 5.0, &dead), removed(&["c.b.c"]), "T-202: b's timer begins");
+    steps.observe(&graph(&[("b.b.c", &[])]), seconds(5.1));
+    assert_eq!(steps.next_due(), 2 * STEP);
+    assert_eq!(fire(&mut steps, 10.0, &dead), removed(&["b.b.c"]), "T-202");
+}
+
+#[test]
+fn t207_nothing_is_decided_while_the_configuration_is_stale() {
+    let dead = configured(&[("a.b.c", "Ignore")]);
+    let mut steps = begun(&sequential(&["a.b.c"]));
+    assert!(steps.fire(STEP, None).is_empty(), "T-207");
+    assert_eq!(steps.next_due(), seconds(6.0));
+    assert!(steps.fire(seconds(6.0), None).is_empty(), "T-207");
+    assert_eq!(fire(&mut steps, 7.0, &dead), removed(&["a.b.c"]), "T-207");
+}
+
+#[test]
+fn what_could_not_be_removed_is_tried_again() {
+    let dead = configured(&[("a.b.c", "Ignore")]);
+    let mut steps = begun(&sequential(&["a.b.c"]));
+    for at in [5.0, 5.0, 5.1] {
+        assert_eq!(fire(&mut steps, at, &dead), removed(&["a.b.c"]), "a race was lost");
+    }
+    steps.put_off("a.b.c", seconds(5.1));
+    assert_eq!(steps.next_due(), seconds(6.1));
+    assert!(fire(&mut steps, 6.0, &dead).is_empty());
+    assert_eq!(fire(&mut steps, 6.1, &dead), removed(&["a.b.c"]));
+}
+
+#[test]
+fn a_name_that_is_listed_twice_takes_its_time_twice() {
+    let dead = configured(&[("a.b.c", "Ignore")]);
+    let mut steps = begun(&sequential(&["a.b.c", "a.b.c"]));
+    assert_eq!(fire(&mut steps, 5.0, &dead), removed(&["a.b.c"]));
+    steps.observe(&sequential(&["a.b.c"]), STEP);
+    assert_eq!(steps.next_due(), 2 * STEP);
+    let mut steps = begun(&graph(&[("a.b.c", &[]), ("a.b.c", &[])]));
+    assert_eq!(fire(&mut steps, 5.0, &dead), removed(&["a.b.c"]), "one at a time");
+}
+
+#[test]
+fn one_that_has_to_wait_again_begins_again() {
+    let mut steps = begun(&sequential(&["a.b.c"]));
+    steps.observe(&sequential(&["x.y.z", "a.b.c"]), seconds(3.0));
+    assert_eq!(steps.next_due(), seconds(8.0));
+    steps.observe(&sequential(&["a.b.c"]), seconds(7.0));
+    assert_eq!(steps.next_due(), seconds(12.0));
+}
+
+#[test]
+fn nobody_waits_for_ever() {
+    let fail = configured(&[("a.b.c", "Fail")]);
+    let mut steps = begun(&sequential(&["a.b.c"]));
+    let mut n_rounds = 0;
+    loop {
+        let now = steps.next_due();
+        if steps.is_over(now) {
+            break;
+        }
+        let _ = steps.fire(now, Some(&fail));
+        n_rounds += 1;
+    }
+    assert_eq!((steps.next_due(), n_rounds), (seconds(600.0), 119));
+    assert!(!steps.is_over(seconds(599.999)));
+    let none = InitializerOptions { step_timeout: Duration::ZERO, ..InitializerOptions::default() };
+    let mut steps = Steps::new(&none, Origin::Configuration);
+    steps.observe(&sequential(&["a.b.c"]), Duration::ZERO);
+    let now = steps.next_due();
+    assert_eq!(steps.fire(now, Some(&fail)).len(), 1);
+    assert!(steps.next_due() > now, "options of zero do not spin");
+}
+
+#[test]
+fn annotations_tell_entries_apart() {
+    let mut steps = begun(&sequential(&["a.b.c", "b.b.c"]));
+    steps.observe(&sequential(&["b.b.c", "x.y.z"]), STEP);
+    for (name, idx) in [("a.b.c", 0), ("b.b.c", 1), ("x.y.z", 2)] {
+        let want = format!("failed-open.initializer.portcullis.io/{idx}");
+        assert_eq!(steps.annotation(name), want);
+    }
+}
+
+/// What an initializer does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Behaviour {
+    /// Nothing, and it may be skipped.
+    DeadIgnore,
+    /// Nothing, and it must not be skipped.
+    DeadFail,
+    /// It acts so many milliseconds after it can.
+    Acts(u64),
+}
+
+fn behaviour() -> impl Strategy<Value = Behaviour> {
+    prop_oneof![
+        3 => Just(Behaviour::DeadIgnore),
+        1 => Just(Behaviour::DeadFail),
+        3 => (0..5000_u64).prop_map(Behaviour::Acts),
+    ]
+}
+
+/// Entries with `after` pointing back, or a plain sequence.
+fn plan() -> impl Strategy<Value = (Vec<Pending>, Vec<Behaviour>)> {
+    let entry = (behaviour(), prop::collection::btree_set(0..8_usize, 0..3));
+    (prop::collection::vec(entry, 1..8), any::<bool>()).prop_map(|(entries, is_graph)| {
+        let name = |idx: usize| format!("n{idx}.b.c");
+        let pending = entries.iter().enumerate().map(|(idx, (_, after))| {
+            let before: Vec<String> = after.range(..idx).map(|idx| name(*idx)).collect();
+            Pending { name: name(idx), after: is_graph.then_some(before) }
+        });
+        (pending.collect(), entries.iter().map(|(behaviour, _)| *behaviour).collect())
+    })
+}
+
+proptest! {
+    /// Runs objects through their life on a clock of milliseconds. Every dead initializer that may be
+    /// skipped goes exactly once and exactly five seconds after it could act; one that must not be
+    /// skipped fails once and stays; one that acts is never touched; stale configuration only delays.
+    #[test]
+    fn timers_remove_what_is_dead_and_nothing_else(
+        (mut pending, behaviours) in plan(),
+        noise in prop::collection::btree_set(0..60_000_u64, 0..20),
+        stale in (0..40_000_u64, 0..4_000_u64),
+    ) {
+        let policy = |behaviour: &Behaviour| match behaviour {
+            Behaviour::DeadFail => "Fail",
+            Behaviour::DeadIgnore | Behaviour::Acts(_) => "Ignore",
+        };
+        let entries: Vec<(&str, &str)> =
+            pending.iter().zip(&behaviours).map(|(entry, own)| (entry.name.as_str(), policy(own))).collect();
+        let snapshot = configured(&entries);
+        let behaviour: BTreeMap<String, Behaviour> =
+            pending.iter().zip(&behaviours).map(|(entry, own)| (entry.name.clone(), *own)).collect();
+        let stale = stale.0..stale.0 + stale.1;
+
+        let mut steps = begun(&pending);
+        let mut since: BTreeMap<String, u64> = BTreeMap::new();
+        let (mut removed, mut failed) = (BTreeSet::new(), BTreeSet::new());
+        let mut now = 0_u64;
+        let mut noise = noise.into_iter().peekable();
+        loop {
+            let can_act: BTreeSet<String> =
+                runnable(&pending).into_iter().map(|idx| pending[idx].name.clone()).collect();
+            since.retain(|name, _| can_act.contains(name));
+            for name in can_act {
+                since.entry(name).or_insert(now);
+            }
+            let acts = since.iter().filter_map(|(name, begun)| match behaviour[name] {
+                Behaviour::Acts(after) => Some((begun + after, name.clone())),
+                Behaviour::DeadIgnore | Behaviour::DeadFail => None,
+            });
+            let acts = acts.min();
+            let due = u64::try_from(steps.next_due().as_millis()).unwrap();
+            let event = [acts.as_ref().map(|(at, _)| *at), noise.peek().copied(), Some(due)];
+            let next = event.into_iter().flatten().min().unwrap();
+            prop_assert!(next >= now || next == due, "time does not go back");
+            now = now.max(next);
+            if steps.is_over(Duration::from_millis(now)) {
+                break;
+            }
+            if let Some((_, name)) = acts.filter(|(at, _)| *at <= now) {
+                pending.retain(|entry| entry.name != name);
+                steps.observe(&pending, Duration::from_millis(now));
+                since.remove(&name);
+                continue;
+            }
+            if noise.next_if(|at| *at <= now).is_some() {
+                steps.observe(&pending, Duration::from_millis(now));
+                continue;
+            }
+            let configured = (!stale.contains(&now)).then_some(&snapshot);
+            for Expired { name, idx, action } in steps.fire(Duration::from_millis(now), configured) {
+                prop_assert_eq!(&pending[idx].name, &name);
+                let took = now - since[&name];
+                let is_delayed = stale.contains(&(now - 1000)) || stale.contains(&(since[&name] + 5000));
+                prop_assert!(took == 5000 || (took > 5000 && is_delayed), "{name} after {took} ms");
+                match action {
+                    ExpiryAction::Remove => {
+                        prop_assert_eq!(behaviour[&name], Behaviour::DeadIgnore);
+                        prop_assert!(removed.insert(name));
+                    }
+                    ExpiryAction::Fail => {
+                        prop_assert_eq!(behaviour[&name], Behaviour::DeadFail);
+                        prop_assert!(failed.insert(name));
+                    }
+                }
+            }
+            pending.retain(|entry| !removed.contains(&entry.name));
+            steps.observe(&pending, Duration::from_millis(now));
+        }
+        for entry in &pending {
+            let is_blocked = !runnable(&pending).iter().any(|idx| pending[*idx].name == entry.name);
+            prop_assert!(is_blocked || failed.contains(&entry.name), "{} is left", entry.name);
+        }
+        prop_assert!(pending.is_empty() || !failed.is_empty());
+    }
+}

@@ -1,0 +1,141 @@
+//! The functions themselves; what expressions make of them is in the integration tests.
+
+use super::*;
+use crate::question::Decisions;
+
+fn functions() -> Functions {
+    let mut functions = Functions::default();
+    declare(&mut functions);
+    functions
+}
+
+/// Calls the overload of a function that is for this receiver.
+fn call<'a>(functions: &Functions, name: &str, arguments: &[Value<'a>]) -> Outcome<'a> {
+    let receiver = arguments[0].type_name();
+    let overloads = &functions.get(name).unwrap().overloads;
+    let overload = overloads.iter().find(|overload| overload.params[0].to_string() == receiver);
+    (overload.unwrap().implementation)(arguments)
+}
+
+fn authorizer() -> Value<'static> {
+    Authorizer::default().value()
+}
+
+#[test]
+fn calls_cost_what_they_cost_in_kubernetes() {
+    let functions = functions();
+    for (name, text, want) in [
+        ("group", "apps", 1),
+        ("check", "get", 350_000),
+        ("fieldSelector", "", 10),
+        ("fieldSelector", "abcde", 161),
+        ("labelSelector", "abcdefghijklmnopq", 462),
+    ] {
+        let arguments = [Value::string("no authorizer"), Value::string(text)];
+        for overload in &functions.get(name).unwrap().overloads {
+            assert!(overload.member);
+            assert_eq!(overload.cost.of(&arguments, None), want, "{name} {text}");
+        }
+    }
+}
+
+#[test]
+fn every_function_refuses_what_it_is_not_for() {
+    let refusal = Failure::no_such_overload();
+    for (name, function) in functions().iter() {
+        for overload in &function.overloads {
+            let arguments = vec![Value::Null; overload.params.len()];
+            let outcome = (overload.implementation)(&arguments);
+            assert_eq!(outcome.unwrap_err(), refusal, "{name} of null");
+            // A receiver of another type of this library.
+            let other = match overload.params[0] {
+                AUTHORIZER => Authorization::Decision(Decision::default()).into(),
+                _ => authorizer(),
+            };
+            let mut arguments = vec![Value::string("x"); overload.params.len()];
+            arguments[0] = other;
+            let outcome = (overload.implementation)(&arguments);
+            assert_eq!(outcome.unwrap_err(), refusal, "{name} of another");
+        }
+    }
+}
+
+#[test]
+fn blank_paths_and_resources_are_refused() {
+    let functions = functions();
+    let group = call(&functions, "group", &[authorizer(), Value::string("")]).unwrap();
+    for blank in ["", " ", "\t\n", "\u{a0}\u{2003}"] {
+        let blank = Value::string(blank);
+        let path = call(&functions, "path", &[authorizer(), blank.clone()]);
+        assert_eq!(path.unwrap_err().to_string(), "path must not be empty");
+        let resource = call(&functions, "resource", &[group.clone(), blank]);
+        assert_eq!(resource.unwrap_err().to_string(), "resource must not be empty");
+    }
+    assert!(call(&functions, "path", &[authorizer(), Value::string(" x")]).is_ok());
+}
+
+#[test]
+fn names_of_service_accounts_are_looked_at_before_their_namespaces() {
+    let functions = functions();
+    let (label, long) = ("a".repeat(63), "a".repeat(64));
+    for (namespace, name, want) in [
+        ("default", "x", None),
+        ("default", "x.y", None),
+        (&label, &long, None),
+        (&long, "x", Some("Invalid service account namespace")),
+        ("a.b", "x", Some("Invalid service account namespace")),
+        ("", "x", Some("Invalid service account namespace")),
+        ("default", "", Some("Invalid service account name")),
+        ("default", "X", Some("Invalid service account name")),
+        ("A", "X", Some("Invalid service account name")),
+    ] {
+        let arguments = [authorizer(), Value::string(namespace), Value::string(name)];
+        let outcome = call(&functions, "serviceAccount", &arguments);
+        let found = outcome.err().map(|error| error.to_string());
+        assert_eq!(found.as_deref(), want, "{namespace} {name}");
+    }
+}
+
+#[test]
+fn a_check_wants_what_has_not_been_answered() {
+    let functions = functions();
+    let ask = |decisions: &Decisions| {
+        let check = Authorizer::new(decisions.clone()).resource_check(ResourceTarget {
+            resource: "pods".into(),
+            ..ResourceTarget::default()
+        });
+        let check = call(&functions, "name", &[check, Value::string("web")])?;
+        call(&functions, "check", &[check, Value::string("get")])
+    };
+    let mut decisions = Decisions::default();
+    let Err(Failure::Wanted(question)) = ask(&decisions) else { panic!("nobody answered") };
+    let target = ResourceTarget {
+        resource: "pods".into(),
+        name: "web".into(),
+        ..ResourceTarget::default()
+    };
+    let target = CheckTarget::Resource(Box::new(target));
+    assert_eq!(*question, Question { account: None, verb: "get".into(), target });
+
+    let error = Some("down".into());
+    decisions.insert(*question, Decision { is_allowed: false, reason: "because".into(), error });
+    let decision = ask(&decisions).unwrap();
+    for (name, want) in [
+        ("allowed", Value::Bool(false)),
+        ("reason", Value::string("because")),
+        ("errored", Value::Bool(true)),
+        ("error", Value::string("down")),
+    ] {
+        let found = call(&functions, name, std::slice::from_ref(&decision)).unwrap();
+        assert!(found.equals(&want), "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn a_decision_without_an_error_has_an_empty_one() {
+    let functions = functions();
+    let decision = Value::from(Authorization::Decision(Decision::default()));
+    let found = call(&functions, "error", std::slice::from_ref(&decision)).unwrap();
+    assert!(found.equals(&Value::string("")));
+    assert!(call(&functions, "errored", &[decision]).unwrap().equals(&Value::Bool(false)));
+}

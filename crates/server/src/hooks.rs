@@ -1,0 +1,115 @@
+//! The hooks and initializers of dynamic admission as part of the picture: what is configured, and
+//! the ways to the hooks.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use admission::{Configuration, ConfigurationKind, Snapshot};
+use admission_hooks::{Connections, Surroundings};
+use object::Tree;
+
+/// What is configured through the API, at one moment.
+#[derive(Clone)]
+pub struct Hooks {
+    /// Compiled, by where they are stored.
+    configurations: Arc<BTreeMap<String, Arc<Configuration>>>,
+    /// What is stored and can not be read, and why.
+    pub(crate) unreadable: Arc<BTreeMap<String, String>>,
+    /// All of them, in order and indexed.
+    pub(crate) snapshot: Arc<Snapshot>,
+    /// The ways to the hooks.
+    pub(crate) connections: Arc<Connections>,
+    surroundings: Arc<Surroundings>,
+}
+
+/// Where the kinds that configure admission are stored, below the prefix.
+pub(crate) const CONFIGURATION_PATHS: [(&str, ConfigurationKind); 4] = [
+    (
+        "admissionregistration.k8s.io/externaladmissionhookconfigurations/",
+        ConfigurationKind::ExternalHook,
+    ),
+    ("admissionregistration.k8s.io/initializerconfigurations/", ConfigurationKind::Initializer),
+    ("mutatingwebhookconfigurations/", ConfigurationKind::Mutating),
+    ("validatingwebhookconfigurations/", ConfigurationKind::Validating),
+];
+
+/// Moves with every write of a kind that configures admission.
+pub(crate) const MARK_PATH: &str = "admission-config-revision";
+
+/// The kind of what is stored at a path, if it configures admission.
+pub(crate) fn kind_at(path: &str) -> Option<ConfigurationKind> {
+    let found = CONFIGURATION_PATHS.iter().find(|(prefix, _)| path.starts_with(prefix));
+    found.map(|(_, kind)| *kind)
+}
+
+/// A configuration that was stored or removed.
+pub(crate) struct Changed {
+    /// Where, below the prefix.
+    pub(crate) path: String,
+    pub(crate) kind: ConfigurationKind,
+    /// `None` if it was removed; an error if it can not be read.
+    pub(crate) tree: Option<Result<Tree, String>>,
+}
+
+impl Hooks {
+    /// Nothing is configured.
+    pub(crate) fn none(surroundings: Arc<Surroundings>) -> Self {
+        Self {
+            configurations: Arc::default(),
+            unreadable: Arc::default(),
+            snapshot: Arc::new(Snapshot::new(&[])),
+            connections: Arc::default(),
+            surroundings,
+        }
+    }
+
+    /// Nothing is configured, but there are ways to who was.
+    pub(crate) fn cleared(&self) -> Self {
+        Self {
+            configurations: Arc::default(),
+            unreadable: Arc::default(),
+            snapshot: Arc::new(Snapshot::new(&[])),
+            connections: Arc::clone(&self.connections),
+            surroundings: Arc::clone(&self.surroundings),
+        }
+    }
+
+    /// The hooks after these changes. Only what changed is compiled again, and connections are kept.
+    /// What can not be read counts as absent: one such object must not stop the others.
+    pub(crate) fn with_changes(&self, changes: Vec<Changed>) -> Self {
+        let mut configurations = self.configurations.as_ref().clone();
+        let mut unreadable = self.unreadable.as_ref().clone();
+        for Changed { path, kind, tree } in changes {
+            unreadable.remove(&path);
+            match tree {
+                None => {
+                    configurations.remove(&path);
+                }
+                Some(Ok(tree)) => {
+                    configurations.insert(path, Arc::new(Configuration::compile(kind, &tree)));
+                }
+                Some(Err(why)) => {
+                    configurations.remove(&path);
+                    unreadable.insert(path, why);
+                }
+            }
+        }
+        let all: Vec<Arc<Configuration>> = configurations.values().cloned().collect();
+        let snapshot = Snapshot::new(&all);
+        let connections = Connections::new(&snapshot, &self.surroundings, &self.connections);
+        Self {
+            configurations: Arc::new(configurations),
+            unreadable: Arc::new(unreadable),
+            snapshot: Arc::new(snapshot),
+            connections: Arc::new(connections),
+            surroundings: Arc::clone(&self.surroundings),
+        }
+    }
+}
+
+impl fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hooks").field("configurations", &self.configurations.len()).finish()
+    }
+}

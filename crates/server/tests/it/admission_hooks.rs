@@ -1,0 +1,115 @@
+//! Admission hooks that a test scripts, and their configurations.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use scripted::{Answer, Authority, Leaf, Peer, Request, Script, ServerTls};
+use serde_json::{Value, json};
+
+use crate::cluster::Cluster;
+
+pub(crate) const MUTATING: &str =
+    "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+pub(crate) const VALIDATING: &str =
+    "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+
+/// Who vouches for the hooks of a test.
+pub(crate) struct HookAuthority(Authority);
+
+impl HookAuthority {
+    pub(crate) fn new() -> Self {
+        Self(Authority::new("hooks").expect("an authority"))
+    }
+
+    /// A hook on a loopback address.
+    pub(crate) fn hook(&self, script: impl Into<Script>) -> Peer {
+        self.service(&Leaf::loopback(), script)
+    }
+
+    /// A hook with a certificate.
+    pub(crate) fn service(&self, leaf: &Leaf, script: impl Into<Script>) -> Peer {
+        let tls = ServerTls::new(self.0.issue(leaf).expect("a certificate"));
+        Peer::start_tls(script, &tls).expect("a peer")
+    }
+
+    pub(crate) fn bundle(&self) -> String {
+        STANDARD.encode(self.0.pem())
+    }
+
+    /// An entry of a configuration that asks a peer about configmaps, with some fields otherwise.
+    pub(crate) fn webhook(&self, name: &str, peer: &Peer, changes: Value) -> Value {
+        let url = format!("https://{}/admit", peer.address());
+        self.webhook_at(name, &json!({"url": url, "caBundle": self.bundle()}), changes)
+    }
+
+    /// The same with another way to the hook.
+    pub(crate) fn webhook_at(&self, name: &str, client: &Value, changes: Value) -> Value {
+        let mut webhook = json!({
+            "name": name,
+            "clientConfig": client,
+            "rules": [rule(&["*"], "", "configmaps")],
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+            "timeoutSeconds": 5,
+        });
+        let own = webhook.as_object_mut().expect("an object");
+        own.extend(changes.as_object().expect("an object").clone());
+        webhook
+    }
+}
+
+pub(crate) fn rule(operations: &[&str], group: &str, resource: &str) -> Value {
+    json!({"operations": operations, "apiGroups": [group], "apiVersions": ["*"],
+        "resources": [resource]})
+}
+
+/// Registers webhooks.
+pub(crate) async fn register(cluster: &Cluster, path: &str, name: &str, webhooks: &[Value]) {
+    let kind = match path {
+        MUTATING => "MutatingWebhookConfiguration",
+        _ => "ValidatingWebhookConfiguration",
+    };
+    let configuration = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": name},
+        "webhooks": webhooks,
+    });
+    cluster.admin().post(path, &configuration).await.expect(201);
+}
+
+/// What a peer was asked: the `request` of the review.
+pub(crate) fn asked(request: &Request) -> Value {
+    let review: Value = serde_json::from_slice(&request.body).expect("a review");
+    review["request"].clone()
+}
+
+/// Answers each review with these members of `response`.
+pub(crate) fn answering(response: Value) -> Script {
+    Script::rule(move |request| answer(request, &response))
+}
+
+/// The answer to a review of v1.
+pub(crate) fn answer(request: &Request, response: &Value) -> Answer {
+    let mut response = response.clone();
+    response["uid"] = asked(request)["uid"].clone();
+    let review = json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "response": response,
+    });
+    Answer::json(review.to_string())
+}
+
+pub(crate) fn allow() -> Script {
+    answering(json!({"allowed": true}))
+}
+
+/// Allows with changes.
+pub(crate) fn patching(patch: &Value) -> Script {
+    let patch = STANDARD.encode(patch.to_string());
+    answering(json!({"allowed": true, "patchType": "JSONPatch", "patch": patch}))
+}
+
+pub(crate) fn deny(message: &str) -> Script {
+    answering(json!({"allowed": false, "status": {"message": message, "code": 403}}))
+}
