@@ -3,6 +3,7 @@
 //! Each server says so once a second, under a key that goes when it does not. Who writes a
 //! configuration may wait for all of them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -120,11 +121,23 @@ impl<S: Store> Host<S> {
     ) -> Option<String> {
         let last = deadline.checked_sub(ANSWER_TIME).unwrap_or(deadline);
         let last = last.min(Instant::now() + timeout);
+        // The last beat of each, and when it was seen first: clocks of other machines may be wrong.
+        let mut seen: HashMap<String, (Beat, Instant)> = HashMap::new();
         loop {
             let behind = match tokio::time::timeout_at(last, self.beats()).await {
                 Ok(Ok(beats)) => {
-                    let behind = beats.into_iter().filter(|own| own.observed < revision.number());
-                    let names: Vec<String> = behind.map(|own| own.id).collect();
+                    let now = Instant::now();
+                    let mut names = Vec::new();
+                    for beat in beats {
+                        let known = seen.entry(beat.id.clone()).or_insert((beat.clone(), now));
+                        if known.0 != beat {
+                            *known = (beat.clone(), now);
+                        }
+                        let is_alive = now.duration_since(known.1) < LIFETIME;
+                        if is_alive && beat.observed < revision.number() {
+                            names.push(beat.id);
+                        }
+                    }
                     if names.is_empty() {
                         return None;
                     }

@@ -75,6 +75,7 @@ macro_rules! suite {
             a_conflict_goes_before_a_moved_mark
             a_mark_may_be_the_key_that_is_written
             a_mark_is_told_with_its_write
+            a_watch_of_the_mark_wakes_for_its_writes
             many_marks_are_told_in_whole_revisions
             writes_on_an_expected_mark_are_serial
             a_mark_neither_expires_nor_moves_by_expiry

@@ -46,7 +46,8 @@ pub use marks::{
     a_conflict_goes_before_a_moved_mark, a_mark_is_told_with_its_write,
     a_mark_may_be_the_key_that_is_written, a_mark_moves_with_its_writes_only,
     a_mark_neither_expires_nor_moves_by_expiry, a_moved_mark_refuses_writes,
-    many_marks_are_told_in_whole_revisions, writes_on_an_expected_mark_are_serial,
+    a_watch_of_the_mark_wakes_for_its_writes, many_marks_are_told_in_whole_revisions,
+    writes_on_an_expected_mark_are_serial,
 };
 pub use model::random_histories_agree_with_the_model;
 pub use watches::{

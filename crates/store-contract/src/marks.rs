@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use store::{
-    At, Change, Delete, Entry, Expect, Key, Mark, Prefix, Put, Revision, Store, WriteError,
+    At, Change, Delete, Entry, Expect, Key, Mark, Prefix, Put, Revision, Store, Watch, WriteError,
 };
 
 use crate::Harness;
@@ -160,6 +160,27 @@ pub async fn a_mark_is_told_with_its_write(harness: &impl Harness) {
         let told: Vec<_> = told.into_iter().map(|event| (event.key, event.revision)).collect();
         assert_eq!(told, [(want.clone(), made), (want, gone)]);
     }
+}
+
+/// Who watches the mark alone is woken by the write, and need not wait for the next time progress is told.
+pub async fn a_watch_of_the_mark_wakes_for_its_writes(harness: &impl Harness) {
+    /// Waiting for progress each time would take twice as long as is allowed.
+    const N_WRITES: u32 = 20;
+    let store = harness.fresh().await;
+    let mut last = store.current_rev().await.unwrap();
+    let marks = Prefix::new("/registry/marks/").unwrap();
+    let mut watch = store.watch(marks, last).await.unwrap();
+    let rounds = async {
+        for n in 0..N_WRITES {
+            let write = put(&n.to_string(), "1", Expect::Absent, mark(None));
+            let (made, told) = tokio::join!(store.put(write), watch.next());
+            last = made.unwrap();
+            let told = told.unwrap().events;
+            assert_eq!(told.iter().map(|event| event.revision).collect::<Vec<_>>(), [last]);
+        }
+    };
+    let time_max = Duration::from_millis(500) * N_WRITES;
+    tokio::time::timeout(time_max, rounds).await.expect("the watch sleeps on");
 }
 
 /// Batches end somewhere, but never between a write and its mark.

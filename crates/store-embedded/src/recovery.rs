@@ -225,3 +225,69 @@ fn cut(path: &Path, len: usize) -> Result<(), OpenError> {
         })
         .map_err(|source| io_error("cut the torn end of", path, source))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{encode_compact, encode_delete, encode_mark, encode_put};
+    use crate::version::Version;
+    use bytes::Bytes;
+    use store::Key;
+
+    fn key(text: &str) -> Key {
+        Key::new(text).unwrap()
+    }
+
+    fn put(revision: u64) -> Vec<u8> {
+        let (mod_rev, create_rev) = (Revision::new(revision), Revision::new(revision));
+        let (key, value) = (key("/a"), Bytes::new());
+        let mut bytes = Vec::new();
+        encode_put(&mut bytes, &Version { key, value, mod_rev, create_rev, expires_at_ms: None });
+        bytes
+    }
+
+    fn delete(revision: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        encode_delete(&mut bytes, Revision::new(revision), &key("/a"));
+        bytes
+    }
+
+    fn mark() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        encode_mark(&mut bytes, &key("/mark"));
+        bytes
+    }
+
+    fn compact() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        encode_compact(&mut bytes, Revision::new(2));
+        bytes
+    }
+
+    /// Where the mark is after a frame, on top of a snapshot of this revision.
+    fn replayed(snapshot: u64, records: &[Vec<u8>]) -> Result<Option<u64>, String> {
+        let mut state = State::new(Revision::new(snapshot), Tree::new());
+        let revision = Some(Revision::FIRST);
+        Replay { state: &mut state, revision, was_lazy: false }.frame(&records.concat())?;
+        Ok(state.tree.get("/mark").map(|version| version.mod_rev.number()))
+    }
+
+    #[test]
+    fn a_mark_belongs_to_the_write_before_it() {
+        assert_eq!(replayed(1, &[put(2)]), Ok(None));
+        assert_eq!(replayed(1, &[put(2), mark()]), Ok(Some(2)));
+        assert_eq!(replayed(1, &[put(2), mark(), put(3)]), Ok(Some(2)));
+        assert_eq!(replayed(1, &[put(2), mark(), delete(3), mark()]), Ok(Some(3)));
+        let refused = Err("it moves `/mark` without a write".to_owned());
+        assert_eq!(replayed(1, &[mark()]), refused);
+        assert_eq!(replayed(1, &[put(2), mark(), mark()]), refused);
+        assert_eq!(replayed(1, &[put(2), compact(), mark()]), refused);
+    }
+
+    #[test]
+    fn a_mark_that_the_snapshot_has_is_skipped() {
+        // The snapshot says that it was deleted since.
+        assert_eq!(replayed(2, &[put(2), mark()]), Ok(None));
+        assert_eq!(replayed(2, &[put(2), mark(), put(3), mark()]), Ok(Some(3)));
+    }
+}

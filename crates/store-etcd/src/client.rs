@@ -1,6 +1,7 @@
 //! Requests to the cluster: which member gets them, how long they may take, what their failures mean.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -11,13 +12,13 @@ use store::{ReadError, Revision, Unavailable};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_stream::StreamExt;
-use tonic::client::Grpc;
 use tonic::metadata::MetadataValue;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Endpoint;
 use tonic::{Request, Streaming};
 use tonic_prost::ProstCodec;
 
 use crate::failure::{Blame, CallError, Failure};
+use crate::member::{Line, Member, Method, RANGE, attempt};
 use crate::messages::{
     RangeRequest, RangeResponse, WatchCreateRequest, WatchRequest, WatchResponse,
 };
@@ -25,29 +26,13 @@ use crate::messages::{
 /// Requests on their way at once; more wait. etcd serves some ten thousand a second, so this is a few
 /// dozen milliseconds of work for it.
 pub(crate) const IN_FLIGHT_MAX: u32 = 512;
-/// Largest request, in bytes: the largest value and room for the rest.
-const SEND_BYTES_MAX: usize = 2 * 1024 * 1024;
-/// Largest answer, in bytes. Lists are asked for in rounds that stay far below it.
-const RECEIVE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// How long opening a watch may take. Another member, or another connection, is tried sooner.
+const WATCH_OPEN_MAX: Duration = Duration::from_secs(2);
 /// How often members that have failed are asked whether they are back.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 /// How long they may take to answer.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// A call of the API.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Method {
-    path: &'static str,
-    /// Whether asking twice is as good as asking once. A write is not: the second attempt would find
-    /// what the first has written and take it for somebody else's.
-    is_repeatable: bool,
-}
-
-pub(crate) const RANGE: Method = Method { path: "/etcdserverpb.KV/Range", is_repeatable: true };
-pub(crate) const TXN: Method = Method { path: "/etcdserverpb.KV/Txn", is_repeatable: false };
-pub(crate) const COMPACT: Method = Method { path: "/etcdserverpb.KV/Compact", is_repeatable: true };
-pub(crate) const LEASE_GRANT: Method =
-    Method { path: "/etcdserverpb.Lease/LeaseGrant", is_repeatable: true };
+/// Where watches are asked for.
 const WATCH: &str = "/etcdserverpb.Watch/Watch";
 
 /// Connections to all members.
@@ -61,43 +46,12 @@ pub(crate) struct Client {
     newest: AtomicU64,
 }
 
-struct Member {
-    channel: Channel,
-    uri: String,
-    /// Whether its last answer was a failure of its own. Then it gets requests only if all others have
-    /// failed too, so that one that hangs does not take every third request with it.
-    is_down: AtomicBool,
-}
-
-impl Member {
-    fn new(endpoint: &Endpoint) -> Self {
-        Self {
-            channel: endpoint.connect_lazy(),
-            uri: endpoint.uri().to_string(),
-            is_down: AtomicBool::new(false),
-        }
-    }
-
-    fn has_failed(&self) {
-        self.is_down.store(true, Ordering::Relaxed);
-    }
-
-    fn is_down(&self) -> bool {
-        self.is_down.load(Ordering::Relaxed)
-    }
-
-    fn grpc(&self) -> Grpc<Channel> {
-        Grpc::new(self.channel.clone())
-            .max_encoding_message_size(SEND_BYTES_MAX)
-            .max_decoding_message_size(RECEIVE_BYTES_MAX)
-    }
-}
-
 /// An open watch of the API and the member that serves it.
 pub(crate) struct Messages {
     stream: Streaming<WatchResponse>,
     members: Arc<[Member]>,
     at: usize,
+    line: Line,
 }
 
 impl Messages {
@@ -116,6 +70,13 @@ impl Messages {
     pub(crate) fn distrust(&self) {
         if let Some(member) = self.members.get(self.at) {
             member.has_failed();
+        }
+    }
+
+    /// The same because nothing is heard, so that this may be the fault of the connection.
+    pub(crate) fn give_up(&self) {
+        if let Some(member) = self.members.get(self.at) {
+            member.give_up(&self.line);
         }
     }
 
@@ -173,14 +134,15 @@ impl Client {
     /// Asks one member after the other until one answers:
     /// 1. Members take turns; those that are down come last.
     /// 2. An answer that another member would give as well is the answer.
-    /// 3. What can be asked again is; each attempt gets its share of the time that is left.
+    /// 3. What can be asked again is; each attempt gets its share of the time that is left. If there is
+    ///    but one member and little to answer, it is asked twice, since its connection may be lost.
     /// 4. What can not be asked again is sent to another member only if it never left this one.
     pub(crate) async fn call<Q, A>(&self, method: Method, request: &Q) -> Result<A, CallError>
     where
         Q: Message + Clone + 'static,
         A: Message + Default + 'static,
     {
-        self.call_within(self.request_timeout, method, request).await
+        self.call_within(self.request_timeout.min(method.time_max), method, request).await
     }
 
     /// As [`Self::call`] with a time of its own.
@@ -199,21 +161,26 @@ impl Client {
         let _room = room.map_err(|_| CallError::Timeout)?.map_err(|_| closed())?;
         let members = self.members()?;
         let mut failure = CallError::Timeout;
-        for (n_before, at) in self.order(&members).into_iter().enumerate() {
+        let mut order = self.order(&members);
+        if method.attempt_max.is_some() && order.len() == 1 {
+            order.extend(order.front().copied());
+        }
+        while let Some(at) = order.pop_front() {
             let Some(member) = members.get(at) else { continue };
             let left = deadline.saturating_duration_since(Instant::now());
-            let n_left = u32::try_from(members.len() - n_before).unwrap_or(u32::MAX);
-            let share = if method.is_repeatable { left / n_left } else { left };
-            let attempt = attempt(member, method, request.clone());
-            let blame = match timeout_at(Instant::now() + share, attempt).await {
-                Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(Failure { error, blame })) => {
+            let n_left = u32::try_from(order.len() + 1).unwrap_or(u32::MAX);
+            let share = match method {
+                Method { is_repeatable: false, .. } => left,
+                Method { attempt_max: Some(attempt_max), .. } if n_left > 1 => {
+                    left.min(attempt_max)
+                }
+                Method { .. } => left / n_left,
+            };
+            let blame = match attempt(share, member, method, request.clone()).await {
+                Ok(answer) => return Ok(answer),
+                Err(Failure { error, blame }) => {
                     failure = error;
                     blame
-                }
-                Err(_) => {
-                    failure = CallError::Timeout;
-                    Blame::Member
                 }
             };
             match blame {
@@ -243,12 +210,12 @@ impl Client {
     }
 
     /// The members in the order in which to ask them.
-    fn order(&self, members: &[Member]) -> Vec<usize> {
+    fn order(&self, members: &[Member]) -> VecDeque<usize> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let mut order: Vec<usize> =
             (0..members.len()).map(|n| turn.wrapping_add(n) % members.len()).collect();
         order.sort_by_key(|at| members.get(*at).is_some_and(Member::is_down));
-        order
+        order.into()
     }
 
     /// Asks members that have failed whether they are back, until the store is closed. With real
@@ -258,9 +225,9 @@ impl Client {
         let range = RangeRequest { key, count_only: true, ..RangeRequest::default() };
         while let Ok(members) = self.members() {
             for member in members.iter().filter(|member| member.is_down()) {
-                let probe = attempt::<_, RangeResponse>(member, RANGE, range.clone());
-                if let Ok(Ok(_)) = timeout(PROBE_TIMEOUT, probe).await {
-                    member.is_down.store(false, Ordering::Relaxed);
+                let probe = attempt(PROBE_TIMEOUT, member, RANGE, range.clone());
+                if let Ok(RangeResponse { .. }) = probe.await {
+                    member.is_back();
                 }
             }
             drop(members);
@@ -271,45 +238,38 @@ impl Client {
     /// Opens a watch at one member. It ends by itself when that member has no leader.
     pub(crate) async fn watch(&self, create: WatchCreateRequest) -> Result<Messages, Unavailable> {
         let members = self.members()?;
-        let at = self.order(&members).first().copied().unwrap_or_default();
+        let at = self.order(&members).pop_front().unwrap_or_default();
         let member = members.get(at).ok_or_else(closed)?;
         // The stream of requests stays open: its end could be taken for the end of the watch.
         let requests = tokio_stream::once(WatchRequest { create: Some(create) })
             .chain(tokio_stream::pending());
         let mut request = Request::new(requests);
         request.metadata_mut().insert("hasleader", MetadataValue::from_static("true"));
+        let line = member.line();
         let open = async {
-            let mut grpc = member.grpc();
+            let mut grpc = line.grpc();
             grpc.ready().await.map_err(|error| error.to_string())?;
             let path = PathAndQuery::from_static(WATCH);
             let answer = grpc.streaming(request, path, ProstCodec::default()).await;
             answer.map_err(|status| status.message().to_owned())
         };
-        let opened = timeout_at(Instant::now() + self.request_timeout, open).await;
+        let opened = timeout(self.request_timeout.min(WATCH_OPEN_MAX), open).await;
         let reason = match opened {
             Ok(Ok(answer)) => {
-                return Ok(Messages { stream: answer.into_inner(), members: members.clone(), at });
+                let stream = answer.into_inner();
+                return Ok(Messages { stream, members: members.clone(), at, line });
             }
-            Ok(Err(reason)) => reason,
-            Err(_) => "it does not answer".to_owned(),
+            Ok(Err(reason)) => {
+                member.has_failed();
+                reason
+            }
+            Err(_) => {
+                member.give_up(&line);
+                "it does not answer".to_owned()
+            }
         };
-        member.has_failed();
         Err(Unavailable { reason: format!("etcd member {}: {reason}", member.uri).into() })
     }
-}
-
-async fn attempt<Q, A>(member: &Member, method: Method, request: Q) -> Result<A, Failure>
-where
-    Q: Message + 'static,
-    A: Message + Default + 'static,
-{
-    let mut grpc = member.grpc();
-    grpc.ready().await.map_err(|error| Failure::unreachable(&member.uri, &error.to_string()))?;
-    let path = PathAndQuery::from_static(method.path);
-    let answer = grpc.unary(Request::new(request), path, ProstCodec::default()).await;
-    answer
-        .map(tonic::Response::into_inner)
-        .map_err(|status| Failure::of_status(&member.uri, &status))
 }
 
 pub(crate) fn closed() -> Unavailable {

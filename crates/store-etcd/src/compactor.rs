@@ -11,11 +11,12 @@ use bytes::Bytes;
 use store::{ReadError, Revision};
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::client::{COMPACT, Client, TXN};
+use crate::client::Client;
 use crate::entries;
 use crate::failure::CallError;
 use crate::history;
 use crate::hub::Hub;
+use crate::member::{COMPACT, TXN};
 use crate::messages::{
     CompactionRequest, CompactionResponse, Compare, Operation, PutRequest, TxnRequest, TxnResponse,
 };

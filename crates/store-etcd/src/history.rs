@@ -8,9 +8,10 @@
 use bytes::Bytes;
 use store::{Event, ReadError, Revision, Unavailable};
 
-use crate::client::{Client, Messages, RANGE};
+use crate::client::{Client, Messages};
 use crate::entries::{self, Told};
 use crate::failure::CallError;
+use crate::member::RANGE;
 use crate::messages::{RangeRequest, RangeResponse, WatchCreateRequest, WatchEvent, WatchResponse};
 
 /// The first key, and as the end of a range: no end.
@@ -83,7 +84,7 @@ impl History {
 
     /// Gives the member up because it is silent although there is something to tell.
     pub(crate) fn give_up(&self) -> HistoryError {
-        self.messages.distrust();
+        self.messages.give_up();
         HistoryError::Broken(self.messages.unavailable("it tells no events"))
     }
 }

@@ -16,7 +16,13 @@ use crate::window::{Found, Window};
 /// a change of the member in between does not matter.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 /// A member that is silent for so long, although answers told of newer revisions before, is given up.
-pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(3);
+/// Who waits for an event that is known to be there waits for this and a little more.
+const SILENCE_MIN: Duration = Duration::from_secs(1);
+/// If that does not help, the next one gets twice the time, up to this: a long history is read from disk
+/// before the first event of it is told.
+const SILENCE_MAX: Duration = Duration::from_secs(16);
+/// How often to look for silence.
+const SILENCE_EVERY: Duration = Duration::from_millis(250);
 /// How long to wait before trying again, at first and at most.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
@@ -97,9 +103,10 @@ impl Hub {
     /// 3. When the next events are compacted, it begins anew where history does.
     pub(crate) async fn run(&self, client: &Client) {
         let mut pause = PAUSE_MIN;
+        let mut patience = SILENCE_MIN;
         loop {
             let before = self.through();
-            match self.follow(client).await {
+            match self.follow(client, &mut patience).await {
                 HistoryError::Compacted { floor } => self.begin(floor),
                 HistoryError::Broken(_) if client.is_closed() => return,
                 // Why is told by the requests that fail at the same time.
@@ -110,7 +117,8 @@ impl Hub {
         }
     }
 
-    async fn follow(&self, client: &Client) -> HistoryError {
+    /// Follows until something is wrong. `patience` is how long a member may be silent.
+    async fn follow(&self, client: &Client, patience: &mut Duration) -> HistoryError {
         let after = match self.through() {
             Some(through) => through,
             None => match read::current(client).await {
@@ -129,23 +137,26 @@ impl Hub {
         };
         let mut progress = interval(PROGRESS_EVERY);
         progress.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut silence = interval(SILENCE_EVERY);
+        silence.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut behind_since: Option<Instant> = None;
         loop {
             tokio::select! {
                 step = history.next() => match step {
                     Ok(step) => {
                         behind_since = None;
+                        *patience = SILENCE_MIN;
                         client.has_reached(step.through);
                         self.push(step);
                     }
                     Err(error) => return error,
                 },
-                _ = progress.tick() => {
-                    let through = self.through().unwrap_or_default();
-                    self.bells.ring_all(through);
-                    if client.newest() <= through {
+                _ = progress.tick() => self.bells.ring_all(self.through().unwrap_or_default()),
+                _ = silence.tick() => {
+                    if client.newest() <= self.through().unwrap_or_default() {
                         behind_since = None;
-                    } else if behind_since.get_or_insert_with(Instant::now).elapsed() > SILENCE_MAX {
+                    } else if behind_since.get_or_insert_with(Instant::now).elapsed() > *patience {
+                        *patience = (*patience * 2).min(SILENCE_MAX);
                         return history.give_up();
                     }
                 }

@@ -8,13 +8,17 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::client::{Client, LEASE_GRANT};
+use crate::client::Client;
 use crate::failure::CallError;
+use crate::member::LEASE_GRANT;
 use crate::messages::{LeaseGrantRequest, LeaseGrantResponse};
 
 /// A key may live this part of its time longer, so that others can go with it.
 const WINDOW_PART: u32 = 20;
-/// But no longer than this.
+/// But at least this: who writes a key every second to say that it lives shall not need a lease each
+/// time.
+const WINDOW_MIN: Duration = Duration::from_secs(1);
+/// And no longer than this.
 const WINDOW_MAX: Duration = Duration::from_secs(60);
 /// So many keys share a lease, because they all go in one transaction.
 const KEYS_MAX: u32 = 1000;
@@ -78,7 +82,7 @@ impl Leases {
 const TTL_SECONDS_MAX: i64 = 9_000_000_000;
 
 fn window(ttl: Duration) -> Duration {
-    (ttl / WINDOW_PART).min(WINDOW_MAX)
+    (ttl / WINDOW_PART).clamp(WINDOW_MIN, WINDOW_MAX)
 }
 
 /// Adds a key to a lease that fits, if there is one, and forgets leases that will never fit.
@@ -128,7 +132,9 @@ mod tests {
     }
 
     #[test]
-    fn the_window_is_a_part_and_has_a_limit() {
+    fn the_window_is_a_part_within_limits() {
+        assert_eq!(window(Duration::from_secs(5)), WINDOW_MIN);
+        assert_eq!(window(Duration::from_secs(20)), WINDOW_MIN);
         assert_eq!(window(Duration::from_secs(100)), Duration::from_secs(5));
         assert_eq!(window(Duration::from_secs(1200)), WINDOW_MAX);
         assert_eq!(window(Duration::from_secs(1220)), WINDOW_MAX);

@@ -16,6 +16,7 @@ mod failure;
 mod history;
 mod hub;
 mod lease;
+mod member;
 mod messages;
 mod options;
 mod read;

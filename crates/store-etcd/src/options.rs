@@ -23,7 +23,8 @@ pub struct Options {
     /// How long history is kept, and how often one of the servers compacts; absent means that somebody
     /// else does.
     pub compaction_interval: Option<Duration>,
-    /// How long one request may take, retries included.
+    /// How long one request may take, retries included. Reads of one key have four seconds at most, so
+    /// that their callers know soon that they do not know.
     pub request_timeout: Duration,
 }
 

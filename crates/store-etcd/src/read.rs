@@ -5,10 +5,11 @@ use std::ops::Bound;
 use bytes::Bytes;
 use store::{At, Got, Item, Key, ListRequest, Page, Prefix, ReadError, Revision, Unavailable};
 
-use crate::client::{Client, RANGE};
+use crate::client::Client;
 use crate::entries;
 use crate::failure::CallError;
 use crate::history;
+use crate::member::{GET, Method, RANGE};
 use crate::messages::{KeyValue, RangeRequest, RangeResponse};
 
 /// How many keys the first round of a list asks for.
@@ -25,13 +26,13 @@ const ANY_KEY: &[u8] = b"\0";
 pub(crate) async fn current(client: &Client) -> Result<Revision, ReadError> {
     let key = Bytes::from_static(ANY_KEY);
     let range = RangeRequest { key, count_only: true, ..RangeRequest::default() };
-    let response = client.call(RANGE, &range).await.map_err(CallError::unexpected)?;
+    let response = client.call(GET, &range).await.map_err(CallError::unexpected)?;
     Ok(revision_of(client, &response))
 }
 
 pub(crate) async fn get(client: &Client, key: &Key, at: At) -> Result<Got, ReadError> {
     let range = RangeRequest { key: bytes_of(key), ..RangeRequest::default() };
-    let (response, revision) = match range_at(client, range, at).await {
+    let (response, revision) = match range_at(client, GET, range, at).await {
         Ok(answer) => answer,
         Err(RoundError::TooLarge) => return Err(CallError::ResponseTooLarge.unexpected()),
         Err(RoundError::Read(error)) => return Err(error),
@@ -88,7 +89,7 @@ impl Rounds {
                 limit: i64::try_from(n_keys).unwrap_or(i64::MAX),
                 ..RangeRequest::default()
             };
-            match range_at(client, range, self.at).await {
+            match range_at(client, RANGE, range, self.at).await {
                 Ok(answer) => return Ok(answer),
                 Err(RoundError::Read(error)) => return Err(error),
                 Err(RoundError::TooLarge) if n_keys > 1 => self.n_keys = n_keys / 2,
@@ -119,6 +120,7 @@ impl From<ReadError> for RoundError {
 /// Reads a range of the wanted state and tells which state that is.
 async fn range_at(
     client: &Client,
+    method: Method,
     range: RangeRequest,
     at: At,
 ) -> Result<(RangeResponse, Revision), RoundError> {
@@ -132,7 +134,7 @@ async fn range_at(
         At::Exactly(revision) => entries::number(revision).unwrap_or(i64::MAX),
     };
     let range = RangeRequest { revision: exact, ..range };
-    let response: RangeResponse = match (client.call(RANGE, &range).await, at) {
+    let response: RangeResponse = match (client.call(method, &range).await, at) {
         (Ok(response), _) => response,
         (Err(CallError::ResponseTooLarge), _) => return Err(RoundError::TooLarge),
         (Err(CallError::Compacted), At::Exactly(requested)) => {

@@ -12,13 +12,16 @@ use tokio::time::{sleep, timeout};
 use crate::client::closed;
 use crate::engine::Core;
 use crate::history::{self, History, HistoryError};
-use crate::hub::{SILENCE_MAX, Search};
+use crate::hub::Search;
 use crate::window::{BATCH_EVENTS_MAX, Found};
 
 /// How many watches a store serves at once. Each takes a few hundred bytes, whatever it watches.
 pub const WATCHES_MAX: usize = 100_000;
 /// How many watches read from etcd at once because they are behind the window; others wait for them.
 pub(crate) const CATCH_UPS_MAX: usize = 16;
+/// A member that tells nothing for so long, although it is known to have something, is given up. It may
+/// have to read a long history from disk first.
+const SILENCE_MAX: Duration = Duration::from_secs(16);
 /// How long to wait before trying another member.
 const PAUSE: Duration = Duration::from_millis(200);
 

@@ -6,10 +6,11 @@ use store::{
     Delete, Entry, Expect, Key, Mark, Put, Revision, Unavailable, VALUE_BYTES_MAX, WriteError,
 };
 
-use crate::client::{Client, TXN};
+use crate::client::Client;
 use crate::entries;
 use crate::failure::CallError;
 use crate::lease::Leases;
+use crate::member::TXN;
 use crate::messages::{
     Compare, DeleteRangeRequest, Operation, PutRequest, TxnRequest, TxnResponse,
 };

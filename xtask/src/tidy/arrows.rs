@@ -50,10 +50,12 @@ pub(super) const TABLE: &[Row] = &[
             "gotext",
         ],
     ),
+    row("monitoring", &["api"]),
     row("store", &[]),
     row("store-contract", &["store"]),
     Row { from: "store-embedded", to: &["store"], dev: &["store-contract"] },
-    Row { from: "store-etcd", to: &["store"], dev: &["store-contract"] },
+    row("etcd-rig", &[]),
+    Row { from: "store-etcd", to: &["store"], dev: &["etcd-rig", "store-contract"] },
     row("object", &["authz", "field", "gotext"]),
     row("patch", &["object"]),
     row("wire", &["api", "field", "gotext", "object"]),
@@ -101,14 +103,18 @@ pub(super) const TABLE: &[Row] = &[
             "breaker",
             "remote",
         ],
-        dev: &["api"],
+        dev: &["monitoring"],
     },
     Row {
         from: "admission-hooks",
         to: &["admission", "authz", "breaker", "field", "gotext", "object", "patch", "remote"],
         dev: &["scripted"],
     },
-    row("admission-metrics", &["admission", "admission-hooks", "remote"]),
+    Row {
+        from: "admission-metrics",
+        to: &["admission", "admission-hooks", "remote"],
+        dev: &["monitoring"],
+    },
     Row {
         from: "server",
         to: &[
@@ -137,7 +143,7 @@ pub(super) const TABLE: &[Row] = &[
             "store",
             "wire",
         ],
-        dev: &["kubeconfig", "scripted", "store-embedded"],
+        dev: &["etcd-rig", "kubeconfig", "scripted", "store-embedded", "store-etcd"],
     },
     Row {
         from: "cli",

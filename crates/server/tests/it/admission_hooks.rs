@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use scripted::{Answer, Authority, Leaf, Peer, Request, Script, ServerTls};
 use serde_json::{Value, json};
 
+use crate::client::Client;
 use crate::cluster::Cluster;
 
 pub(crate) const MUTATING: &str =
@@ -64,17 +65,24 @@ pub(crate) fn rule(operations: &[&str], group: &str, resource: &str) -> Value {
 
 /// Registers webhooks.
 pub(crate) async fn register(cluster: &Cluster, path: &str, name: &str, webhooks: &[Value]) {
+    register_with(&cluster.admin(), path, &webhook_configuration(path, name, webhooks)).await;
+}
+
+pub(crate) async fn register_with(client: &Client, path: &str, configuration: &Value) {
+    client.post(path, configuration).await.expect(201);
+}
+
+pub(crate) fn webhook_configuration(path: &str, name: &str, webhooks: &[Value]) -> Value {
     let kind = match path {
         MUTATING => "MutatingWebhookConfiguration",
         _ => "ValidatingWebhookConfiguration",
     };
-    let configuration = json!({
+    json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": kind,
         "metadata": {"name": name},
         "webhooks": webhooks,
-    });
-    cluster.admin().post(path, &configuration).await.expect(201);
+    })
 }
 
 /// What a peer was asked: the `request` of the review.
@@ -106,8 +114,13 @@ pub(crate) fn allow() -> Script {
 
 /// Allows with changes.
 pub(crate) fn patching(patch: &Value) -> Script {
+    answering(patch_of(patch))
+}
+
+/// The response that allows with changes.
+pub(crate) fn patch_of(patch: &Value) -> Value {
     let patch = STANDARD.encode(patch.to_string());
-    answering(json!({"allowed": true, "patchType": "JSONPatch", "patch": patch}))
+    json!({"allowed": true, "patchType": "JSONPatch", "patch": patch})
 }
 
 pub(crate) fn deny(message: &str) -> Script {

@@ -37,6 +37,12 @@ pub(crate) struct Answer {
     pub(crate) bytes: Bytes,
 }
 
+/// A connection that stays.
+pub(crate) struct Session {
+    sender: http1::SendRequest<Full<Bytes>>,
+    client: Client,
+}
+
 /// A stream of events.
 pub(crate) struct Events {
     body: Incoming,
@@ -95,13 +101,7 @@ impl Client {
         body: impl Into<Bytes>,
     ) -> Answer {
         let (parts, body) = self.begin(method, path, headers, body).await;
-        let bytes =
-            tokio::time::timeout(PATIENCE, body.collect()).await.expect("an answer in time");
-        Answer {
-            code: parts.status.as_u16(),
-            headers: parts.headers,
-            bytes: bytes.expect("a whole body").to_bytes(),
-        }
+        whole(parts, body).await
     }
 
     /// Begins a watch.
@@ -124,19 +124,48 @@ impl Client {
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
     ) -> (http::response::Parts, Incoming) {
+        self.session().await.begin(method, path, headers, body).await
+    }
+
+    /// A connection for many requests, one after the other.
+    pub(crate) async fn session(&self) -> Session {
         let tcp = TcpStream::connect(self.address).await.expect("the server listens");
         let name = ServerName::IpAddress(self.address.ip().into());
         let connector = TlsConnector::from(Arc::clone(&self.tls));
         let stream = connector.connect(name, tcp).await.expect("TLS comes about");
-        let (mut sender, connection) =
+        let (sender, connection) =
             http1::handshake(TokioIo::new(stream)).await.expect("HTTP comes about");
         tokio::spawn(connection);
+        Session { sender, client: self.clone() }
+    }
+}
+
+impl Session {
+    /// Sends a request as it is given.
+    pub(crate) async fn send(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: impl Into<Bytes>,
+    ) -> Answer {
+        let (parts, body) = self.begin(method, path, &[], body).await;
+        whole(parts, body).await
+    }
+
+    async fn begin(
+        &mut self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> (http::response::Parts, Incoming) {
+        let Self { sender, client } = self;
         let mut request = Request::builder()
             .method(method)
             .uri(path)
-            .header("host", self.address.to_string())
+            .header("host", client.address.to_string())
             .header("user-agent", "t/1");
-        if let Some(token) = &self.token {
+        if let Some(token) = &client.token {
             request = request.header("authorization", format!("Bearer {token}"));
         }
         for (name, value) in headers {
@@ -145,6 +174,15 @@ impl Client {
         let request = request.body(Full::new(body.into())).expect("a request");
         let answer = tokio::time::timeout(PATIENCE, sender.send_request(request)).await;
         answer.expect("an answer in time").expect("an answer").into_parts()
+    }
+}
+
+async fn whole(parts: http::response::Parts, body: Incoming) -> Answer {
+    let bytes = tokio::time::timeout(PATIENCE, body.collect()).await.expect("an answer in time");
+    Answer {
+        code: parts.status.as_u16(),
+        headers: parts.headers,
+        bytes: bytes.expect("a whole body").to_bytes(),
     }
 }
 

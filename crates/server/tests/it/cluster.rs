@@ -60,18 +60,7 @@ impl Cluster {
         change: Change,
         once: impl FnOnce(&mut ServerOptions),
     ) -> Self {
-        let pki = serving::prepare(&PkiOptions {
-            directory: folder.path().to_owned(),
-            names: ServerNames::new(None, []),
-            supplied: Supplied::default(),
-            now: SystemTime::now(),
-        });
-        let pki = pki.expect("certificates");
-        let certificate =
-            Arc::new(ReloadingCertificate::load(pki.serving.clone()).expect("a pair"));
-        let tls = Arc::new(serving::server_config(certificate).expect("TLS"));
-        let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-        let listener = Listener::bind(address, tls).expect("a free port");
+        let (pki, listener) = listen(folder.path());
         let address = listener.address();
         let store =
             Embedded::open(&folder.path().join("store"), store_embedded::Options::default());
@@ -139,7 +128,23 @@ impl Cluster {
     }
 }
 
-fn options(pki: &Pki, address: SocketAddr) -> ServerOptions {
+/// Certificates in a folder, and a free port that they are shown at.
+pub(crate) fn listen(folder: &Path) -> (Pki, Listener) {
+    let pki = serving::prepare(&PkiOptions {
+        directory: folder.to_owned(),
+        names: ServerNames::new(None, []),
+        supplied: Supplied::default(),
+        now: SystemTime::now(),
+    });
+    let pki = pki.expect("certificates");
+    let certificate = Arc::new(ReloadingCertificate::load(pki.serving.clone()).expect("a pair"));
+    let tls = Arc::new(serving::server_config(certificate).expect("TLS"));
+    let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+    (pki, Listener::bind(address, tls).expect("a free port"))
+}
+
+/// The options of a server of tests.
+pub(crate) fn options(pki: &Pki, address: SocketAddr) -> ServerOptions {
     let key = SigningKey::from_pem(&read(&pki.service_account_key)).expect("a key");
     let client_ca = read(&pki.client_ca);
     let authorities = CertificateDer::pem_slice_iter(client_ca.as_bytes());
@@ -189,6 +194,6 @@ fn options(pki: &Pki, address: SocketAddr) -> ServerOptions {
     }
 }
 
-fn read(path: &Path) -> String {
+pub(crate) fn read(path: &Path) -> String {
     std::fs::read_to_string(path).expect("a file")
 }

@@ -16,7 +16,7 @@ use store_contract::block_on;
 use store_embedded::{Embedded, Limits, Options};
 use tempfile::TempDir;
 
-use crate::scratch::{content, events, key};
+use crate::scratch::{content, events, key, mark};
 
 const TEST: &str = "crash::acknowledged_writes_survive_kills";
 const DIRECTORY: &str = "STORE_CRASH_DIRECTORY";
@@ -94,7 +94,8 @@ async fn check(directory: &Path, known: &mut BTreeMap<u64, (String, String)>) {
     let newest_known = known.last_key_value().map_or(1, |(revision, _)| *revision);
     assert!(current >= newest_known, "revision {newest_known} is lost, {current} is the newest");
     let mut next = floor.next().number();
-    for event in events(&store, floor).await {
+    let mut told = events(&store, floor).await.into_iter().peekable();
+    while let Some(event) = told.next() {
         assert_eq!(event.revision.number(), next, "revisions are without gaps");
         next += 1;
         let (Change::Create(entry) | Change::Update { entry, .. }) = event.change else {
@@ -102,6 +103,10 @@ async fn check(directory: &Path, known: &mut BTreeMap<u64, (String, String)>) {
         };
         let name = event.key.rsplit('/').next().unwrap().to_owned();
         let text = String::from_utf8(entry.value.to_vec()).unwrap();
+        let moved = told.next_if(|mark| mark.revision == event.revision);
+        let moved = moved.map(|mark| (mark.key, mark.change.entry().map(|entry| entry.mod_rev)));
+        let want = is_marked(&name).then(|| (key("mark"), Some(event.revision)));
+        assert_eq!(moved, want, "a write and its mark are torn apart");
         // A write that was not acknowledged may be there, and from now on stays.
         let write = known.entry(event.revision.number()).or_insert((name.clone(), text.clone()));
         assert_eq!(*write, (name, text), "revision {}", event.revision);
@@ -111,7 +116,10 @@ async fn check(directory: &Path, known: &mut BTreeMap<u64, (String, String)>) {
     for (revision, (name, text)) in known.iter() {
         newest.insert(name, (*revision, text));
     }
-    let content = content(&store, At::Newest).await;
+    let last_marked = known.iter().rev().find(|(_, (name, _))| is_marked(name));
+    let mut content = content(&store, At::Newest).await;
+    let mark = content.pop_if(|(name, ..)| name == "mark");
+    assert_eq!(mark.map(|(.., mod_rev, _)| mod_rev), last_marked.map(|(revision, _)| *revision));
     let found: BTreeMap<&str, (u64, &str)> = content
         .iter()
         .map(|(name, text, mod_rev, _)| (name.as_str(), (*mod_rev, text.as_str())))
@@ -138,6 +146,11 @@ async fn write_until_killed(directory: &Path) {
     }
 }
 
+/// Every other writer moves the mark with each of its writes.
+fn is_marked(name: &str) -> bool {
+    name.as_bytes().first().is_some_and(|writer| writer % 2 == 0)
+}
+
 async fn write(store: Arc<Embedded>, writer: u64) {
     for n in 0.. {
         let name = format!("{writer}-{}", n % N_KEYS);
@@ -145,7 +158,8 @@ async fn write(store: Arc<Embedded>, writer: u64) {
         let expect = got.entry.map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev));
         let text = format!("{writer}/{n}/{}", "x".repeat((n as usize * 37) % 700));
         let value = Bytes::copy_from_slice(text.as_bytes());
-        let put = Put { key: key(&name), value, expect, ttl: None, mark: None };
+        let mark = mark().filter(|_| is_marked(&name));
+        let put = Put { key: key(&name), value, expect, ttl: None, mark };
         let revision = store.put(put).await.unwrap();
         // One call, so that a line is in the pipe whole unless the kill comes in between.
         let line = format!("ack {revision} {name} {text} .\n");

@@ -11,7 +11,9 @@ use store_contract::block_on;
 use store_embedded::{Embedded, OpenError, Options};
 use tempfile::TempDir;
 
-use crate::scratch::{Content, content, open, set, set_with_ttl, states, tight, unset};
+use crate::scratch::{
+    Content, content, open, set, set_marked, set_with_ttl, states, tight, unset, unset_marked,
+};
 
 /// A directory with one log, where each frame ends, and the state after each frame.
 struct Recorded {
@@ -28,13 +30,16 @@ fn record() -> Recorded {
     let mut states = vec![(Revision::FIRST, Vec::new())];
     block_on(async {
         let store = open(directory.path());
-        for step in 0..6 {
+        for step in 0..8 {
             match step {
                 0 => drop(set(&store, "a", "1").await),
                 1 => drop(set(&store, "b", "12345").await),
                 2 => drop(set(&store, "a", "").await),
                 3 => drop(unset(&store, "b").await),
                 4 => drop(store.compact(Revision::new(3)).await),
+                // A write and its mark are there both or not at all.
+                5 => drop(set_marked(&store, "b", "123").await),
+                6 => drop(unset_marked(&store, "b").await),
                 _ => drop(set_with_ttl(&store, "b", "x", Some(Duration::from_secs(3600))).await),
             }
             ends.push(fs::metadata(log(directory.path(), 1)).unwrap().len() as usize);

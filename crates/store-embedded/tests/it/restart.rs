@@ -7,7 +7,9 @@ use store::{At, ReadError, Revision, Store};
 use store_embedded::{Embedded, OpenError, Options, REVISION_GAP, SyncMode};
 use tempfile::TempDir;
 
-use crate::scratch::{Hands, content, events, open, set, set_with_ttl, states, tight, unset};
+use crate::scratch::{
+    Hands, content, events, open, set, set_marked, set_with_ttl, states, tight, unset, unset_marked,
+};
 
 #[tokio::test]
 async fn states_and_events_since_the_floor_survive() {
@@ -25,6 +27,12 @@ async fn states_and_events_since_the_floor_survive() {
             set(&store, &format!("{}", n % 7), &format!("{round}/{n}").repeat(20)).await;
             if n % 5 == 0 {
                 unset(&store, &format!("{}", n % 7)).await;
+            }
+            if n % 4 == 0 {
+                set_marked(&store, "marked", &format!("{round}/{n}")).await;
+            }
+            if n % 16 == 0 {
+                unset_marked(&store, "marked").await;
             }
             if n == 20 {
                 let current = store.current_rev().await.unwrap();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use store::{At, Delete, Expect, Key, ListRequest, Prefix, Put, Revision, Store, Watch};
+use store::{At, Delete, Expect, Key, ListRequest, Mark, Prefix, Put, Revision, Store, Watch};
 use store_embedded::{Clock, Embedded, Limits, Options};
 
 /// A clock and the options that use it.
@@ -64,6 +64,24 @@ pub(crate) async fn set_with_ttl(
     let expect = expect(store, name).await;
     let value = Bytes::copy_from_slice(text.as_bytes());
     store.put(Put { key: key(name), value, expect, ttl, mark: None }).await.unwrap()
+}
+
+/// The mark, as one of the things, so that everything that looks at them looks at it.
+pub(crate) fn mark() -> Option<Mark> {
+    Some(Mark { key: key("mark"), expect: None })
+}
+
+/// Writes a text and moves the mark.
+pub(crate) async fn set_marked(store: &Embedded, name: &str, text: &str) -> Revision {
+    let expect = expect(store, name).await;
+    let value = Bytes::copy_from_slice(text.as_bytes());
+    store.put(Put { key: key(name), value, expect, ttl: None, mark: mark() }).await.unwrap()
+}
+
+/// Deletes a key and moves the mark.
+pub(crate) async fn unset_marked(store: &Embedded, name: &str) -> Revision {
+    let expect = expect(store, name).await;
+    store.delete(Delete { key: key(name), expect, mark: mark() }).await.unwrap()
 }
 
 pub(crate) async fn unset(store: &Embedded, name: &str) -> Revision {

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use etcd_rig::Member;
 use store::{At, Revision, Store};
 use store_etcd::Options;
 
-use crate::member::{Member, open_with, options};
+use crate::member::{open_with, options};
 use crate::shorthand::{create, key};
 
 /// Two servers compact one cluster: together once per interval, and to what was newest one ago.

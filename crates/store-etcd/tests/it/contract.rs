@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use etcd_rig::Member;
 use store::{Delete, Expect, ListRequest, Prefix, Store};
 use store_contract::Harness;
 use store_etcd::Etcd;
 
-use crate::member::{Member, open};
+use crate::member::open;
 
 struct Fresh {
     member: Member,

@@ -1,12 +1,13 @@
 //! Leases.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use etcd_rig::Member;
 use store::{Change, Expect, Put, Store, Watch};
 
-use crate::member::{Member, open};
-use crate::shorthand::{put, things};
+use crate::member::open;
+use crate::shorthand::{put, text, things};
 
 /// Keys that expire together share a lease and so a revision, and a watch tells them together.
 #[tokio::test]
@@ -31,4 +32,27 @@ async fn keys_that_expire_together_are_told_together() {
     let revisions: BTreeSet<_> = gone.iter().map(|event| event.revision).collect();
     assert_eq!(revisions.len(), 1, "{gone:?}");
     assert_eq!(store.current_rev().await.unwrap().number(), start.number() + 6);
+}
+
+/// Who writes a key every moment to say that it lives needs few leases for it, and none is left behind.
+#[tokio::test]
+async fn a_key_that_is_renewed_takes_few_leases() {
+    let member = Member::alone();
+    let store = open(&[&member]).await;
+    let ttl = Some(Duration::from_secs(5));
+    let mut expect = Expect::Absent;
+    for _ in 0..20 {
+        // It succeeds only if the key has lived on.
+        expect = Expect::At(store.put(Put { ttl, ..put("a", "x", expect) }).await.unwrap());
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+    let count = |what: &str| member.metric(&format!("etcd_debugging_lease_{what}_total")).unwrap();
+    let granted = count("granted");
+    assert!((1.0..=4.0).contains(&granted), "{granted} leases for twenty writes in five seconds");
+    let began = Instant::now();
+    while count("revoked") < granted {
+        assert!(began.elapsed() < Duration::from_secs(15), "leases are left behind");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(text(&store, "a").await, None);
 }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use etcd_rig::Member;
 use store::{At, Expect, ReadError, Revision, Store, WatchError, WriteError};
 use store_etcd::{Etcd, Options, WATCHES_MAX};
 
-use crate::member::{Member, open, open_with, options};
+use crate::member::{open, open_with, options};
 use crate::shorthand::{create, key, put, text, things};
 
 /// Nobody listens there: the port is reserved and needs rights that tests do not use.

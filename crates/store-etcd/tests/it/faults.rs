@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use etcd_rig::{Member, leader};
 use store::{At, Expect, ListRequest, Revision, Store, Watch, WatchError};
 use store_etcd::{Etcd, Options};
 
-use crate::member::{Member, leader, open, open_with, options};
+use crate::member::{open, open_with, options};
 use crate::shorthand::{create, events, is_unsure, key, put, text, things};
 
 const N_WRITERS: usize = 6;

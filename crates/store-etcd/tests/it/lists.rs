@@ -5,10 +5,11 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use etcd_rig::Member;
 use store::{Expect, ListRequest, Put, Store, VALUE_BYTES_MAX, WriteError};
 use store_etcd::PrefixError;
 
-use crate::member::{Member, open};
+use crate::member::open;
 use crate::shorthand::{create, key, put, things};
 
 #[tokio::test]

@@ -1,13 +1,9 @@
 //! The store on real members of etcd, which the tests start, kill, stop and start again.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod compaction;
 mod contract;
+mod cut_off;
 mod expiry;
 mod failures;
 mod faults;

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use etcd_rig::Member;
 use store::{Expect, Revision, Store, WriteError};
 
-use crate::member::{Member, open};
+use crate::member::open;
 use crate::shorthand::{create, events, is_unsure, put, things};
 
 /// Creates a key, again and again until the member takes it.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use etcd_rig::Member;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair,
 };
@@ -10,7 +11,7 @@ use store::Store;
 use store_etcd::{Etcd, IdentityFiles, Options};
 use tempfile::TempDir;
 
-use crate::member::{Member, open_with, options};
+use crate::member::{open_with, options};
 use crate::shorthand::{create, text};
 
 type Issuer = CertifiedIssuer<'static, KeyPair>;

@@ -1,0 +1,201 @@
+//! A line to a member that can be cut.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use crate::Member;
+
+/// How a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// What one side says the other side hears.
+    Open,
+    /// Connections end at once, as if nobody listened.
+    Closed,
+    /// What is said is lost, and nobody is told. Connections that were there stay lost when the line is
+    /// open again, as when a router has forgotten them; new ones are good then.
+    Silent,
+}
+
+/// A port that leads to a member, through threads that end with it.
+#[derive(Debug)]
+pub struct Line {
+    /// Where clients are to connect, in place of the member's own.
+    pub url: String,
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    accepting: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    state: State,
+    is_over: bool,
+    connections: Vec<Connection>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    client: TcpStream,
+    /// Absent if it began when nothing went through.
+    member: Option<TcpStream>,
+    is_lost: Arc<AtomicBool>,
+}
+
+impl Connection {
+    fn close(&self) {
+        // The other side may have been faster.
+        self.client.shutdown(Shutdown::Both).ok();
+        if let Some(member) = &self.member {
+            member.shutdown(Shutdown::Both).ok();
+        }
+    }
+}
+
+impl Shared {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Line {
+    /// An open line to a member that speaks `http`.
+    #[must_use]
+    pub fn to(member: &Member) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let inner = Inner { state: State::Open, is_over: false, connections: Vec::new() };
+        let shared = Arc::new(Shared { inner: Mutex::new(inner) });
+        let (theirs, target) = (shared.clone(), member.address().to_owned());
+        let accepting = std::thread::spawn(move || accept(&listener, &target, &theirs));
+        Self { url: format!("http://{address}"), address, shared, accepting: Some(accepting) }
+    }
+
+    /// Changes how it is, for the connections there are and for those to come.
+    pub fn set(&self, state: State) {
+        let mut inner = self.shared.inner();
+        inner.state = state;
+        match state {
+            State::Open => {}
+            State::Closed => inner.connections.drain(..).for_each(|one| one.close()),
+            State::Silent => {
+                inner.connections.iter().for_each(|one| one.is_lost.store(true, Ordering::SeqCst));
+            }
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        let mut inner = self.shared.inner();
+        inner.is_over = true;
+        inner.connections.drain(..).for_each(|one| one.close());
+        drop(inner);
+        // Wakes the thread that accepts; if it can not be reached, it is over already.
+        TcpStream::connect(self.address).ok();
+        if let Some(accepting) = self.accepting.take() {
+            accepting.join().ok();
+        }
+    }
+}
+
+fn accept(listener: &TcpListener, target: &str, shared: &Shared) {
+    for client in listener.incoming() {
+        let mut inner = shared.inner();
+        if inner.is_over {
+            return;
+        }
+        let Ok(client) = client else { continue };
+        match inner.state {
+            State::Closed => {}
+            State::Silent => {
+                let is_lost = Arc::new(AtomicBool::new(true));
+                inner.connections.push(Connection { client, member: None, is_lost });
+            }
+            State::Open => inner.connections.extend(connect(client, target)),
+        }
+    }
+}
+
+/// Carries what is said from one side to the other and back; absent if the member does not listen.
+fn connect(client: TcpStream, target: &str) -> Option<Connection> {
+    let member = TcpStream::connect(target).ok()?;
+    let is_lost = Arc::new(AtomicBool::new(false));
+    for (from, to) in [(&client, &member), (&member, &client)] {
+        from.set_nodelay(true).ok()?;
+        let (from, to, is_lost) = (from.try_clone().ok()?, to.try_clone().ok()?, is_lost.clone());
+        std::thread::spawn(move || carry(from, to, &is_lost));
+    }
+    Some(Connection { client, member: Some(member), is_lost })
+}
+
+/// Ends when one side does. Of a lost connection nobody hears that it ends, either.
+fn carry(mut from: TcpStream, mut to: TcpStream, is_lost: &AtomicBool) {
+    let mut bytes = [0; 16 * 1024];
+    while let Ok(n_read @ 1..) = from.read(&mut bytes) {
+        let said = bytes.get(..n_read).unwrap_or_default();
+        if !is_lost.load(Ordering::SeqCst) && to.write_all(said).is_err() {
+            break;
+        }
+    }
+    if !is_lost.load(Ordering::SeqCst) {
+        to.shutdown(Shutdown::Both).ok();
+        from.shutdown(Shutdown::Both).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::ErrorKind;
+    use std::time::Duration;
+
+    /// Asks something over a connection and waits a moment for each part of the answer.
+    fn talk(stream: &mut TcpStream) -> Result<(), ErrorKind> {
+        stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        let request = b"GET /version HTTP/1.1\r\nHost: m\r\n\r\n";
+        stream.write_all(request).map_err(|error| error.kind())?;
+        let mut byte = [0];
+        // The answer is one object of JSON, behind a head without braces.
+        while byte != [b'}'] {
+            stream.read_exact(&mut byte).map_err(|error| error.kind())?;
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_line_is_cut_in_two_ways_and_comes_back() {
+        let member = Member::alone();
+        member.wait_until_healthy();
+        let line = Line::to(&member);
+        let connect = || TcpStream::connect(line.address).unwrap();
+        let mut first = connect();
+        assert_eq!(talk(&mut first), Ok(()));
+
+        line.set(State::Silent);
+        let mut second = connect();
+        for stream in [&mut first, &mut second] {
+            assert_eq!(talk(stream), Err(ErrorKind::WouldBlock), "a hole in the ground");
+        }
+        line.set(State::Open);
+        assert_eq!(talk(&mut first), Err(ErrorKind::WouldBlock), "lost for good");
+        let mut third = connect();
+        assert_eq!(talk(&mut third), Ok(()));
+
+        line.set(State::Closed);
+        for mut stream in [third, connect()] {
+            let refused = talk(&mut stream).unwrap_err();
+            assert_ne!(refused, ErrorKind::WouldBlock, "it hears that it is over");
+        }
+        line.set(State::Open);
+        assert_eq!(talk(&mut connect()), Ok(()));
+    }
+}

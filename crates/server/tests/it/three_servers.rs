@@ -1,0 +1,358 @@
+//! Three servers on a cluster of three members of etcd: how new the configuration of admission is.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use etcd_rig::{Line, Member, State};
+use http::Method;
+use scripted::{Peer, Script};
+use serde_json::{Value, json};
+use server::{Server, ServerOptions, SyncMode, SyncOptions};
+use serving::DrainPlan;
+use store::Prefix;
+use store_etcd::Etcd;
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+
+use crate::admission_hooks::{
+    HookAuthority, MUTATING, answer, deny, patch_of, register_with, webhook_configuration,
+};
+use crate::client::{Answer, Client};
+use crate::cluster::{listen, options, read};
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const STATUS: &str = "/portcullis/admission/status";
+
+/// A server, and the lines that it reaches the members by.
+struct Station {
+    server: Option<Server<Etcd>>,
+    lines: Vec<Line>,
+    address: SocketAddr,
+    ca: String,
+    folder: TempDir,
+}
+
+impl Station {
+    async fn start(members: &[Member], change: impl FnOnce(&mut ServerOptions)) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let lines: Vec<Line> = members.iter().map(Line::to).collect();
+        let (pki, listener) = listen(folder.path());
+        let address = listener.address();
+        let mut options = options(&pki, address);
+        options.admission.sync = SyncOptions::default();
+        change(&mut options);
+        let endpoints = lines.iter().map(|line| line.url.clone()).collect();
+        let prefix = Prefix::new("/registry/").expect("a prefix");
+        let store = Etcd::open(store_etcd::Options::new(endpoints, prefix)).await;
+        let server = Server::start(Arc::new(store.expect("a store")), listener, options).await;
+        let server = Some(server.expect("a server"));
+        Self { server, lines, address, ca: read(&pki.trust), folder }
+    }
+
+    fn admin(&self) -> Client {
+        Client::anonymous(self.address, &self.ca).with_token("admin-token")
+    }
+
+    fn set_lines(&self, state: State) {
+        self.lines.iter().for_each(|line| line.set(state));
+    }
+
+    async fn status(&self) -> Value {
+        self.admin().get(STATUS).await.expect(200)
+    }
+
+    async fn stop(mut self) -> TempDir {
+        let plan = DrainPlan {
+            delay: Duration::ZERO,
+            watch_grace: Duration::ZERO,
+            request_timeout: Duration::from_secs(5),
+        };
+        self.server.take().expect("a server").stop(plan).await;
+        self.folder
+    }
+}
+
+async fn stations(members: &[Member]) -> [Station; 3] {
+    // The first one writes the default policy, so that the others find it.
+    let first = Station::start(members, |_| {}).await;
+    [first, Station::start(members, |_| {}).await, Station::start(members, |_| {}).await]
+}
+
+/// A hook that writes the last segment of its path into objects.
+fn stamping(authority: &HookAuthority) -> Peer {
+    authority.hook(Script::rule(|request| {
+        let path = request.target.split('?').next().unwrap_or_default();
+        let generation = path.rsplit('/').next().unwrap_or_default();
+        let patch = json!([{"op": "add", "path": "/data/generation", "value": generation}]);
+        answer(request, &patch_of(&patch))
+    }))
+}
+
+/// The configuration that has objects stamped with a generation.
+fn stamp(authority: &HookAuthority, hook: &Peer, generation: u64) -> Value {
+    let url = format!("https://{}/n/{generation}", hook.address());
+    let client = json!({"url": url, "caBundle": authority.bundle()});
+    let webhook = authority.webhook_at("stamp.x.y", &client, json!({}));
+    webhook_configuration(MUTATING, "stamp", &[webhook])
+}
+
+fn map(name: &str) -> String {
+    json!({"metadata": {"name": name}, "data": {}}).to_string()
+}
+
+fn generation(made: &Value) -> u64 {
+    made["data"]["generation"].as_str().map_or(0, |text| text.parse().expect("a number"))
+}
+
+fn revision(answer: &Answer) -> u64 {
+    let header = &answer.headers["portcullis-admission-revision"];
+    header.to_str().expect("text").parse().expect("a number")
+}
+
+/// How many writes race with changes of the configuration; the number is for long runs.
+fn n_writes() -> u64 {
+    std::env::var("PORTCULLIS_RACE_WRITES").map_or(1_500, |text| text.parse().expect("a number"))
+}
+
+/// admission T-142, T-143, T-155, P2: whatever was acknowledged before a request was sent holds for it,
+/// at every server.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_write_is_admitted_by_an_older_configuration() {
+    let members = Member::three();
+    let stations = stations(&members).await;
+    let authority = HookAuthority::new();
+    let hook = stamping(&authority);
+    // Of the last change that was acknowledged: its number and its revision.
+    let floor = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
+    let n_left = Arc::new(AtomicU64::new(n_writes()));
+    register_with(&stations[0].admin(), MUTATING, &stamp(&authority, &hook, 1)).await;
+    floor.0.store(1, Ordering::SeqCst);
+
+    let mut writers = JoinSet::new();
+    for n in 0..12 {
+        let client = stations[n % 3].admin();
+        let (floor, n_left) = (Arc::clone(&floor), Arc::clone(&n_left));
+        writers.spawn(async move {
+            let mut session = client.session().await;
+            let mut n_written = 0_u64;
+            while n_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok()
+            {
+                let least = floor.0.load(Ordering::SeqCst);
+                let revision_least = floor.1.load(Ordering::SeqCst);
+                let name = format!("w{n}-{n_written}");
+                let answer = session.send(Method::POST, MAPS, map(&name)).await;
+                assert!(revision(&answer) >= revision_least);
+                let made = answer.expect(201);
+                assert!(generation(&made) >= least, "{made} should be of {least} at least");
+                n_written += 1;
+            }
+            n_written
+        });
+    }
+    let path = format!("{MUTATING}/stamp");
+    let mut n_changes = 1;
+    while n_left.load(Ordering::SeqCst) > 0 {
+        let admin = stations[n_changes as usize % 3].admin();
+        n_changes += 1;
+        let mut next = stamp(&authority, &hook, n_changes);
+        let current = admin.get(&path).await.expect(200);
+        next["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"].clone();
+        let changed = admin.put(&path, &next).await.expect(200);
+        let version = changed["metadata"]["resourceVersion"].as_str().expect("a version");
+        floor.0.store(n_changes, Ordering::SeqCst);
+        floor.1.store(version.parse().expect("a number"), Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let mut n_written = 0;
+    while let Some(written) = writers.join_next().await {
+        n_written += written.expect("a writer");
+    }
+    println!("{n_written} writes, {n_changes} changes of the configuration");
+    assert_eq!(n_written, n_writes());
+    assert!(n_changes > 10);
+
+    // What is deleted is not asked any more, anywhere.
+    for round in 0..5 {
+        let admin = stations[round % 3].admin();
+        admin.delete(&path).await.expect(200);
+        for (n, station) in stations.iter().enumerate() {
+            let name = format!("d{round}{n}");
+            let made = station.admin().send(Method::POST, MAPS, &[], map(&name)).await;
+            assert_eq!(generation(&made.expect(201)), 0);
+        }
+        let next = stamp(&authority, &hook, 7);
+        register_with(&admin, MUTATING, &next).await;
+        for (n, station) in stations.iter().enumerate() {
+            let name = format!("e{round}{n}");
+            let made = station.admin().send(Method::POST, MAPS, &[], map(&name)).await;
+            assert_eq!(generation(&made.expect(201)), 7);
+        }
+    }
+    for station in stations {
+        station.stop().await;
+    }
+}
+
+/// admission T-144..T-149, T-152, P3, P5.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_server_that_is_cut_off_admits_nothing_and_recovers() {
+    let members = Member::three();
+    let [one, two, three] = stations(&members).await;
+    let authority = HookAuthority::new();
+    let hook = stamping(&authority);
+    register_with(&one.admin(), MUTATING, &stamp(&authority, &hook, 1)).await;
+    let made = three.admin().send(Method::POST, MAPS, &[], map("before")).await.expect(201);
+    assert_eq!(generation(&made), 1);
+    for (round, state) in [State::Silent, State::Closed].into_iter().enumerate() {
+        three.set_lines(state);
+        let cut = Instant::now();
+        // The configuration changes where the third server can not see it.
+        let path = format!("{MUTATING}/stamp");
+        let url = format!("https://{}/n/{}", hook.address(), round + 2);
+        let patch = json!([{"op": "replace", "path": "/webhooks/0/clientConfig/url", "value": url}]);
+        one.admin().patch(&path, "json-patch", &patch).await.expect(200);
+        while cut.elapsed() < Duration::from_secs(6) {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        let refused = three.admin().send(Method::POST, MAPS, &[], map("cut")).await;
+        assert_eq!(refused.headers["retry-after"], "1");
+        let refused = refused.expect(500);
+        assert_eq!(refused["reason"], "LoadingConfiguration");
+        assert_eq!(refused["details"]["causes"][0]["reason"], "InitializerConfigurationFailure");
+        let refused = three.admin().delete(&format!("{MAPS}/before")).await;
+        // An object that can not be read can not be deleted either; whoever answers first.
+        assert!(matches!(refused.code, 500 | 504), "{}", refused.text());
+        let ready = three.admin().get("/readyz").await;
+        assert_eq!(ready.code, 500);
+        assert!(ready.text().contains("[-]admission-config failed"), "{}", ready.text());
+        three.admin().get("/livez/ping").await;
+        assert_eq!(three.status().await["state"], "stale");
+        // Questions about permissions are answered.
+        let review = json!({"spec": {"user": "bob", "resourceAttributes": {"verb": "get", "resource": "pods"}}});
+        let reviews = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+        three.admin().post(reviews, &review).await.expect(201);
+        // The others go on.
+        let name = format!("meanwhile-{round}");
+        let made = two.admin().send(Method::POST, MAPS, &[], map(&name)).await.expect(201);
+        assert_eq!(generation(&made), round as u64 + 2);
+
+        three.set_lines(State::Open);
+        let healed = Instant::now();
+        let made = loop {
+            let name = format!("after-{round}");
+            let answer = three.admin().send(Method::POST, MAPS, &[], map(&name)).await;
+            if answer.code == 201 {
+                break answer.json();
+            }
+            assert!(healed.elapsed() < Duration::from_secs(15), "{}", answer.text());
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        };
+        assert_eq!(generation(&made), round as u64 + 2);
+        println!("{state:?}: admitted again after {:?}", healed.elapsed());
+    }
+    for station in [one, two, three] {
+        station.stop().await;
+    }
+}
+
+/// admission T-141, T-145, T-149 where the configuration is read at intervals.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn polling_sees_changes_within_its_interval() {
+    let members = [Member::alone()];
+    let poll = |options: &mut ServerOptions| {
+        options.admission.sync = SyncOptions {
+            mode: SyncMode::Poll,
+            poll_interval: Duration::from_millis(200),
+            max_staleness: Duration::from_secs(1),
+            ..SyncOptions::default()
+        };
+    };
+    let writer = Station::start(&members, poll).await;
+    let other = Station::start(&members, poll).await;
+    assert_eq!(other.status().await["mode"], "poll");
+    let authority = HookAuthority::new();
+    let hook = authority.hook(deny("no"));
+    let webhook = authority.webhook("v.x.y", &hook, json!({}));
+    let configuration = webhook_configuration(crate::admission_hooks::VALIDATING, "v", &[webhook]);
+    let path = crate::admission_hooks::VALIDATING;
+    register_with(&writer.admin(), path, &configuration).await;
+    let acknowledged = Instant::now();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    other.admin().send(Method::POST, MAPS, &[], map("a")).await.expect(403);
+    assert!(acknowledged.elapsed() < Duration::from_secs(10));
+    writer.admin().delete(&format!("{path}/v")).await.expect(200);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    other.admin().send(Method::POST, MAPS, &[], map("a")).await.expect(201);
+    other.set_lines(State::Silent);
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    let refused = other.admin().send(Method::POST, MAPS, &[], map("b")).await.expect(500);
+    assert_eq!(refused["reason"], "LoadingConfiguration");
+    other.set_lines(State::Open);
+    let healed = Instant::now();
+    while other.admin().send(Method::POST, MAPS, &[], map("b")).await.code != 201 {
+        assert!(healed.elapsed() < Duration::from_secs(15));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    for station in [writer, other] {
+        station.stop().await;
+    }
+}
+
+/// admission T-151, T-156.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_writes_a_configuration_may_wait_for_all_servers() {
+    let members = [Member::alone()];
+    let quick = Station::start(&members, |_| {}).await;
+    // It reads the configuration once in ten seconds: a live server that lags.
+    let slow = Station::start(&members, |options| {
+        options.admission.sync = SyncOptions {
+            mode: SyncMode::Poll,
+            poll_interval: Duration::from_secs(10),
+            max_staleness: Duration::from_secs(30),
+            ..SyncOptions::default()
+        };
+    })
+    .await;
+    let authority = HookAuthority::new();
+    let hook = stamping(&authority);
+    // Both have said that they are there.
+    let begun = Instant::now();
+    while quick.status().await["servers"].as_array().map(Vec::len) != Some(2) {
+        assert!(begun.elapsed() < Duration::from_secs(10));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let lagging = slow.status().await["serverId"].as_str().expect("an id").to_owned();
+    let path = format!("{MUTATING}?ackTimeout=1s");
+    let begun = Instant::now();
+    let answer = quick.admin().post(&path, &stamp(&authority, &hook, 1)).await;
+    assert!(begun.elapsed() >= Duration::from_millis(900));
+    let warning = answer.headers["warning"].to_str().expect("text").to_owned();
+    let version = answer.expect(201)["metadata"]["resourceVersion"].clone();
+    let want = format!(
+        "299 - \"configuration stored at revision {} but not yet observed by: {lagging}\"",
+        version.as_str().expect("a version")
+    );
+    assert_eq!(warning, want);
+    let bad = quick.admin().delete(&format!("{MUTATING}/stamp?ackTimeout=soon")).await;
+    bad.expect(400);
+    quick.admin().get(&format!("{MUTATING}/stamp")).await.expect(200);
+
+    // A server that is gone is not waited for, once it has been gone for a while.
+    slow.stop().await;
+    let begun = Instant::now();
+    let answer = quick.admin().delete(&format!("{MUTATING}/stamp?ackTimeout=20s")).await;
+    assert!(answer.headers.get("warning").is_none(), "{:?}", answer.headers);
+    answer.expect(200);
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+
+    // Who starts later sees what is.
+    register_with(&quick.admin(), MUTATING, &stamp(&authority, &hook, 5)).await;
+    let late = Station::start(&members, |_| {}).await;
+    let made = late.admin().send(Method::POST, MAPS, &[], map("late")).await.expect(201);
+    assert_eq!(generation(&made), 5);
+    for station in [quick, late] {
+        station.stop().await;
+    }
+}

@@ -1,0 +1,147 @@
+//! Lines to the members that are cut, and what waits at their end.
+//!
+//! Who admits requests by what it has read last has five seconds: by then a read has an answer or an
+//! error, and when the line is good again, it must not take a restart to notice.
+
+use std::time::Duration;
+
+use etcd_rig::{Line, Member, State, leader};
+use store::{At, Expect, ReadError, Revision, Store, Watch};
+use store_etcd::{Etcd, EtcdWatch, Options};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::member::{open, open_with, options};
+use crate::shorthand::{create, key, put, things};
+
+/// When there must be an answer or an error.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
+/// How soon everything goes on when the line is good again.
+const BACK_MAX: Duration = Duration::from_secs(5);
+
+/// A store at the end of these lines.
+async fn open_through(lines: &[Line]) -> Etcd {
+    let endpoints = lines.iter().map(|line| line.url.clone()).collect();
+    open_with(Options { endpoints, ..options(&[]) }).await
+}
+
+/// Reads which revision a key has. Fails if there is neither answer nor error in time.
+async fn read(store: &Etcd, name: &str) -> Result<Option<Revision>, ReadError> {
+    let got = timeout(ANSWER_MAX, store.get(&key(name), At::Newest)).await;
+    let got = got.expect("a read takes longer than five seconds");
+    got.map(|got| got.entry.map(|entry| entry.mod_rev))
+}
+
+/// Waits until the watch has told an event of this revision.
+async fn hear(watch: &mut EtcdWatch, revision: Revision) {
+    let told = async {
+        while watch.next().await.unwrap().events.iter().all(|event| event.revision < revision) {}
+    };
+    timeout(BACK_MAX, told).await.expect("the watch does not tell");
+}
+
+/// Reads until there is an answer.
+async fn insist(store: &Etcd, name: &str, want: Revision) {
+    let began = Instant::now();
+    loop {
+        if let Ok(found) = read(store, name).await {
+            return assert_eq!(found, Some(want), "a stale read");
+        }
+        assert!(began.elapsed() < BACK_MAX, "reads do not resume");
+        sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// The only member can not be reached. Reads fail in time, the watch waits, and afterwards both go on
+/// with what somebody else has written meanwhile.
+async fn cut_and_mend(state: State, cut_for: Duration, is_read_meanwhile: bool) {
+    let member = Member::alone();
+    let elsewhere = open(&[&member]).await;
+    let lines = [Line::to(&member)];
+    let store = open_through(&lines).await;
+    let start = create(&store, "a", "1").await;
+    let mut watch = store.watch(things(), start).await.unwrap();
+
+    lines[0].set(state);
+    let cut_at = Instant::now();
+    let written = elsewhere.put(put("a", "2", Expect::At(start))).await.unwrap();
+    while is_read_meanwhile && cut_at.elapsed() < cut_for {
+        let got = read(&store, "a").await;
+        assert!(got.is_err(), "{got:?} through a cut line");
+        sleep(Duration::from_millis(500)).await;
+    }
+    let left = cut_for.saturating_sub(cut_at.elapsed()).max(Duration::from_millis(1));
+    let waited = timeout(left, watch.next()).await;
+    assert!(waited.is_err(), "the watch waits for the line: {waited:?}");
+
+    lines[0].set(State::Open);
+    tokio::join!(insist(&store, "a", written), hear(&mut watch, written));
+    let last = store.put(put("a", "3", Expect::At(written))).await.unwrap();
+    hear(&mut watch, last).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_closed_line_is_noticed_at_once() {
+    cut_and_mend(State::Closed, Duration::from_secs(3), true).await;
+}
+
+/// Longer than it takes to give up connections, so that those made meanwhile are lost as well.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_line_is_noticed_in_time() {
+    cut_and_mend(State::Silent, Duration::from_secs(11), true).await;
+}
+
+/// Nobody asked while the line was cut, so the first read afterwards finds a connection that is lost and
+/// does not know it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_was_lost_unnoticed_is_replaced() {
+    cut_and_mend(State::Silent, Duration::from_secs(1), false).await;
+}
+
+/// Whichever of three is out of reach: reads have an answer in time, and the watch tells in time what was
+/// written meanwhile, also in the round in which it had listened to that member.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_of_three_lines_is_silent() {
+    let members = Member::three();
+    let all: Vec<&Member> = members.iter().collect();
+    let elsewhere = open(&all).await;
+    let lines = [0, 1, 2].map(|n| Line::to(&members[n]));
+    let store = open_through(&lines).await;
+    let mut last = create(&store, "a", "0").await;
+    let mut watch = store.watch(things(), last).await.unwrap();
+    for line in &lines {
+        line.set(State::Silent);
+        last = elsewhere.put(put("a", "x", Expect::At(last))).await.unwrap();
+        for _ in 0..6 {
+            assert_eq!(read(&store, "a").await, Ok(Some(last)));
+        }
+        hear(&mut watch, last).await;
+        line.set(State::Open);
+    }
+}
+
+/// Without a majority nobody answers, and nobody is asked for longer than is good.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_majority_is_noticed_in_time() {
+    let mut members = Member::three();
+    let store = open(&members.iter().collect::<Vec<_>>()).await;
+    let last = create(&store, "a", "1").await;
+    let mut watch = store.watch(things(), last).await.unwrap();
+    let first = leader(&members);
+    let lost = [first, (first + 1) % 3];
+    lost.iter().for_each(|n| members[*n].kill());
+    for _ in 0..3 {
+        let got = read(&store, "a").await;
+        assert!(got.is_err(), "{got:?} without a majority");
+    }
+    members[lost[0]].restart();
+    let _ = leader(&members);
+    insist(&store, "a", last).await;
+    let written = store.put(put("a", "2", Expect::At(last))).await.unwrap();
+    hear(&mut watch, written).await;
+    // The last one stops in good order, and the other two are a majority as well.
+    members[lost[1]].restart();
+    members[lost[1]].wait_until_healthy();
+    let stopped = (first + 2) % 3;
+    members[stopped].stop();
+    insist(&store, "a", written).await;
+}
