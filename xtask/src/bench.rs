@@ -14,6 +14,11 @@ struct Bench {
 /// All benchmarks. A new one is one row.
 const BENCHES: &[Bench] = &[
     Bench {
+        name: "admission",
+        about: "creates through admission hooks, matching, and what synchronisation costs",
+        cargo: &["run", "--release", "--package", "server-bench", "--", "admission"],
+    },
+    Bench {
         name: "authz",
         about: "time per decision of the authorizers, beside naive ones and Kubernetes' own",
         cargo: &["run", "--release", "--package", "authz-bench"],
@@ -52,7 +57,9 @@ pub(crate) fn run(args: &[&str]) -> anyhow::Result<()> {
             Ok(())
         }
         [name, rest @ ..] => {
-            let arguments = [find(name)?.cargo, &["--"], rest].concat();
+            let cargo = find(name)?.cargo;
+            let end: &[&str] = if cargo.contains(&"--") { &[] } else { &["--"] };
+            let arguments = [cargo, end, rest].concat();
             process::run(&mut process::command("cargo", &arguments))
         }
     }
@@ -77,6 +84,6 @@ mod tests {
         assert_eq!(find("server").unwrap().name, "server");
         assert_eq!(find("webhook").unwrap().name, "webhook");
         let error = find("cle").err().unwrap().to_string();
-        assert_eq!(error, "unknown benchmark `cle`, known: authz, cel, server, webhook");
+        assert_eq!(error, "unknown benchmark `cle`, known: admission, authz, cel, server, webhook");
     }
 }

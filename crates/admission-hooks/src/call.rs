@@ -10,6 +10,7 @@ use remote::Reply;
 use ring::rand::{SecureRandom as _, SystemRandom};
 
 use crate::answer::{self, Answer, Received};
+use crate::caught::caught;
 use crate::connection::{Connection, ExchangeError};
 use crate::failure::CallFailure;
 use crate::observe::Phase;
@@ -33,7 +34,7 @@ pub(crate) enum Trouble {
     /// The call failed, and the failure policy decides (class C).
     Failed(CallFailure),
     /// The call ended with a fault of ours; the failure policy decides about that, too.
-    Panicked(String),
+    Panicked { phase: Phase, text: String },
     /// The server can not go on, whatever the failure policy (class E).
     Error(Refusal),
 }
@@ -60,8 +61,20 @@ impl Call {
         Ok(Self { phase, version, uid, body })
     }
 
-    /// Makes the call.
+    /// Makes the call. A fault of ours on the way is trouble with this hook only.
     pub(crate) async fn send(
+        self,
+        connection: Option<Arc<Connection>>,
+        limit: Duration,
+    ) -> Result<Answer, Trouble> {
+        let phase = self.phase;
+        match caught(self.exchange(connection, limit)).await {
+            Ok(answer) => Ok(answer?),
+            Err(text) => Err(Trouble::Panicked { phase, text }),
+        }
+    }
+
+    async fn exchange(
         self,
         connection: Option<Arc<Connection>>,
         limit: Duration,
@@ -90,8 +103,12 @@ fn received(reply: &Reply) -> Received<'_> {
 /// A dry run calls only hooks that promise to do nothing else then.
 fn check_side_effects(hook: &Hook) -> Result<(), Trouble> {
     match hook.side_effects {
-        SideEffects::None | SideEffects::NoneOnDryRun => Ok(()),
-        SideEffects::Some | SideEffects::Unknown => {
+        Some(SideEffects::None | SideEffects::NoneOnDryRun) => Ok(()),
+        None => {
+            let cause = "Webhook SideEffects is nil".to_owned();
+            Err(CallFailure { cause, code: 400 }.into())
+        }
+        Some(SideEffects::Some | SideEffects::Unknown) => {
             let name = gotext::quote(&hook.name);
             let message = format!("admission webhook {name} does not support dry run");
             Err(Trouble::Error(Status::bad_request(message).into()))

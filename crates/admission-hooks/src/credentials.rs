@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use remote::{Credentials, Identity, ServiceName};
+use remote::{Credentials, HostPort, Identity, ServiceName};
 
 /// What we show to a service.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +42,8 @@ impl AccessTable {
     /// 4. `*`, then the user of the current context, then nobody.
     #[must_use]
     pub fn access(&self, host: &str, port: u16) -> Access {
-        let with_port = self.by_name(&format!("{host}:{port}"));
+        let at = HostPort { host: host.to_owned(), port };
+        let with_port = self.by_name(&at.to_string());
         let found = with_port.or_else(|| match port {
             DEFAULT_PORT => self.by_name(host),
             _ => None,
@@ -103,6 +104,14 @@ mod tests {
         ] {
             assert_eq!(table.access(host, port), token(want), "{host}:{port}");
         }
+    }
+
+    #[test]
+    fn addresses_are_written_as_in_urls() {
+        let table = table(&["[::1]:8443", "::1", "10.0.0.1:8443"]);
+        assert_eq!(table.access("::1", 8443), token("[::1]:8443"));
+        assert_eq!(table.access("::1", 443), token("::1"));
+        assert_eq!(table.access("10.0.0.1", 8443), token("10.0.0.1:8443"));
     }
 
     #[test]

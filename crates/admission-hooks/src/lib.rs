@@ -22,6 +22,7 @@ mod select;
 
 mod answer;
 mod call;
+mod caught;
 mod failure;
 mod members;
 mod patching;
@@ -32,6 +33,8 @@ mod trouble;
 mod connection;
 mod connections;
 mod credentials;
+mod pool;
+mod way;
 
 mod annotations;
 mod observe;

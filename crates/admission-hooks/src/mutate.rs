@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use admission::{Attributes, Hook, Match};
+use admission::{Attributes, Decisions, Hook, Match};
 use object::{Status, Tree};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -47,12 +47,14 @@ pub(crate) async fn run(
     time: &mut Time,
     reinvocation: &mut Reinvocation,
     notepad: &mut Notepad,
+    decisions: &mut Decisions,
 ) -> Result<Option<Tree>, Refusal> {
     for found in asking.snapshot.mutating().matching(&asking.attributes) {
         let (index, hook) = (found.position, found.hook);
         let at = Position { round: reinvocation.round(), index };
         let attributes = Attributes { object: object.as_ref(), ..asking.attributes };
-        let presented = match select(asking, PHASE, &found, &attributes)? {
+        let selection = select(asking, PHASE, &found, &attributes, time.deadline, decisions);
+        let presented = match selection.await? {
             Selection::Skip(skip) => {
                 notepad.event(PHASE, at, hook, Fate::Skipped(skip));
                 continue;

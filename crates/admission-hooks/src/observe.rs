@@ -109,6 +109,15 @@ pub struct Unobserved;
 impl Observe for Unobserved {}
 
 impl Phase {
+    /// What Kubernetes calls the admission controller that asks hooks in this phase.
+    #[must_use]
+    pub const fn plugin(self) -> &'static str {
+        match self {
+            Self::Mutating => "MutatingAdmissionWebhook",
+            Self::Validating => "ValidatingAdmissionWebhook",
+        }
+    }
+
     /// The label `type` of Kubernetes' metrics about webhooks.
     #[must_use]
     pub const fn label(self) -> &'static str {

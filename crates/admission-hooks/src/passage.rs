@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use admission::{Attributes, Snapshot};
+use admission::{Attributes, Decisions, Snapshot};
 use authz::Authorizer;
 use object::Tree;
 use tokio::time::Instant;
@@ -13,7 +13,7 @@ use crate::observe::Observe;
 use crate::record::{Notepad, Notes};
 use crate::refusal::Refusal;
 use crate::reinvocation::Reinvocation;
-use crate::time::{IGNORABLE_TIME_MAX, Time};
+use crate::time::{CALL_TIME_MAX, IGNORABLE_TIME_MAX, Time};
 use crate::{mutate, validate};
 
 /// What one request needs to ask hooks.
@@ -52,6 +52,8 @@ pub struct Passage {
     time: Time,
     reinvocation: Reinvocation,
     notepad: Notepad,
+    /// The same question is asked once, so that all hooks and rounds hear the same answer.
+    decisions: Decisions,
 }
 
 /// What hooks make of a request. Either way there are [`Notes`].
@@ -79,8 +81,19 @@ impl Passage {
     /// A request that must be done by the deadline.
     #[must_use]
     pub fn new(deadline: Instant) -> Self {
-        let time = Time { deadline, ignorable_left: IGNORABLE_TIME_MAX };
-        Self { time, reinvocation: Reinvocation::default(), notepad: Notepad::default() }
+        let time = Time { deadline, call_max: CALL_TIME_MAX, ignorable_left: IGNORABLE_TIME_MAX };
+        Self {
+            time,
+            reinvocation: Reinvocation::default(),
+            notepad: Notepad::default(),
+            decisions: Decisions::default(),
+        }
+    }
+
+    /// The same with another limit for what a single call may take.
+    #[must_use]
+    pub fn call_time(self, limit: Duration) -> Self {
+        Self { time: Time { call_max: limit, ..self.time }, ..self }
     }
 
     /// The same with another limit for what hooks that may be ignored take together.
@@ -104,8 +117,8 @@ impl Passage {
         if self.reinvocation.needs_another_round() {
             self.reinvocation.begin_second_round(object.as_ref());
         }
-        let Self { time, reinvocation, notepad } = self;
-        mutate::run(asking, object, time, reinvocation, notepad).await
+        let Self { time, reinvocation, notepad, decisions } = self;
+        mutate::run(asking, object, time, reinvocation, notepad, decisions).await
     }
 
     /// Whether the mutating phase, built-in mutators included, must run once more.
@@ -120,7 +133,7 @@ impl Passage {
     /// [`Refusal`] by the first in the list that denies the request, or must have a say and has
     /// none.
     pub async fn validate(&mut self, asking: &Asking<'_>) -> Result<(), Refusal> {
-        validate::run(asking, &mut self.time, &mut self.notepad).await
+        validate::run(asking, &mut self.time, &mut self.notepad, &mut self.decisions).await
     }
 
     /// What the hooks leave behind.

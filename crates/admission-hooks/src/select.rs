@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 
 use admission::{
-    Attributes, ConditionInput, Consideration, GroupVersionKind, GroupVersionResource, Match, Skip,
+    Attributes, ConditionInput, Consideration, Decisions, GroupVersionKind, GroupVersionResource,
+    Hook, Match, Skip,
 };
+use authz::Recorder;
 use object::{Status, Tree};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::kinds::as_kind;
 use crate::observe::{ConditionOutcome, ConditionReport, Phase};
@@ -33,12 +35,15 @@ pub(crate) enum Selection<'a> {
 /// Decides about a hook whose rules match, by selectors and then by conditions on the objects in the
 /// kind that the hook is told.
 ///
-/// `attributes` are those of the request with the object as it is now.
-pub(crate) fn select<'a>(
+/// `attributes` are those of the request with the object as it is now. What conditions ask the
+/// authorizer it is asked before the deadline, and once in a request.
+pub(crate) async fn select<'a>(
     asking: &Asking<'a>,
     phase: Phase,
     found: &Match<'_, 'a>,
     attributes: &Attributes<'a>,
+    deadline: Instant,
+    decisions: &mut Decisions,
 ) -> Result<Selection<'a>, Refusal> {
     let Match { hook, identity, .. } = found;
     match hook.select(attributes, identity, asking.namespace) {
@@ -69,7 +74,7 @@ pub(crate) fn select<'a>(
             ..*attributes
         };
         let input = ConditionInput::new(attributes, &objects, kind, identity.resource);
-        hook.check_conditions(attributes, &input)
+        consider(asking, hook, attributes, &input, deadline, decisions).await?
     };
     let outcome = match &considered {
         Consideration::Go => ConditionOutcome::Hold,
@@ -89,6 +94,34 @@ pub(crate) fn select<'a>(
         Consideration::Go => Ok(Selection::Call(presented)),
         Consideration::Skip(skip) => Ok(Selection::Skip(skip.into())),
         Consideration::Refuse(status) => Err(status.into()),
+    }
+}
+
+/// Evaluates the conditions of a hook, and again each time that the authorizer has answered what
+/// they ask. They can not afford more than [`admission::CHECKS_MAX`] questions, so this ends.
+async fn consider<'h>(
+    asking: &Asking<'_>,
+    hook: &'h Hook,
+    attributes: &Attributes<'_>,
+    input: &ConditionInput<'_>,
+    deadline: Instant,
+    decisions: &mut Decisions,
+) -> Result<Consideration<'h>, Refusal> {
+    loop {
+        let known = asking.authorizer.map(|_| &*decisions);
+        match hook.check_conditions(attributes, input, known) {
+            Ok(considered) => return Ok(considered),
+            Err(question) => {
+                let Some(authorizer) = asking.authorizer else {
+                    // Conditions that are given no authorizer ask none.
+                    return Err(Status::internal("there is no authorizer to ask").into());
+                };
+                let attributes = question.attributes(attributes.user);
+                let answer = authorizer.authorize(&attributes, Recorder::off());
+                let answer = timeout_at(deadline, answer).await.map_err(|_| Refusal::deadline())?;
+                decisions.remember(*question, &answer);
+            }
+        }
     }
 }
 

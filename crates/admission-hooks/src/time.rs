@@ -5,7 +5,7 @@ use std::time::Duration;
 use admission::{FailurePolicy, Hook};
 use tokio::time::Instant;
 
-/// The longest that any call may take, whatever its hook says.
+/// The longest that any call may take, whatever its hook says, unless told.
 pub const CALL_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// The longest that the hooks of one request whose failure may be ignored take together, unless told.
@@ -17,6 +17,7 @@ pub const IGNORABLE_TIME_MAX: Duration = CALL_TIME_MAX;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Time {
     pub(crate) deadline: Instant,
+    pub(crate) call_max: Duration,
     pub(crate) ignorable_left: Duration,
 }
 
@@ -41,7 +42,7 @@ impl Time {
         if left.is_zero() {
             return Err(Shortage::Request);
         }
-        let limit = hook.timeout.min(left).min(CALL_TIME_MAX);
+        let limit = hook.timeout.min(left).min(self.call_max);
         match hook.failure_policy {
             FailurePolicy::Fail => Ok(limit),
             FailurePolicy::Ignore if self.ignorable_left.is_zero() => Err(Shortage::Ignorable),
@@ -84,12 +85,26 @@ mod tests {
         Snapshot::new(&[std::sync::Arc::new(configuration)])
     }
 
+    fn time(deadline: Instant, ignorable_left: Duration) -> Time {
+        Time { deadline, call_max: CALL_TIME_MAX, ignorable_left }
+    }
+
+    #[test]
+    fn no_call_takes_longer_than_the_server_allows() {
+        let snapshot = hooks(&[(20, "Fail"), (5, "Fail")]);
+        let [slow, quick] = snapshot.mutating().hooks() else { panic!() };
+        let now = Instant::now();
+        let time = Time { call_max: 7 * SECOND, ..time(now + 34 * SECOND, 30 * SECOND) };
+        assert_eq!(time.allot(slow, now), Ok(7 * SECOND));
+        assert_eq!(time.allot(quick, now), Ok(5 * SECOND));
+    }
+
     #[test]
     fn calls_that_follow_each_other_share_the_time_of_the_request() {
         // T-113
         let snapshot = hooks(&[(20, "Fail"), (5, "Fail"), (20, "Fail"), (20, "Fail")]);
         let now = Instant::now();
-        let time = Time { deadline: now + 10 * SECOND, ignorable_left: 30 * SECOND };
+        let time = time(now + 10 * SECOND, 30 * SECOND);
         let told: Vec<_> = (0..4)
             .zip(snapshot.mutating().hooks())
             .map(|(n, hook)| query(time.allot(hook, now + n * SECOND).unwrap()))
@@ -111,7 +126,7 @@ mod tests {
         let snapshot = hooks(&[(10, "Ignore"), (10, "Fail")]);
         let [ignorable, other] = snapshot.mutating().hooks() else { panic!() };
         let now = Instant::now();
-        let mut time = Time { deadline: now + 34 * SECOND, ignorable_left: 12 * SECOND };
+        let mut time = time(now + 34 * SECOND, 12 * SECOND);
         assert_eq!(time.allot(ignorable, now), Ok(10 * SECOND));
         time.spend(FailurePolicy::Fail, 10 * SECOND);
         time.spend(FailurePolicy::Ignore, 10 * SECOND);

@@ -38,10 +38,12 @@ pub(crate) fn settle(hook: &Hook, trouble: Trouble) -> (Verdict, Result<(), Refu
             let refusal = Status::internal(&failure.message(&hook.name)).into();
             (Verdict::FailClosed(failure.cause), Err(refusal))
         }
-        (Trouble::Panicked(text), FailurePolicy::Ignore) => (Verdict::FailOpen(text), Ok(())),
-        (Trouble::Panicked(text), FailurePolicy::Fail) => {
-            let name = &hook.name;
-            let message = format!("ValidatingAdmissionWebhook/{name} has panicked: {text}");
+        (Trouble::Panicked { text, .. }, FailurePolicy::Ignore) => {
+            (Verdict::FailOpen(text), Ok(()))
+        }
+        (Trouble::Panicked { phase, text }, FailurePolicy::Fail) => {
+            let (plugin, name) = (phase.plugin(), &hook.name);
+            let message = format!("{plugin}/{name} has panicked: {text}");
             (Verdict::FailClosed(text), Err(Status::internal(&message).into()))
         }
     }
@@ -56,6 +58,6 @@ pub(crate) fn counts(hook: &Hook, trouble: &Trouble) -> (i32, Option<RejectionCa
     match trouble {
         Trouble::Error(_) => (0, Some(RejectionCause::Server)),
         Trouble::Failed(failure) => (failure.code, is_refused),
-        Trouble::Panicked(_) => (500, is_refused),
+        Trouble::Panicked { .. } => (500, is_refused),
     }
 }

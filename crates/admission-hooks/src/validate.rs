@@ -1,11 +1,10 @@
 //! Validating hooks: all at once, about one and the same object.
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use admission::{FailurePolicy, Hook};
-use tokio::task::{Id, JoinError, JoinSet};
+use admission::{Decisions, FailurePolicy, Hook};
+use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 
 use crate::annotations::Position;
@@ -41,11 +40,13 @@ pub(crate) async fn run(
     asking: &Asking<'_>,
     time: &mut Time,
     notepad: &mut Notepad,
+    decisions: &mut Decisions,
 ) -> Result<(), Refusal> {
     let mut chosen = Vec::new();
     for found in asking.snapshot.validating().matching(&asking.attributes) {
         let (index, hook) = (found.position, found.hook);
-        match select(asking, PHASE, &found, &asking.attributes)? {
+        let attributes = &asking.attributes;
+        match select(asking, PHASE, &found, attributes, time.deadline, decisions).await? {
             Selection::Call(presented) => chosen.push(Chosen { index, hook, presented }),
             Selection::Skip(skip) => {
                 notepad.event(PHASE, Position { round: 0, index }, hook, Fate::Skipped(skip));
@@ -110,29 +111,20 @@ async fn call_all(asking: &Asking<'_>, chosen: &[Chosen<'_>], time: Time) -> Vec
     }
     while let Some(ended) = tasks.join_next_with_id().await {
         let (id, outcome) = match ended {
-            Ok((id, (answer, duration))) => (id, (answer.map_err(Trouble::Failed), duration)),
-            Err(error) => (error.id(), (Err(lost(error)), began.elapsed())),
+            Ok(ended) => ended,
+            Err(error) => (error.id(), (Err(lost()), began.elapsed())),
         };
         if let Some(slot) = places.get(&id).and_then(|place| outcomes.get_mut(*place)) {
             *slot = Some(outcome);
         }
     }
-    let unknown = || (Err(Trouble::Failed(CallFailure::no_answer("it was lost"))), began.elapsed());
+    let unknown = || (Err(lost()), began.elapsed());
     outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(unknown)).collect()
 }
 
-/// A task that ended without an answer: a fault of ours, or the server is going down.
-fn lost(error: JoinError) -> Trouble {
-    match error.try_into_panic() {
-        Ok(panic) => Trouble::Panicked(panic_text(panic.as_ref())),
-        Err(_) => Trouble::Failed(CallFailure::no_answer("the server is going down")),
-    }
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "without a message".to_owned())
+/// A task that ended without saying how. A call says that also of a fault of ours.
+fn lost() -> Trouble {
+    Trouble::Failed(CallFailure::no_answer("the server is going down"))
 }
 
 /// Takes note of what a hook said, and tells what that means.

@@ -57,7 +57,8 @@ impl Configurations {
             revision: int_gauge(
                 registry,
                 "portcullis_admission_config_revision",
-                "[ALPHA] The revision of the store that the admission configuration in effect is of.",
+                "[ALPHA] The revision of the store up to which changes of the admission configuration \
+                 are in effect.",
             )?,
             age: gauge(
                 registry,

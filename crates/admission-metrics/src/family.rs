@@ -78,10 +78,7 @@ fn registered<C: Collector + Clone + 'static>(
 }
 
 /// Drops the series about names that are not kept.
-pub(crate) fn retain<T: MetricVecBuilder>(
-    family: &MetricVec<T>,
-    is_kept: &dyn Fn(&str) -> bool,
-) {
+pub(crate) fn retain<T: MetricVecBuilder>(family: &MetricVec<T>, is_kept: &dyn Fn(&str) -> bool) {
     for shown in family.collect() {
         for series in shown.get_metric() {
             let labels: HashMap<&str, &str> =

@@ -108,9 +108,7 @@ impl Hooks {
     pub(crate) fn conditions(&self, report: &ConditionReport<'_>) {
         let name = self.names.label(report.webhook);
         let labels = [name, KIND, report.phase.condition_label(), report.operation.name()];
-        self.condition_seconds
-            .with_label_values(&labels)
-            .observe(report.duration.as_secs_f64());
+        self.condition_seconds.with_label_values(&labels).observe(report.duration.as_secs_f64());
         match report.outcome {
             ConditionOutcome::Hold => {}
             ConditionOutcome::Exclude => self.condition_exclusions.with_label_values(&labels).inc(),

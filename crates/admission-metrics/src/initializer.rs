@@ -9,8 +9,7 @@ use crate::names::Names;
 
 /// Classes of times that a creator waits: from an initializer that acts at once, over one, two and
 /// four dead ones, to the longest that a request may take.
-const WAIT_SECONDS: [f64; 11] =
-    [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.5, 10.5, 20.5, 34.0];
+const WAIT_SECONDS: [f64; 11] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.5, 10.5, 20.5, 34.0];
 
 /// What is done about an initializer that did not act in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -3,7 +3,7 @@
 //! [`Metrics`] is what hooks and connections report to, and what the server tells the rest: how long
 //! phases took, how new the configuration is, what became of initializers. All of it is seen in a
 //! Prometheus registry, under the names of Kubernetes where it has one, under `portcullis_`
-//! otherwise. The families are listed in `docs/monitoring/README.md`, next to a dashboard and alerting
+//! otherwise. The families are listed in `docs/monitoring/admission.md`, next to a dashboard and alerting
 //! rules that use them.
 //!
 //! Calls of hooks take a network's time, so the numbers are looked up by their labels each time.

@@ -62,9 +62,9 @@ impl Metrics {
         self.initializers.retain(&|name| name == OTHER || snapshot.initializer(name).is_some());
     }
 
-    /// The revision of the configuration in effect, and how long ago it was confirmed to be the
-    /// newest; before the first one, how long ago the server began to look for it. To be called
-    /// before the registry is read.
+    /// The revision of the store up to which changes of the configuration are in effect, and how long
+    /// ago it was confirmed that there are no others; before the first time, how long ago the server
+    /// began to look for it. To be called before the registry is read.
     pub fn show_config(&self, revision: u64, age: Duration) {
         self.configurations.show(revision, age);
     }

@@ -11,7 +11,7 @@ use crate::members::{object, text};
 const DEFAULT_PORT: u16 = 443;
 
 /// How to reach a hook, as its configuration says.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ClientConfig {
     /// Where.
     pub endpoint: Endpoint,
@@ -23,7 +23,7 @@ pub struct ClientConfig {
 }
 
 /// Where a hook is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Endpoint {
     /// At an HTTPS URL.
     Url {

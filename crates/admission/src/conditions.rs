@@ -1,13 +1,19 @@
 //! Match conditions: expressions that decide whether a hook is called (admission §3.9).
 
+mod authorizer;
 mod document;
 mod environment;
+mod explain;
 mod request;
 
-use cel::{Budget, COST_LIMIT, Map, Program, Type, Value};
+use cel::{
+    Authorizer, Budget, CHECK_COST, COST_LIMIT, Environment, Failure, Map, Program, Type, Value,
+};
 
+pub use self::authorizer::{Decisions, Question};
 use self::document::Document;
-use self::environment::ENVIRONMENT;
+use self::environment::{AUTHORIZER, NEW, REQUEST_RESOURCE, STORED};
+pub use self::explain::ExplainedCondition;
 use self::request::AdmissionRequest;
 use crate::attributes::{Attributes, GroupVersionKind, GroupVersionResource};
 
@@ -17,6 +23,10 @@ pub const MATCH_CONDITIONS_MAX: usize = 64;
 /// What the conditions of one hook may cost together in one evaluation. Each of them has
 /// [`COST_LIMIT`] for itself.
 const TOTAL_COST_LIMIT: u64 = 2_500_000;
+
+/// The most checks that one evaluation of the conditions of a hook can afford, so that it asks the
+/// authorizer no more often.
+pub const CHECKS_MAX: u64 = TOTAL_COST_LIMIT / CHECK_COST;
 
 /// How much text there may be about the faults of one configuration in full. The compiler shows the
 /// line for each of a hundred issues, so it can say a hundred times as much as the object does.
@@ -40,6 +50,8 @@ pub enum ConditionError {
 #[derive(Debug, Default)]
 pub struct MatchConditions {
     conditions: Vec<MatchCondition>,
+    /// Whether some condition names the authorizer. Most do not, and are not given one.
+    names_authorizer: bool,
 }
 
 /// One condition. A stored one that does not compile fails whenever it is evaluated.
@@ -97,18 +109,26 @@ impl<'a> ConditionInput<'a> {
 
     /// The values of the environment's variables, in its order.
     ///
-    /// Webhooks are not told the namespace's object. Nothing stands for the authorizer yet, so that
-    /// an expression that asks it fails, and the failure policy decides.
-    fn variables(&self) -> [Value<'_>; 6] {
+    /// Webhooks are not told the namespace's object. Where there is no authorizer, nothing stands for
+    /// it, so that an expression that asks it fails, and the failure policy decides.
+    fn variables(&self, decisions: Option<&Decisions>) -> [Value<'_>; 6] {
         let object = self.object.as_ref().map(Document::value);
         let old_object = self.old_object.as_ref().map(Document::value);
+        let (authorizer, request_resource) = match decisions {
+            None => (Value::Null, Value::Null),
+            Some(Decisions(known)) => {
+                let authorizer = Authorizer::new(known.clone());
+                let target = self.request.resource_target();
+                (authorizer.clone().value(), authorizer.resource_check(target))
+            }
+        };
         [
             object.unwrap_or(Value::Null),
             old_object.unwrap_or(Value::Null),
             Value::Null,
             Value::Map(Map::Record(&self.request)),
-            Value::Null,
-            Value::Null,
+            authorizer,
+            request_resource,
         ]
     }
 }
@@ -124,7 +144,12 @@ impl MatchConditions {
             expression: expression.to_owned(),
             program: compiler.compile(expression),
         });
-        Self { conditions: conditions.collect() }
+        let conditions: Vec<_> = conditions.collect();
+        let programs = conditions.iter().filter_map(|condition| condition.program.as_ref().ok());
+        let names_authorizer = programs
+            .into_iter()
+            .any(|program| program.reads(AUTHORIZER) || program.reads(REQUEST_RESOURCE));
+        Self { conditions, names_authorizer }
     }
 
     /// Whether there are none, so that no input need be built.
@@ -133,18 +158,27 @@ impl MatchConditions {
         self.conditions.is_empty()
     }
 
-    /// Evaluates the conditions.
+    /// Evaluates the conditions with what the authorizer has answered so far; `None` if there is
+    /// nobody to ask.
     ///
     /// 1. All are evaluated, also after one was false: together they must not cost too much, and
     ///    that they do is an error whatever they say.
     /// 2. If one is false, the hook is not called.
     /// 3. Otherwise errors count.
-    #[must_use]
-    pub fn evaluate(&self, input: &ConditionInput<'_>) -> Conditions<'_> {
+    ///
+    /// # Errors
+    /// A question whose answer is not known. Whoever calls asks it, [remembers](Decisions::remember)
+    /// the answer and evaluates again: with each answer that is added an evaluation gets further, and
+    /// it can not afford more than [`CHECKS_MAX`] checks, so that it ends after as many answers.
+    pub fn evaluate(
+        &self,
+        input: &ConditionInput<'_>,
+        decisions: Option<&Decisions>,
+    ) -> Result<Conditions<'_>, Box<Question>> {
         if self.conditions.is_empty() {
-            return Conditions::Hold;
+            return Ok(Conditions::Hold);
         }
-        let variables = input.variables();
+        let variables = input.variables(decisions.filter(|_| self.names_authorizer));
         let mut budget = TOTAL_COST_LIMIT;
         let mut first_false = None;
         let mut errors = Vec::new();
@@ -156,27 +190,29 @@ impl MatchConditions {
                     continue;
                 }
             };
-            let (outcome, cost) = program.evaluate_bool(&variables, COST_LIMIT);
+            // What does not fit into the budget need not be finished.
+            let (outcome, cost) = program.evaluate_bool(&variables, COST_LIMIT.min(budget));
             match budget.checked_sub(cost) {
                 Some(left) => budget = left,
-                None => return Conditions::Fail(OUT_OF_BUDGET.to_owned()),
+                None => return Ok(Conditions::Fail(OUT_OF_BUDGET.to_owned())),
             }
             match outcome {
                 Ok(true) => {}
                 Ok(false) => {
                     first_false.get_or_insert(condition.name.as_str());
                 }
+                Err(Failure::Wanted(question)) => return Err(Box::new(Question::new(*question))),
                 Err(cause) => errors.push(format!(
                     "expression '{}' resulted in error: {cause}",
                     condition.expression
                 )),
             }
         }
-        match first_false {
+        Ok(match first_false {
             Some(condition) => Conditions::Exclude { condition },
             None if errors.is_empty() => Conditions::Hold,
             None => Conditions::Fail(field::aggregate(&errors)),
-        }
+        })
     }
 }
 
@@ -198,9 +234,22 @@ impl Default for ConditionCompiler {
 }
 
 impl ConditionCompiler {
-    /// Compiles one expression; it must be of type bool.
+    /// Compiles one expression that is stored; it must be of type bool.
     pub(crate) fn compile(&mut self, expression: &str) -> Result<Program, ConditionError> {
-        let error = match ENVIRONMENT.check_within(expression, &mut self.budget) {
+        self.compile_in(&STORED, expression)
+    }
+
+    /// Checks one expression that is not stored yet. It may use less.
+    pub(crate) fn check_new(&mut self, expression: &str) -> Result<(), ConditionError> {
+        self.compile_in(&NEW, expression).map(|_| ())
+    }
+
+    fn compile_in(
+        &mut self,
+        environment: &Environment,
+        expression: &str,
+    ) -> Result<Program, ConditionError> {
+        let error = match environment.check_within(expression, &mut self.budget) {
             Err(issues) => ConditionError::Invalid(format!("compilation failed: {issues}")),
             Ok(checked) if *checked.output_type() != Type::Bool => {
                 let found = checked.output_type().runtime_name();

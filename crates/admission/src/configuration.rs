@@ -49,6 +49,13 @@ pub fn unknown_fields(kind: ConfigurationKind, tree: &Tree) -> Vec<String> {
     shape::unknown(kind, tree)
 }
 
+/// The members that an object inside of a configuration may have, by its place such as
+/// `webhooks[0].clientConfig`; that of the configuration itself is empty. For whoever misspelled one.
+#[must_use]
+pub fn known_fields(kind: ConfigurationKind, at: &str) -> Vec<&'static str> {
+    shape::members_at(kind, at)
+}
+
 /// What is wrong with a new configuration that was [prepared](prepare), its metadata aside.
 #[must_use]
 pub fn validate_create(kind: ConfigurationKind, new: &Tree) -> FieldErrors {

@@ -35,8 +35,9 @@ pub struct Hook {
     pub object_selector: LabelSelector,
     /// Which requests, of those that match otherwise.
     pub conditions: MatchConditions,
-    /// Whether a dry run may call it.
-    pub side_effects: SideEffects,
+    /// Whether a dry run may call it. `None` if the stored object, which may be older than the rule
+    /// that it must, does not say.
+    pub side_effects: Option<SideEffects>,
     /// The most that a call may take.
     pub timeout: Duration,
     /// The forms of review that it understands, in the order of its preference; those that are not
@@ -125,10 +126,11 @@ impl Hook {
             object_selector: LabelSelector::read(tree, "objectSelector"),
             conditions: MatchConditions::compile(conditions, compiler),
             side_effects: match text(tree, "sideEffects") {
-                Some("None") => SideEffects::None,
-                Some("NoneOnDryRun") => SideEffects::NoneOnDryRun,
-                Some("Some") => SideEffects::Some,
-                _ => SideEffects::Unknown,
+                None => None,
+                Some("None") => Some(SideEffects::None),
+                Some("NoneOnDryRun") => Some(SideEffects::NoneOnDryRun),
+                Some("Some") => Some(SideEffects::Some),
+                Some(_) => Some(SideEffects::Unknown),
             },
             timeout: read_timeout(tree),
             review_versions: texts(tree, "admissionReviewVersions")
@@ -154,7 +156,7 @@ impl Hook {
             namespace_selector: LabelSelector::Requirements(Vec::new()),
             object_selector: LabelSelector::Requirements(Vec::new()),
             conditions: MatchConditions::default(),
-            side_effects: SideEffects::Unknown,
+            side_effects: Some(SideEffects::Unknown),
             timeout: TIMEOUT_MAX,
             review_versions: vec![ReviewVersion::V1alpha1],
             reinvocation_policy: ReinvocationPolicy::Never,

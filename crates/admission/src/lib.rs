@@ -31,11 +31,12 @@ mod initialization;
 pub use attributes::{Attributes, Equivalent, GroupVersionKind, GroupVersionResource, Operation};
 pub use client::{ClientConfig, ClientError, Endpoint};
 pub use conditions::{
-    ConditionError, ConditionInput, Conditions, MATCH_CONDITIONS_MAX, MatchConditions,
+    CHECKS_MAX, ConditionError, ConditionInput, Conditions, Decisions, ExplainedCondition,
+    MATCH_CONDITIONS_MAX, MatchConditions, Question,
 };
 pub use configuration::{
-    ConfigurationKind, Warning, WarningCause, ordering_errors, ordering_warnings, prepare,
-    unknown_fields, validate_create, validate_update, warnings,
+    ConfigurationKind, Warning, WarningCause, known_fields, ordering_errors, ordering_warnings,
+    prepare, unknown_fields, validate_create, validate_update, warnings,
 };
 pub use exemption::{Exemption, is_configuration};
 pub use hook::{FailurePolicy, Hook, MatchPolicy, ReinvocationPolicy, ReviewVersion, SideEffects};

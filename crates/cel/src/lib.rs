@@ -43,6 +43,6 @@ pub use program::{COST_LIMIT, CheckedExpression, CompileError, Evaluation, Progr
 pub use question::{CheckTarget, Decision, Decisions, Question, ResourceTarget, ServiceAccount};
 pub use ty::{ObjectType, Type};
 pub use value::{
-    Authorization, Authorizer, Bytes, Cidr, List, ListSource, Map, MapSource, NamedFormat, Opaque, OwnedList, OwnedMap,
-    Quantity, Record, Semver, Str, Timestamp, TimestampError, TypeName, Value,
+    Authorization, Authorizer, Bytes, Cidr, List, ListSource, Map, MapSource, NamedFormat, Opaque,
+    OwnedList, OwnedMap, Quantity, Record, Semver, Str, Timestamp, TimestampError, TypeName, Value,
 };

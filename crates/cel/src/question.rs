@@ -62,8 +62,7 @@ impl ResourceTarget {
     pub(crate) fn text_len(&self) -> usize {
         let Self { group, resource, subresource, namespace, name, field_selector, label_selector } =
             self;
-        let parts =
-            [group, resource, subresource, namespace, name, field_selector, label_selector];
+        let parts = [group, resource, subresource, namespace, name, field_selector, label_selector];
         parts.iter().map(|part| part.len()).sum()
     }
 }

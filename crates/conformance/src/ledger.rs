@@ -62,14 +62,6 @@ pub const LEDGER: &[Rule] = &[
         amend: admission_dispatch::shown_version,
     },
     Rule {
-        name: "webhook-new-function",
-        suite: Suite::AdmissionWebhookConfig,
-        reason: "Kubernetes refuses the function includes, which is new in 1.37, in new expressions, \
-                 so that a server of the version before can read them; there is no such version of \
-                 Portcullis",
-        amend: admission_webhook_config::new_function,
-    },
-    Rule {
         name: "webhook-service-member",
         suite: Suite::AdmissionWebhookConfig,
         reason: "Kubernetes tells the namespace of a service where its name is missing, and the name \

@@ -1,10 +1,10 @@
-//! Why a file gives no connection.
+//! Why a file is of no use.
 
 use std::fmt;
 
 use api::{Diagnostic, Fault, Place};
 
-/// Why a file gives no connection. Displays as Kubernetes' message, without any secret of the file.
+/// Why a file is of no use. Displays as Kubernetes' message, without any secret of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoadError {
     /// The file itself can not be read.

@@ -7,11 +7,12 @@ use api::{Diagnostic, Fault, Source};
 use field::FieldPath;
 use remote::{Identity, Place, Proxy, ServiceName, Target, Trust};
 
+use crate::access::{Part, check_identity};
 use crate::connection::{Connection, HookConnection};
 use crate::error::LoadError;
 use crate::files::{Files, Read};
 use crate::server_url::ServerUrl;
-use crate::target::{Part, check_identity, roots};
+use crate::target::roots;
 
 /// The port of every service: the format has no field for it.
 const SERVICE_PORT: u16 = 443;

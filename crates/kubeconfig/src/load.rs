@@ -49,7 +49,7 @@ fn connection(source: &Source<'_>, path: &Path, read: Read<'_>) -> Result<Connec
     Ok(Connection { target, files: files.into_used(), warnings })
 }
 
-fn undecodable(source: &Source<'_>, error: DecodeError) -> LoadError {
+pub(crate) fn undecodable(source: &Source<'_>, error: DecodeError) -> LoadError {
     LoadError::Unusable {
         message: format!("error loading config file \"{}\": {}", source.name, error.cause),
         diagnostics: error.diagnostics,

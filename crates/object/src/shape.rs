@@ -55,7 +55,7 @@ pub struct ShapeError {
 }
 
 /// Brings the metadata of an object into its shape: members that are unknown, null, empty or not kept
-/// are dropped.
+/// are dropped, but for an empty `initializers`.
 ///
 /// # Errors
 /// A known member holds something else than it should.
@@ -72,7 +72,8 @@ pub fn shape_metadata(tree: &mut Tree) -> Result<(), ShapeError> {
     for (member, holds) in MEMBERS {
         let Some(value) = metadata.get_mut(*member) else { continue };
         check(&format!("metadata.{member}"), *holds, value)?;
-        if is_empty(value) {
+        // An object that says that it has no initializers says something.
+        if *holds != Holds::Object && is_empty(value) {
             metadata.shift_remove(*member);
         }
     }
@@ -194,8 +195,8 @@ mod tests {
     fn what_is_unknown_null_or_empty_is_dropped() {
         let given = json!({"name": "a", "foo": 1, "labels": {}, "uid": null, "selfLink": "/x",
             "managedFields": [{}], "generateName": "", "annotations": {"k": null},
-            "creationTimestamp": "2026-11-15T20:02:38.5+02:00"});
-        let want = json!({"name": "a", "annotations": {"k": ""},
+            "initializers": {}, "creationTimestamp": "2026-11-15T20:02:38.5+02:00"});
+        let want = json!({"name": "a", "annotations": {"k": ""}, "initializers": {},
             "creationTimestamp": "2026-11-15T18:02:38Z"});
         assert_eq!(shaped(given), Ok(want));
         assert_eq!(shaped(Value::Null), Ok(json!({})));

@@ -4,10 +4,13 @@
 //! server-bench [--quick] [--only TEXT] [--program FILE] [--write FILE]
 //! ```
 //!
+//! With `admission` as its first argument it is `cargo xtask bench admission`, see there.
+//!
 //! Two servers run side by side, one with the default policy and one with many more cluster role
 //! bindings, and take turns. What is printed is Markdown; `--write` puts it into a document too. The
 //! exit code is 1 if an answer is wrong; promises that are not kept are printed.
 
+mod admission;
 mod case;
 mod client;
 mod load;
@@ -163,17 +166,25 @@ fn main() -> ExitCode {
 }
 
 fn run() -> anyhow::Result<()> {
-    let arguments = Arguments::parse(std::env::args().skip(1))?;
-    let plan = if arguments.is_quick { Plan::QUICK } else { Plan::FULL };
+    let mut words = std::env::args().skip(1).peekable();
+    let is_admission = words.next_if(|word| word == "admission").is_some();
+    let arguments = Arguments::parse(words)?;
     // One thread: whatever the client takes, the server does not have.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let report = runtime.block_on(plan.run(&arguments))?;
-    let text = format!("{}\n{}", report.render(), targets::render(&targets::check(&report)));
+    let (name, text) = match is_admission {
+        true => ("admission", runtime.block_on(admission::run(&arguments))?),
+        false => {
+            let plan = if arguments.is_quick { Plan::QUICK } else { Plan::FULL };
+            let report = runtime.block_on(plan.run(&arguments))?;
+            let targets = targets::render(&targets::check(&report));
+            ("server", format!("{}\n{targets}", report.render()))
+        }
+    };
     print!("{text}");
     if let Some(path) = &arguments.document {
         let shown = path.display();
         let old = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
-        let new = bench_report::refresh(&old, "server", &text)?;
+        let new = bench_report::refresh(&old, name, &text)?;
         std::fs::write(path, new).with_context(|| format!("cannot write {shown}"))?;
     }
     Ok(())

@@ -60,15 +60,8 @@ pub(crate) async fn populate(
     n_bindings: u64,
     n_connections: usize,
 ) -> anyhow::Result<()> {
+    populate_load(client).await?;
     let mut connection = client.connect().await?;
-    let namespace = |name: &str| json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
-    for name in [LISTED_NAMESPACE, WRITTEN_NAMESPACE] {
-        create(&mut connection, "/api/v1/namespaces", &namespace(name)).await?;
-    }
-    for role in ["system:auth-delegator", "edit"] {
-        let own = binding(&format!("load-{role}"), role, &[("User", "load")]);
-        create(&mut connection, CLUSTER_ROLE_BINDINGS, &own).await?;
-    }
     let listed = format!("/api/v1/namespaces/{LISTED_NAMESPACE}/configmaps");
     create_all(client, n_connections, N_LISTED, &listed, |number| {
         config_map(&format!("listed-{number:09}"))
@@ -80,10 +73,44 @@ pub(crate) async fn populate(
         binding(&format!("bench-{number:05}"), "view", &subjects)
     })
     .await?;
-    wait_until_allowed(&mut connection, "load", "configmaps").await?;
     if let Some(last) = n_bindings.checked_sub(1) {
         wait_until_allowed(&mut connection, &user(last), "pods").await?;
     }
+    Ok(())
+}
+
+/// Creates what every load needs: where it writes, and that it may.
+///
+/// # Errors
+/// The server refuses one, or does not act upon them in time.
+pub(crate) async fn populate_load(client: &Client) -> anyhow::Result<()> {
+    let mut connection = client.connect().await?;
+    let namespace = |name: &str| json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+    for name in [LISTED_NAMESPACE, WRITTEN_NAMESPACE] {
+        create(&mut connection, "/api/v1/namespaces", &namespace(name)).await?;
+    }
+    for role in ["system:auth-delegator", "edit"] {
+        let own = binding(&format!("load-{role}"), role, &[("User", "load")]);
+        create(&mut connection, CLUSTER_ROLE_BINDINGS, &own).await?;
+    }
+    wait_until_allowed(&mut connection, "load", "configmaps").await
+}
+
+/// Sends one request of the superuser, which must be answered with that code.
+///
+/// # Errors
+/// It is answered otherwise.
+pub(crate) async fn administer(
+    client: &Client,
+    method: &str,
+    path: &str,
+    body: Option<&Value>,
+    code: u16,
+) -> anyhow::Result<()> {
+    let mut connection = client.connect().await?;
+    let answer = connection.exchange(&request_as(ADMIN_TOKEN, method, path, body)).await?;
+    let text = || String::from_utf8_lossy(answer.body).into_owned();
+    ensure!(answer.code == code, "{method} {path}: {} {}", answer.code, text());
     Ok(())
 }
 

@@ -22,12 +22,18 @@ impl Process {
     ///
     /// # Errors
     /// It does not start; why, it says on standard error.
-    pub(crate) fn start(program: &Path, data: &Path, tokens: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn start(
+        program: &Path,
+        data: &Path,
+        tokens: &Path,
+        flags: &[String],
+    ) -> anyhow::Result<Self> {
         let mut child = Command::new(program)
             .args(["serve", "--secure-port=0", "-v", "0", "--data-dir"])
             .arg(data)
             .arg("--token-auth-file")
             .arg(tokens)
+            .args(flags)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()

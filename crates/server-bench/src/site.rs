@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::case::request;
 use crate::client::Client;
-use crate::populate::{populate, token_file};
+use crate::populate::{populate, populate_load, token_file};
 use crate::process::Process;
 
 /// How often readiness is asked for, and for how long.
@@ -60,16 +60,28 @@ impl Site {
     ) -> anyhow::Result<Self> {
         let data = directory()?;
         let mut life = Life { n_bindings, ..Life::default() };
-        let (process, client, ready) = start(program, data.path()).await?;
+        let (process, client, ready) = start(program, data.path(), &[]).await?;
         life.ready_new = ready;
         life.start_bytes = process.resident_bytes()?;
         populate(&client, n_bindings as u64, n_connections).await?;
         life.populated_bytes = process.resident_bytes()?;
         process.stop();
-        let (process, client, ready) = start(program, data.path()).await?;
+        let (process, client, ready) = start(program, data.path(), &[]).await?;
         life.ready_kept = ready;
         life.restarted_bytes = process.resident_bytes()?;
         Ok(Self { process, client, n_bindings, n_written: 0, life, _data: data })
+    }
+
+    /// Starts a server with some flags on an empty store that holds only what the load needs.
+    ///
+    /// # Errors
+    /// It does not start, or does not take what it should hold.
+    pub(crate) async fn start(program: &Path, flags: &[String]) -> anyhow::Result<Self> {
+        let data = directory()?;
+        let (process, client, _) = start(program, data.path(), flags).await?;
+        populate_load(&client).await?;
+        let life = Life::default();
+        Ok(Self { process, client, n_bindings: 0, n_written: 0, life, _data: data })
     }
 
     /// Looks at the memory, after the reads or after the writes.
@@ -98,12 +110,16 @@ fn directory() -> anyhow::Result<TempDir> {
 }
 
 /// Starts a server and waits until it says that it is ready.
-async fn start(program: &Path, folder: &Path) -> anyhow::Result<(Process, Client, Duration)> {
+async fn start(
+    program: &Path,
+    folder: &Path,
+    flags: &[String],
+) -> anyhow::Result<(Process, Client, Duration)> {
     let tokens = folder.join("tokens.csv");
     std::fs::write(&tokens, token_file())?;
     let data = folder.join("data");
     let start = Instant::now();
-    let process = Process::start(program, &data, &tokens)?;
+    let process = Process::start(program, &data, &tokens, flags)?;
     let client = Client::new(process.address, &data.join("ca.crt"))?;
     let request = request("GET", "/readyz", None);
     while start.elapsed() < READY_PATIENCE {

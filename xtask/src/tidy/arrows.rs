@@ -213,7 +213,7 @@ pub(super) const TABLE: &[Row] = &[
         ],
     ),
     // They know the server and the webhooks as others do.
-    row("server-bench", &["bench-report"]),
+    row("server-bench", &["admission", "bench-report", "etcd-rig", "object", "scripted"]),
     row(
         "webhook-bench",
         &[
@@ -232,6 +232,7 @@ pub(super) const TABLE: &[Row] = &[
     ),
     Row { from: "freeze-authorizer", to: &["authz"], dev: &["authz-chain"] },
     row("stories", &[]),
+    row("admission-webhook", &[]),
     row("xtask", &[]),
 ];
 

@@ -150,6 +150,32 @@ async fn a_dry_run_calls_only_those_who_promise_to_do_nothing() {
     assert_eq!(peer.n_requests(), 2);
 }
 
+/// Stored objects may be older than the rule that they must say it.
+#[tokio::test]
+async fn a_dry_run_fails_for_those_who_promise_nothing_at_all() {
+    let peer = peer(says(allow()));
+    let mut silent = hook("v.x.y", &peer);
+    silent.as_object_mut().unwrap().remove("sideEffects");
+    for (hook, is_allowed) in [(silent.clone(), false), (ignored(silent), true)] {
+        let mut scene = Scene::new().validating("c", vec![hook.clone()]);
+        scene.is_dry_run = true;
+        if is_allowed {
+            scene.allowed().await;
+            assert_eq!(*scene.seen.failed_open.lock().unwrap(), ["v.x.y validating"]);
+        } else {
+            let (refusal, _) = scene.refused().await;
+            assert_eq!((refusal.code, refusal.reason.as_str()), (500, "InternalError"));
+            assert_eq!(refusal.message, format!("{FAILED}Webhook SideEffects is nil"));
+            let call = ("v.x.y".to_owned(), 400, Some("calling_webhook_error"));
+            assert_eq!(*scene.seen.calls.lock().unwrap(), [call]);
+        }
+        assert_eq!(peer.take_requests().len(), 0);
+        // It makes no difference to a request that is meant.
+        Scene::new().validating("c", vec![hook]).allowed().await;
+        assert_eq!(peer.take_requests().len(), 1);
+    }
+}
+
 #[tokio::test]
 async fn a_hook_that_understands_no_review_can_not_be_asked() {
     // T-095

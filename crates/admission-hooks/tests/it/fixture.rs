@@ -12,6 +12,7 @@ use admission_hooks::{
     Admission, Asking, CallReport, Connections, Kinds, Notes, Observe, Passage, Phase, Refusal,
     Surroundings, Untyped, admit,
 };
+use authz::{Authorizer, User};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use object::Tree;
@@ -126,6 +127,8 @@ pub(crate) struct Scene {
     pub(crate) limit: Duration,
     pub(crate) ignorable: Option<Duration>,
     pub(crate) kinds: Box<dyn Kinds>,
+    pub(crate) authorizer: Option<Box<dyn Authorizer>>,
+    pub(crate) user: Option<User>,
     pub(crate) seen: Seen,
 }
 
@@ -141,6 +144,8 @@ impl Scene {
             limit: Duration::from_secs(34),
             ignorable: None,
             kinds: Box::new(Untyped),
+            authorizer: None,
+            user: None,
             seen: Seen::default(),
         }
     }
@@ -195,7 +200,7 @@ impl Scene {
             old_object: self.old_object.as_ref(),
             options: None,
             is_dry_run: self.is_dry_run,
-            user: None,
+            user: self.user.as_ref(),
             equivalents: &[],
         }
     }
@@ -210,7 +215,7 @@ impl Scene {
             snapshot,
             connections,
             namespace: None,
-            authorizer: None,
+            authorizer: self.authorizer.as_deref(),
             kinds: &*self.kinds,
             observe: &self.seen,
         }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod authorizer;
 mod deadlines;
 mod decisions;
 mod failures;

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use admission_hooks::{Connections, Services, Surroundings};
+use admission_hooks::{Access, AccessTable, Connections, Services, Surroundings};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use remote::{HostPort, Resolve, ResolveError, ServiceName};
+use remote::{Credentials, HostPort, Resolve, ResolveError, Secret, ServiceName};
 use scripted::{Answer, Leaf, Peer, Script, ServerTls};
 use serde_json::{Value, json};
 
@@ -27,6 +28,11 @@ impl Table {
 }
 
 impl Resolve for Table {
+    /// Every host is this machine.
+    fn address(&self, _: &str, port: u16) -> Option<SocketAddr> {
+        Some(SocketAddr::from(([127, 0, 0, 1], port)))
+    }
+
     fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
         assert_ne!(service.name, "panics", "the resolver has a fault");
         let name = &service.name;
@@ -75,6 +81,16 @@ pub(crate) fn service_peer(name: &str, body: &[u8]) -> Peer {
 fn service(name: &str, script: Script) -> Peer {
     let leaf = AUTHORITY.issue(&Leaf::server(&[name])).unwrap();
     Peer::start_tls(script, &ServerTls::new(leaf)).unwrap()
+}
+
+/// Waits for something that the tasks of clients bring about.
+async fn until(holds: impl Fn() -> bool) {
+    let wait = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), wait).await.unwrap();
 }
 
 fn service_hook(service: Value) -> Value {
@@ -199,9 +215,8 @@ async fn a_service_that_comes_up_is_called_at_once() {
 #[tokio::test]
 async fn concurrent_requests_take_connections_of_their_own_and_then_use_them_again() {
     // T-111
-    let script = Script::rule(|request| {
-        answer_to(request, allow()).delay(std::time::Duration::from_millis(300))
-    });
+    let script =
+        Script::rule(|request| answer_to(request, allow()).delay(Duration::from_millis(300)));
     let peer = service("hook.ns.svc", script);
     let hook = service_hook(json!({"namespace": "ns", "name": "hook"}));
     let mut scene = Scene::new().validating("c", vec![hook]);
@@ -245,17 +260,151 @@ async fn hooks_at_one_place_share_its_connections_from_snapshot_to_snapshot() {
     assert_eq!((peer.n_requests(), peer.n_accepted()), (3, 1));
 }
 
+/// Admission §4.5.
+#[tokio::test]
+async fn what_a_call_looks_like() {
+    let peer = peer(says(allow()));
+    Scene::new().validating("c", vec![hook("v.x.y", &peer)]).allowed().await;
+    let call = peer.take_requests().remove(0);
+    assert_eq!((&*call.method, &*call.target), ("POST", "/admit?timeout=10s"));
+    assert_eq!(call.header("content-type"), Some("application/json"));
+    assert_eq!(call.header("accept"), Some("application/json, */*"));
+    assert_eq!(call.header("user-agent"), Some("portcullis-admission"));
+}
+
+/// Admission §4.5: elsewhere calls at once must not share a connection, lest they all go to one
+/// backend.
+#[tokio::test]
+async fn http2_is_for_this_machine_only() {
+    let leaf = Leaf::server(&["127.0.0.1", "localhost", "hook.example.test", "hook.ns.svc"]);
+    let tls = ServerTls::new(AUTHORITY.issue(&leaf).unwrap()).offer_http2();
+    let peer = Peer::start_tls(says(allow()), &tls).unwrap();
+    let port = peer.address().port();
+    let at = |url: String| crate::fixture::hook_at("v.x.y", &url);
+    for (hook, want) in [
+        (at(format!("https://127.0.0.1:{port}/")), 2),
+        (at(format!("https://localhost:{port}/")), 2),
+        (at(format!("https://hook.example.test:{port}/")), 1),
+        (service_hook(json!({"namespace": "ns", "name": "hook"})), 1),
+    ] {
+        let mut scene = Scene::new().validating("c", vec![hook.clone()]);
+        scene.surroundings = surroundings(&[("hook", &[443], peer.address())]);
+        scene.allowed().await;
+        assert_eq!(peer.take_requests()[0].http_version, want, "{}", hook["clientConfig"]);
+    }
+}
+
+/// Admission §4.5: connections are kept to so many services, and to those that were called last.
+#[tokio::test]
+async fn connections_are_kept_to_as_many_places_as_permitted() {
+    const PLACES_MAX: usize = 200;
+    let peer = peer(says(allow()));
+    let url = |n: usize| format!("https://{}/{n}", peer.address());
+    let hooks: Vec<Value> = (0..=PLACES_MAX)
+        .map(|n| crate::fixture::hook_at(&format!("h{n:03}.x.y"), &url(n)))
+        .collect();
+    let mut scene = Scene::new().mutating("a", hooks);
+    scene.limit = Duration::from_secs(600);
+    let surroundings = Arc::clone(&scene.surroundings);
+    let snapshot = scene.snapshot();
+    let connections = scene.connections(&snapshot);
+    let asking = scene.asking(&snapshot, &connections);
+    scene.passage().mutate(&asking, scene.object.clone()).await.unwrap();
+    assert_eq!((peer.n_requests(), peer.n_accepted()), (PLACES_MAX + 1, PLACES_MAX + 1));
+    until(|| peer.n_open() <= PLACES_MAX).await;
+
+    // The last ones are still there, the first is not.
+    let scene = Scene::new().mutating(
+        "a",
+        vec![
+            crate::fixture::hook_at("last.x.y", &url(PLACES_MAX)),
+            crate::fixture::hook_at("second.x.y", &url(1)),
+            crate::fixture::hook_at("first.x.y", &url(0)),
+        ],
+    );
+    let snapshot = scene.snapshot();
+    let shrunk = Connections::new(&snapshot, &surroundings, &connections);
+    let asking = scene.asking(&snapshot, &shrunk);
+    scene.passage().mutate(&asking, scene.object.clone()).await.unwrap();
+    assert_eq!(peer.n_accepted(), PLACES_MAX + 2);
+
+    // Nobody can call the others any more, so that their connections are closed.
+    drop(connections);
+    until(|| peer.n_open() <= 3).await;
+}
+
+/// Admission §4.6: a hook sees whom the table has for its place, and no other hook does.
+#[tokio::test]
+async fn hooks_are_told_who_we_are_to_them() {
+    let (known, other) = (peer(says(allow())), peer(says(allow())));
+    let token = Credentials::Token(Secret::new("hunter2"));
+    let access = Access { credentials: token, ..Access::ANONYMOUS };
+    let users = HashMap::from([(known.address().to_string(), access)]);
+    let access = AccessTable { users, ..AccessTable::default() };
+    let hooks = vec![hook("known.x.y", &known), hook("other.x.y", &other)];
+    let mut scene = Scene::new().validating("c", hooks);
+    scene.surroundings = Arc::new(Surroundings { access, ..Surroundings::default() });
+    scene.allowed().await;
+    let authorization =
+        |peer: &Peer| peer.take_requests()[0].header("authorization").map(str::to_owned);
+    assert_eq!(authorization(&known).as_deref(), Some("Bearer hunter2"));
+    assert_eq!(authorization(&other), None);
+}
+
+/// What a client is made of may be in files that come later.
+#[tokio::test]
+async fn a_client_that_could_not_be_made_is_made_when_it_can_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let (certificate, key) = (folder.path().join("tls.crt"), folder.path().join("tls.key"));
+    let identity = remote::Identity {
+        certificate: remote::Material::File(certificate.clone()),
+        key: remote::Material::File(key.clone()),
+    };
+    let current = Access { identity: Some(identity), ..Access::ANONYMOUS };
+    let access = AccessTable { current: Some(current), ..AccessTable::default() };
+    let peer = peer(says(allow()));
+    let mut scene = Scene::new().validating("c", vec![hook("v.x.y", &peer)]);
+    scene.surroundings = Arc::new(Surroundings { access, ..Surroundings::default() });
+    let snapshot = scene.snapshot();
+    let connections = scene.connections(&snapshot);
+    let asking = scene.asking(&snapshot, &connections);
+    let refusal = scene.passage().validate(&asking).await.unwrap_err();
+    let want = format!(
+        "Internal error occurred: failed calling webhook \"v.x.y\": could not get REST client: open \
+         {}: no such file or directory",
+        certificate.display()
+    );
+    assert_eq!(refusal.message, want);
+    let issued = AUTHORITY.issue(&Leaf::client("portcullis")).unwrap();
+    std::fs::write(certificate, issued.certificate_pem).unwrap();
+    std::fs::write(key, issued.key_pem).unwrap();
+    scene.passage().validate(&asking).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_panic_in_a_call_is_a_failed_call() {
     // T-140
     let hook = service_hook(json!({"namespace": "ns", "name": "panics"}));
-    let mut scene = Scene::new().validating("c", vec![hook.clone()]);
-    scene.surroundings = surroundings(&[]);
-    let complaint = scene.complaint().await;
-    let want = "Internal error occurred: ValidatingAdmissionWebhook/v.x.y has panicked: ";
-    assert!(complaint.starts_with(want), "{complaint}");
-    let mut scene = Scene::new().validating("c", vec![with(hook, "failurePolicy", "Ignore")]);
-    scene.surroundings = surroundings(&[]);
-    scene.allowed().await;
-    assert_eq!(*scene.seen.failed_open.lock().unwrap(), ["v.x.y validating"]);
+    for (plugin, phase) in
+        [("ValidatingAdmissionWebhook", "validating"), ("MutatingAdmissionWebhook", "admit")]
+    {
+        let scene = |hook: Value| {
+            let mut scene = match phase {
+                "admit" => Scene::new().mutating("c", vec![hook]),
+                _ => Scene::new().validating("c", vec![hook]),
+            };
+            scene.surroundings = surroundings(&[]);
+            scene
+        };
+        let closed = scene(hook.clone());
+        let (refusal, _) = closed.refused().await;
+        let want = format!("Internal error occurred: {plugin}/v.x.y has panicked: ");
+        assert!(refusal.message.starts_with(&want), "{}", refusal.message);
+        assert_eq!(refusal.code, 500);
+        let call = ("v.x.y".to_owned(), 500, Some("calling_webhook_error"));
+        assert_eq!(*closed.seen.calls.lock().unwrap(), [call]);
+        let open = scene(with(hook.clone(), "failurePolicy", "Ignore"));
+        open.allowed().await;
+        assert_eq!(*open.seen.failed_open.lock().unwrap(), [format!("v.x.y {phase}")]);
+    }
 }

@@ -2,23 +2,36 @@
 
 use std::sync::LazyLock;
 
-use cel::{Environment, ObjectType, Type};
+use cel::{Authorization, Environment, ObjectType, Type};
 
 use super::request::request_type;
+
+/// The number of the variable `authorizer`.
+pub(super) const AUTHORIZER: usize = 4;
+/// The number of the variable `authorizer.requestResource`.
+pub(super) const REQUEST_RESOURCE: usize = 5;
+
+/// For conditions that are stored: they are evaluated whatever they were once allowed to use.
+pub(super) static STORED: LazyLock<Environment> =
+    LazyLock::new(|| Environment::kubernetes(variables()));
+
+/// For conditions that are new: they must not use what a server of the version before does not know.
+pub(super) static NEW: LazyLock<Environment> =
+    LazyLock::new(|| Environment::kubernetes_established(variables()));
 
 /// Declared in the order in which values are handed over.
 ///
 /// `params` and `variables` belong to policies, so that a condition that names one does not compile.
-pub(super) static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| {
-    Environment::kubernetes(vec![
+fn variables() -> Vec<(&'static str, Type)> {
+    vec![
         ("object", Type::Dyn),
         ("oldObject", Type::Dyn),
         ("namespaceObject", namespace_type()),
         ("request", request_type()),
-        ("authorizer", Type::Opaque("kubernetes.authorization.Authorizer")),
-        ("authorizer.requestResource", Type::Opaque("kubernetes.authorization.ResourceCheck")),
-    ])
-});
+        ("authorizer", Type::Opaque(Authorization::AUTHORIZER)),
+        ("authorizer.requestResource", Type::Opaque(Authorization::RESOURCE_CHECK)),
+    ]
+}
 
 /// What Kubernetes declares of a Namespace. Ownership and managed fields are left out there, too.
 fn namespace_type() -> Type {

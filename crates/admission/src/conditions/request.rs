@@ -1,7 +1,7 @@
 //! The variable `request`: an AdmissionRequest without its objects.
 
 use authz::User;
-use cel::{List, Map, MapSource, ObjectType, Record, Type, Value};
+use cel::{List, Map, MapSource, ObjectType, Record, ResourceTarget, Type, Value};
 use std::collections::BTreeMap;
 
 use super::document::Document;
@@ -58,6 +58,20 @@ impl<'a> AdmissionRequest<'a> {
             user: UserInfo { user, extra: extra.map(Extra) },
             is_dry_run: requested.is_dry_run,
             options: requested.options.map(Document::of_tree),
+        }
+    }
+
+    /// What the request is for, as the authorizer can be asked about it. It is what was requested,
+    /// whatever the hook is told.
+    pub(super) fn resource_target(&self) -> ResourceTarget {
+        let Resource(GroupVersionResource { group, resource, .. }) = self.request_resource;
+        ResourceTarget {
+            group: group.into(),
+            resource: resource.into(),
+            subresource: self.subresource.into(),
+            namespace: self.namespace.into(),
+            name: self.name.into(),
+            ..ResourceTarget::default()
         }
     }
 }

@@ -4,12 +4,14 @@ use field::{FieldErrors, FieldPath, label_key_faults};
 use object::Tree;
 
 use super::names::Seen;
+use super::ratchet::Strictness;
 use crate::conditions::{ConditionCompiler, ConditionError, MATCH_CONDITIONS_MAX};
 use crate::members::{objects, text};
 
 /// Checks the conditions of one webhook; those of the whole object share a compiler.
 pub(super) fn check(
     webhook: &Tree,
+    strictness: &Strictness<'_>,
     compiler: &mut ConditionCompiler,
     at: &FieldPath<'_>,
     errors: &mut FieldErrors,
@@ -27,8 +29,13 @@ pub(super) fn check(
         if expression.is_empty() {
             errors.push(path.required(""));
         } else {
-            match compiler.compile(expression) {
-                Ok(_) => {}
+            let is_stored = strictness.stored_expressions.contains(expression);
+            let checked = match is_stored {
+                true => compiler.compile(expression).map(|_| ()),
+                false => compiler.check_new(expression),
+            };
+            match checked {
+                Ok(()) => {}
                 Err(ConditionError::Invalid(detail)) => {
                     errors.push(path.invalid(expression, &detail));
                 }

@@ -1,18 +1,22 @@
 //! Which rules hold for an update, by what the stored object kept (admission §2.6).
 
+use std::collections::HashSet;
+
 use field::{FieldErrors, FieldPath};
 use object::Tree;
 
 use super::selectors;
 use super::webhooks::NO_SIDE_EFFECTS;
 use crate::hook::ReviewVersion;
-use crate::members::{object, text, texts};
+use crate::members::{object, objects, text, texts};
 
 /// How much is asked of the webhooks of an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Strictness {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Strictness<'a> {
     /// Match conditions are looked at.
     pub(super) checks_conditions: bool,
+    /// Expressions of conditions that may go on using whatever is known.
+    pub(super) stored_expressions: HashSet<&'a str>,
     /// Side effects must be none, or none in a dry run.
     pub(super) forbids_side_effects: bool,
     /// One of the review versions must be known.
@@ -23,12 +27,13 @@ pub(super) struct Strictness {
     pub(super) checks_label_values: bool,
 }
 
-impl Strictness {
+impl<'a> Strictness<'a> {
     /// Everything is asked of a new object; an update need not be better than what is stored.
-    pub(super) fn towards(new: &[&Tree], stored: Option<&[&Tree]>) -> Self {
+    pub(super) fn towards(new: &[&Tree], stored: Option<&[&'a Tree]>) -> Self {
         let Some(stored) = stored else {
             return Self {
                 checks_conditions: true,
+                stored_expressions: HashSet::new(),
                 forbids_side_effects: true,
                 requires_known_version: true,
                 requires_unique_names: true,
@@ -37,6 +42,7 @@ impl Strictness {
         };
         Self {
             checks_conditions: !has_same_conditions(new, stored),
+            stored_expressions: stored.iter().flat_map(|webhook| expressions(webhook)).collect(),
             forbids_side_effects: stored.iter().all(|webhook| has_no_side_effects(webhook)),
             requires_known_version: stored.iter().all(|webhook| has_known_version(webhook)),
             requires_unique_names: has_unique_names(stored),
@@ -52,6 +58,12 @@ fn has_same_conditions(new: &[&Tree], stored: &[&Tree]) -> bool {
     };
     new.len() == stored.len()
         && new.iter().zip(stored).all(|(new, old)| conditions(new) == conditions(old))
+}
+
+/// The expressions of a webhook's conditions.
+fn expressions(webhook: &Tree) -> impl Iterator<Item = &str> {
+    let conditions = objects(webhook, "matchConditions").into_iter();
+    conditions.filter_map(|condition| text(condition, "expression")).map(str::trim)
 }
 
 fn has_no_side_effects(webhook: &Tree) -> bool {

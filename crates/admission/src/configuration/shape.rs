@@ -129,13 +129,13 @@ const MUTATING: Shape = Shape::Object(&[
 /// Members that every object has, whatever its kind.
 const COMMON_MEMBERS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-const fn list_of(kind: ConfigurationKind) -> Shape {
-    Shape::List(match kind {
-        ConfigurationKind::Initializer => &INITIALIZER,
-        ConfigurationKind::ExternalHook => &EXTERNAL_HOOK,
-        ConfigurationKind::Mutating => &MUTATING,
-        ConfigurationKind::Validating => &VALIDATING,
-    })
+const fn list_of(kind: ConfigurationKind) -> &'static Shape {
+    match kind {
+        ConfigurationKind::Initializer => &Shape::List(&INITIALIZER),
+        ConfigurationKind::ExternalHook => &Shape::List(&EXTERNAL_HOOK),
+        ConfigurationKind::Mutating => &Shape::List(&MUTATING),
+        ConfigurationKind::Validating => &Shape::List(&VALIDATING),
+    }
 }
 
 /// Checks the types of what the kind knows, and removes what it does not know.
@@ -147,7 +147,7 @@ pub(super) fn fit(kind: ConfigurationKind, tree: &mut Tree) -> Result<(), ShapeE
         tree.shift_remove(kind.list());
     }
     match tree.get_mut(kind.list()) {
-        Some(entries) => fit_value(&list_of(kind), entries, kind.list()),
+        Some(entries) => fit_value(list_of(kind), entries, kind.list()),
         None => Ok(()),
     }
 }
@@ -201,12 +201,38 @@ pub(super) fn unknown(kind: ConfigurationKind, tree: &Tree) -> Vec<String> {
     let mut found = Vec::new();
     for (member, value) in tree {
         if member == kind.list() {
-            find_unknown(&list_of(kind), value, member, &mut found);
+            find_unknown(list_of(kind), value, member, &mut found);
         } else if !COMMON_MEMBERS.contains(&member.as_str()) {
             found.push(member.clone());
         }
     }
     found
+}
+
+/// The names of the members that an object at a place, such as `webhooks[0].clientConfig`, may have;
+/// none if there is no object there.
+pub(super) fn members_at(kind: ConfigurationKind, at: &str) -> Vec<&'static str> {
+    if at.is_empty() {
+        return COMMON_MEMBERS.into_iter().chain([kind.list()]).collect();
+    }
+    let mut shape: Option<&'static Shape> = None;
+    for step in at.split(['.', '[']) {
+        shape = match (shape, step.strip_suffix(']')) {
+            (None, None) if step == kind.list() => Some(list_of(kind)),
+            (Some(Shape::List(item)), Some(_)) => Some(item),
+            (Some(Shape::Object(members)), None) => {
+                members.iter().find(|(name, _)| *name == step).map(|(_, shape)| shape)
+            }
+            (_, _) => None,
+        };
+        if shape.is_none() {
+            return Vec::new();
+        }
+    }
+    match shape {
+        Some(Shape::Object(members)) => members.iter().map(|(name, _)| *name).collect(),
+        _ => Vec::new(),
+    }
 }
 
 fn find_unknown(shape: &Shape, value: &Value, at: &str, found: &mut Vec<String>) {

@@ -26,7 +26,7 @@ const TIMEOUT_SECONDS_MAX: i64 = 30;
 pub(super) fn check(
     kind: ConfigurationKind,
     webhooks: &[&Tree],
-    strictness: &Strictness,
+    strictness: &Strictness<'_>,
     at: &FieldPath<'_>,
     errors: &mut FieldErrors,
 ) {
@@ -52,7 +52,7 @@ pub(super) fn check(
         }
         client::check(webhook, &at, errors);
         if strictness.checks_conditions {
-            conditions::check(webhook, &mut compiler, &at, errors);
+            conditions::check(webhook, strictness, &mut compiler, &at, errors);
         }
         check_versions(webhook, strictness, &at, errors);
         if strictness.requires_unique_names {
@@ -78,7 +78,7 @@ pub(super) fn check_supported(
 
 fn check_side_effects(
     webhook: &Tree,
-    strictness: &Strictness,
+    strictness: &Strictness<'_>,
     at: &FieldPath<'_>,
     errors: &mut FieldErrors,
 ) {
@@ -102,7 +102,7 @@ fn check_timeout(webhook: &Tree, at: &FieldPath<'_>, errors: &mut FieldErrors) {
 
 fn check_versions(
     webhook: &Tree,
-    strictness: &Strictness,
+    strictness: &Strictness<'_>,
     at: &FieldPath<'_>,
     errors: &mut FieldErrors,
 ) {

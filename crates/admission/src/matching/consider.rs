@@ -13,7 +13,7 @@ use object::{GroupResource, Status, Tree};
 
 use super::rule::RuleTarget;
 use crate::attributes::{Attributes, GroupVersionKind, GroupVersionResource, Operation};
-use crate::conditions::{ConditionInput, Conditions};
+use crate::conditions::{ConditionInput, Conditions, Decisions, Question};
 use crate::hook::{FailurePolicy, Hook, MatchPolicy};
 
 /// As what a hook is told of a request.
@@ -117,14 +117,18 @@ impl Hook {
         }
     }
 
-    /// Lets the match conditions decide about a request that rules and selectors chose.
-    #[must_use]
+    /// Lets the match conditions decide about a request that rules and selectors chose, with what
+    /// the authorizer has answered so far; `None` if there is nobody to ask.
+    ///
+    /// # Errors
+    /// A question for the authorizer, see [`MatchConditions::evaluate`](crate::MatchConditions).
     pub fn check_conditions(
         &self,
         attributes: &Attributes<'_>,
         input: &ConditionInput<'_>,
-    ) -> Consideration<'_> {
-        match self.conditions.evaluate(input) {
+        decisions: Option<&Decisions>,
+    ) -> Result<Consideration<'_>, Box<Question>> {
+        Ok(match self.conditions.evaluate(input, decisions)? {
             Conditions::Hold => Consideration::Go,
             Conditions::Exclude { condition } => {
                 Consideration::Skip(Skip::Condition { name: condition })
@@ -137,7 +141,7 @@ impl Hook {
                     Consideration::Refuse(Status::forbidden(&resource, attributes.name, &cause))
                 }
             },
-        }
+        })
     }
 
     fn select_namespace(

@@ -34,7 +34,7 @@ fn defaults_are_the_same_for_entries_that_were_stored_without_them() {
         assert_eq!(hook.match_policy, MatchPolicy::Equivalent);
         assert_eq!(hook.timeout, Duration::from_secs(10));
         assert_eq!(hook.reinvocation_policy, ReinvocationPolicy::Never);
-        assert_eq!(hook.side_effects, SideEffects::Unknown);
+        assert_eq!(hook.side_effects, None);
         assert!(hook.namespace_selector.is_empty() && hook.object_selector.is_empty());
         assert!(hook.conditions.is_empty() && hook.review_versions.is_empty());
     }
@@ -53,7 +53,7 @@ fn what_entries_say_is_what_hooks_have() {
     assert_eq!(hook.match_policy, MatchPolicy::Exact);
     assert_eq!(hook.timeout, Duration::from_secs(30), "no call takes longer");
     assert_eq!(hook.reinvocation_policy, ReinvocationPolicy::IfNeeded);
-    assert_eq!(hook.side_effects, SideEffects::NoneOnDryRun);
+    assert_eq!(hook.side_effects, Some(SideEffects::NoneOnDryRun));
     assert_eq!(hook.review_versions, [ReviewVersion::V1beta1, ReviewVersion::V1]);
 }
 
@@ -69,7 +69,7 @@ fn a_hook_of_the_proposal_enters_as_a_validating_one() {
     assert_eq!(hook.failure_policy, FailurePolicy::Ignore);
     assert_eq!(hook.match_policy, MatchPolicy::Exact);
     assert_eq!(hook.timeout, Duration::from_secs(30));
-    assert_eq!(hook.side_effects, SideEffects::Unknown);
+    assert_eq!(hook.side_effects, Some(SideEffects::Unknown));
     assert_eq!(hook.review_versions, [ReviewVersion::V1alpha1]);
     let target = hook.client.target(8443).unwrap();
     let service = |port| ServiceName { namespace: "n".to_owned(), name: "s".to_owned(), port };

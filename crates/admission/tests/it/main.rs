@@ -1,6 +1,8 @@
 //! The rows of the specification's tables as data, and properties of matching.
 
 #[cfg(test)]
+mod authorizer;
+#[cfg(test)]
 mod documents;
 #[cfg(test)]
 mod hooks;

@@ -307,6 +307,32 @@ fn conditions_that_do_not_change_are_not_looked_at_again() {
     assert_eq!(updated(Validating, json!([broken]), json!([worse])).len(), 1);
 }
 
+/// A function that is new may be used where it is stored already, so that a server of the version
+/// before can be put in the place of this one (admission §2.6).
+#[test]
+fn new_functions_are_for_conditions_that_are_stored() {
+    let at = |n: usize, expression: &str| condition(&format!("c{n}"), expression);
+    let hook = |conditions: Value| json!([webhook(json!({"matchConditions": conditions}))]);
+    let new = "[1].includes(1)";
+    let refused = |n: usize| {
+        format!(
+            "webhooks[0].matchConditions[{n}].expression: Invalid value: \"{new}\": compilation \
+             failed: ERROR: <input>:1:13: undeclared reference to 'includes' (in container '')\n | \
+             {new}\n | ............^"
+        )
+    };
+    assert_eq!(created(Validating, hook(json!([at(0, new)]))), [refused(0)]);
+    assert!(created(Validating, hook(json!([at(0, "[1].exists(x, x == 1)")]))).is_empty());
+
+    let stored = hook(json!([at(0, new)]));
+    let beside = hook(json!([at(0, "true"), at(1, new)]));
+    assert!(updated(Validating, stored.clone(), beside.clone()).is_empty(), "it is stored");
+    let padded = hook(json!([at(0, "true"), at(1, &format!(" {new}\n"))]));
+    assert!(updated(Validating, stored, padded).is_empty(), "blanks around it do not count");
+    let other = hook(json!([at(0, "true")]));
+    assert_eq!(updated(Validating, other, beside), [refused(1)], "it is not");
+}
+
 #[test]
 fn t054_failures_may_count_from_the_start() {
     assert!(faults(json!({"failurePolicy": "Fail"})).is_empty());

@@ -8,9 +8,9 @@ use authz_chain::AuthorizerType;
 use authz_live::{Applied, Instruments, ReloadStatus, hash_of};
 use authz_metrics::Metrics;
 use authz_webhook::{
-    AbsolutePath, AttemptResult, CacheEvent, Caching, Connection, FailurePolicy,
-    Fault, FaultKind, Guards, MatchConditions, MatchOutcome, Rejection, ReviewVersion, Sending,
-    Timeout, Transport, Webhook, WebhookSettings,
+    AbsolutePath, AttemptResult, CacheEvent, Caching, Connection, FailurePolicy, Fault, FaultKind,
+    Guards, MatchConditions, MatchOutcome, Rejection, ReviewVersion, Sending, Timeout, Transport,
+    Webhook, WebhookSettings,
 };
 use breaker::BreakerState;
 use bytes::Bytes;

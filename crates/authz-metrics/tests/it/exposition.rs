@@ -1,12 +1,11 @@
 //! The text that is scraped, whole: names, help, types, labels, classes of durations.
 
 use crate::everything;
-use crate::exposed;
 
 #[test]
 fn everything_is_exposed_as_documented() {
     let (registry, _metrics, _kept) = everything::happened();
-    let text = exposed::text(&registry);
+    let text = monitoring::text(&registry).unwrap();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/exposition.txt");
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(path, &text).unwrap();

@@ -110,9 +110,13 @@ impl<'a> Evaluator<'_, 'a> {
 }
 
 impl Call {
-    /// Whether both arguments are evaluated before the first one's error is looked at.
+    /// Whether both arguments are evaluated before the first one's error is looked at. The peer
+    /// counts `format` among the functions of many arguments, although it has two.
     fn is_eager(&self) -> bool {
-        matches!(self.dispatch, Dispatch::One { .. }) || is_singleton(self.name)
+        match self.dispatch {
+            Dispatch::One { .. } => self.name != "format",
+            Dispatch::Many(_) => is_singleton(self.name),
+        }
     }
 
     /// Runs the call on constants, for folding.

@@ -72,10 +72,9 @@ fn show_opaque(opaque: &Opaque, text: &mut String) {
         Opaque::Url(url) => {
             text.push_str(&format!("url({})", gotext::quote(start_of(&url.to_string()))));
         }
-        Opaque::Authorization(_)
-        | Opaque::Format(_)
-        | Opaque::Quantity(_)
-        | Opaque::Semver(_) => text.push_str(opaque.type_name()),
+        Opaque::Authorization(_) | Opaque::Format(_) | Opaque::Quantity(_) | Opaque::Semver(_) => {
+            text.push_str(opaque.type_name())
+        }
     }
 }
 

@@ -38,7 +38,9 @@ pub(crate) fn declare(functions: &mut Functions) {
     member("serviceAccount", id, account, AUTHORIZER, service_account, unit);
 
     let narrow: [(_, _, Implementation); 3] = [
-        ("subresource", "resourcecheck_subresource", |args| narrowed(args, |it| &mut it.subresource)),
+        ("subresource", "resourcecheck_subresource", |args| {
+            narrowed(args, |it| &mut it.subresource)
+        }),
         ("namespace", "resourcecheck_namespace", |args| narrowed(args, |it| &mut it.namespace)),
         ("name", "resourcecheck_name", |args| narrowed(args, |it| &mut it.name)),
     ];

@@ -72,10 +72,9 @@ fn print_opaque(opaque: &Opaque, text: &mut String) {
         Opaque::Ip(ip) => text.push_str(&ip.to_string()),
         Opaque::Cidr(cidr) => text.push_str(&cidr.to_string()),
         Opaque::Url(url) => text.push_str(&url.to_string()),
-        Opaque::Authorization(_)
-        | Opaque::Format(_)
-        | Opaque::Quantity(_)
-        | Opaque::Semver(_) => text.push_str(opaque.type_name()),
+        Opaque::Authorization(_) | Opaque::Format(_) | Opaque::Quantity(_) | Opaque::Semver(_) => {
+            text.push_str(opaque.type_name())
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use admission::{
 use admission_hooks::{
     Admission, Asking, Connections, Notes, Passage, Phase, Surroundings, Unobserved, Untyped, admit,
 };
+use authz::{Answer as Decided, Authorizer, Decision, Recorder};
 use object::Tree;
 use serde_json::{Map, Value, json};
 
@@ -63,6 +64,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
         snapshot: &snapshot,
         connections: &connections,
         namespace: namespace(vector, text("namespace")),
+        authorizer: Some(&DenyAll),
         kinds: &Untyped,
         observe: &Unobserved,
     };
@@ -73,6 +75,15 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
     });
     let want = vector.member("expect")?.clone();
     Ok(Answer { want, got: shown(admission, peers.calls()), warnings: Vec::new() })
+}
+
+/// What was behind match conditions when the answers were recorded.
+struct DenyAll;
+
+impl Authorizer for DenyAll {
+    fn authorize<'a>(&'a self, _: &'a authz::Attributes<'a>, _: Recorder<'a>) -> Decided<'a> {
+        Box::pin(async { Decision::deny("") })
+    }
 }
 
 /// Every text is Kubernetes' own or Go's, and all of it counts.

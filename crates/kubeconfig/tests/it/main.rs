@@ -14,4 +14,6 @@ mod server;
 #[cfg(test)]
 mod trust;
 #[cfg(test)]
+mod users;
+#[cfg(test)]
 mod workplace;

@@ -109,11 +109,8 @@ fn a_check_wants_what_has_not_been_answered() {
     };
     let mut decisions = Decisions::default();
     let Err(Failure::Wanted(question)) = ask(&decisions) else { panic!("nobody answered") };
-    let target = ResourceTarget {
-        resource: "pods".into(),
-        name: "web".into(),
-        ..ResourceTarget::default()
-    };
+    let target =
+        ResourceTarget { resource: "pods".into(), name: "web".into(), ..ResourceTarget::default() };
     let target = CheckTarget::Resource(Box::new(target));
     assert_eq!(*question, Question { account: None, verb: "get".into(), target });
 

@@ -90,7 +90,8 @@ fn explained_as_deep_as_allowed() {
         let request = Request::sample();
         for nest in NESTS {
             let source = nested(nest, nest.n_max);
-            let explanation = ENVIRONMENT.explain(&source, &request.variables(&Decisions::default()), COST_LIMIT);
+            let explanation =
+                ENVIRONMENT.explain(&source, &request.variables(&Decisions::default()), COST_LIMIT);
             let n_parts = explanation.map_or(0, |explanation| explanation.parts.len());
             assert!(n_parts > 0, "{}{}", nest.open, nest.close);
         }

@@ -45,3 +45,48 @@ fn equal_addresses_are_one_key() {
     );
     value("['a', 'b'].transformMapEntry(k, v, {quantity('1'): v}).size()", "int: 2");
 }
+
+/// A template that fails ends the call before its arguments are looked at, which is seen in the cost.
+#[test]
+fn a_template_that_fails_is_not_filled_in() {
+    for (source, cost) in [
+        ("string(0.0).charAt(-5).format([request.user])", 1),
+        ("string(0.0).charAt(5).matches(request.user)", 5),
+    ] {
+        let (found, found_cost) = answer(source);
+        assert!(matches!(found, Answer::Error(_)), "{source}: {found:?}");
+        assert_eq!(found_cost, cost, "{source}");
+    }
+}
+
+/// Values that refuse to be compared are an error to compare, but count as equal within lists and
+/// maps, and as unequal where somebody looks for one of them.
+#[test]
+fn values_that_refuse_to_be_compared() {
+    for compared in
+        ["dyn(quantity('1')) == dyn(1)", "optional.of(dyn(authorizer)) == optional.of(dyn(1))"]
+    {
+        error(compared, "no such overload");
+        value(&compared.replace("==", "!="), "bool: true");
+    }
+    for equal in [
+        "[dyn(quantity('1'))] == [dyn(1)]",
+        "{'a': authorizer} == {'a': authorizer}",
+        "[optional.of(authorizer)] == [optional.of(authorizer)]",
+        "[dyn(quantity('1'))] in [[dyn(1)]]",
+        "[[dyn(quantity('1'))]].includes([dyn(1)])",
+    ] {
+        value(equal, "bool: true");
+    }
+    for unequal in [
+        "[dyn(1)] == [dyn(quantity('1'))]",
+        "dyn(quantity('1')) in [dyn(1)]",
+        "authorizer in [authorizer]",
+        "authorizer == null",
+        "[dyn(authorizer)] == [dyn(null)]",
+    ] {
+        value(unequal, "bool: false");
+    }
+    value("[[dyn(quantity('1'))]].indexOf([dyn(1)])", "int: 0");
+    value("[authorizer, authorizer].distinct().size()", "int: 2");
+}

@@ -56,8 +56,8 @@ pub(crate) fn environment() -> Environment {
 pub(crate) fn decide(question: &Question) -> Decision {
     let text = format!("{question:?}");
     let sum: usize = text.bytes().map(usize::from).sum();
-    let error = (sum % 3 == 0).then(|| "down".into());
-    Decision { is_allowed: sum % 2 == 0 && error.is_none(), reason: text.into(), error }
+    let error = sum.is_multiple_of(3).then(|| "down".into());
+    Decision { is_allowed: sum.is_multiple_of(2) && error.is_none(), reason: text.into(), error }
 }
 
 /// Evaluates and answers what is wanted until nothing more is; tells how many answers that took.

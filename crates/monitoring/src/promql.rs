@@ -18,8 +18,8 @@ pub(crate) struct Selector {
     pub(crate) matchers: Vec<(String, String, String)>,
 }
 
-const FUNCTIONS: [&str; 7] =
-    ["count", "histogram_quantile", "increase", "max", "rate", "sum", "time"];
+const FUNCTIONS: [&str; 8] =
+    ["count", "histogram_quantile", "increase", "max", "min", "rate", "sum", "time"];
 const OPERATORS: [&str; 4] = ["and", "offset", "or", "unless"];
 const WITH_LABELS: [&str; 4] = ["by", "ignoring", "on", "without"];
 
@@ -43,7 +43,7 @@ pub(crate) fn look(query: &str) -> Result<Looked, String> {
             let Some(Token::Sign('(')) = next else {
                 return Err(format!("no labels after `{word}`"));
             };
-            let (inside, after) = after_closing(&rest[1..], ')')?;
+            let (inside, after) = after_closing(rest.get(1..).unwrap_or_default(), ')')?;
             looked.labels.extend(inside.iter().filter_map(Token::word).map(str::to_owned));
             rest = after;
         } else if OPERATORS.contains(&word) || FUNCTIONS.contains(&word) {
@@ -53,7 +53,7 @@ pub(crate) fn look(query: &str) -> Result<Looked, String> {
         } else {
             let mut selector = Selector { name: word.to_owned(), matchers: Vec::new() };
             if let Some(Token::Sign('{')) = next {
-                let (inside, after) = after_closing(&rest[1..], '}')?;
+                let (inside, after) = after_closing(rest.get(1..).unwrap_or_default(), '}')?;
                 selector.matchers = matchers(inside)?;
                 rest = after;
             }
@@ -133,21 +133,30 @@ fn tokens(query: &str) -> Result<Vec<Token>, String> {
     Ok(tokens)
 }
 
-#[test]
-fn queries_are_understood() {
-    let looked = look(
-        "histogram_quantile(0.99, sum by (le, name) (rate(a_bucket{x=~\"$x\", y!=\"1\"}[5m]))) \
-         > on (job) b or c unless c offset 5m",
-    )
-    .unwrap();
-    let names: Vec<&str> = looked.selectors.iter().map(|selector| selector.name.as_str()).collect();
-    assert_eq!(names, ["a_bucket", "b", "c", "c"]);
-    let matcher = |label: &str, operator: &str, value: &str| {
-        (label.to_owned(), operator.to_owned(), value.to_owned())
-    };
-    assert_eq!(looked.selectors[0].matchers, [matcher("x", "=~", "$x"), matcher("y", "!=", "1")]);
-    assert_eq!(looked.labels, ["job", "le", "name"].map(str::to_owned).into());
-    for broken in ["rat(a[5m])", "a{x}", "sum by a", "a[5m", "a{x=\"1}"] {
-        assert!(look(broken).is_err(), "{broken}");
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_are_understood() {
+        let looked = look(
+            "histogram_quantile(0.99, sum by (le, name) (rate(a_bucket{x=~\"$x\", y!=\"1\"}[5m]))) \
+             > on (job) b or c unless c offset 5m",
+        )
+        .unwrap();
+        let names: Vec<&str> =
+            looked.selectors.iter().map(|selector| selector.name.as_str()).collect();
+        assert_eq!(names, ["a_bucket", "b", "c", "c"]);
+        let matcher = |label: &str, operator: &str, value: &str| {
+            (label.to_owned(), operator.to_owned(), value.to_owned())
+        };
+        assert_eq!(
+            looked.selectors[0].matchers,
+            [matcher("x", "=~", "$x"), matcher("y", "!=", "1")]
+        );
+        assert_eq!(looked.labels, ["job", "le", "name"].map(str::to_owned).into());
+        for broken in ["rat(a[5m])", "a{x}", "sum by a", "a[5m", "a{x=\"1}"] {
+            assert!(look(broken).is_err(), "{broken}");
+        }
     }
 }

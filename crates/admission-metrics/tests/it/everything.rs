@@ -1,0 +1,81 @@
+//! A server to which everything has happened once, so that every series exists.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use admission::{Configuration, ConfigurationKind, Operation, Snapshot};
+use admission_hooks::{
+    CallReport, ConditionOutcome, ConditionReport, Observe as _, Phase, RejectionCause,
+};
+use admission_metrics::{ConfigRefusal, Metrics, TimeoutAction};
+use prometheus::Registry;
+use serde_json::json;
+
+/// How long everything takes.
+pub(crate) const TOOK: Duration = Duration::from_millis(7);
+
+/// No numbers yet, and nobody who counts certificates.
+pub(crate) fn nothing() -> (Registry, Arc<Metrics>) {
+    let registry = Registry::new();
+    let metrics = Metrics::new(&registry, Arc::new(remote::Unobserved)).unwrap();
+    (registry, metrics)
+}
+
+/// A configuration with these mutating hooks and initializers.
+pub(crate) fn snapshot(hooks: &[&str], initializers: &[&str]) -> Arc<Snapshot> {
+    let configuration = |kind: ConfigurationKind, names: &[&str]| {
+        let entries: Vec<_> = names.iter().map(|name| json!({ "name": name })).collect();
+        let object = json!({ "metadata": {"name": "c"}, (kind.list()): entries });
+        Arc::new(Configuration::compile(kind, object.as_object().unwrap()))
+    };
+    Arc::new(Snapshot::new(&[
+        configuration(ConfigurationKind::Mutating, hooks),
+        configuration(ConfigurationKind::Initializer, initializers),
+    ]))
+}
+
+/// A call of a hook.
+pub(crate) fn call(webhook: &str, code: i32, rejection: Option<RejectionCause>) -> CallReport<'_> {
+    let (phase, operation) = (Phase::Validating, Operation::Create);
+    CallReport { webhook, phase, operation, duration: TOOK, code, rejection }
+}
+
+/// Numbers after everything has happened.
+pub(crate) fn happened() -> (Registry, Arc<Metrics>) {
+    let (registry, metrics) = nothing();
+    metrics.configured(&snapshot(&["guard.example.com"], &["sidecar.example.com"]));
+    metrics.show_config(42, Duration::from_millis(1500));
+    ConfigRefusal::ALL.into_iter().for_each(|reason| metrics.config_refused(reason));
+    metrics.config_degraded();
+
+    let webhook = "guard.example.com";
+    for phase in [Phase::Mutating, Phase::Validating] {
+        for (code, rejection) in [
+            (200, None),
+            (403, Some(RejectionCause::Denial)),
+            (503, Some(RejectionCause::Call)),
+            (0, Some(RejectionCause::Server)),
+        ] {
+            metrics.called(&CallReport { phase, ..call(webhook, code, rejection) });
+        }
+        metrics.failed_open(webhook, phase);
+        for outcome in [ConditionOutcome::Hold, ConditionOutcome::Exclude, ConditionOutcome::Fail] {
+            let operation = Operation::Update;
+            let report = ConditionReport { webhook, phase, operation, duration: TOOK, outcome };
+            metrics.conditions(&report);
+        }
+        for is_rejected in [false, true] {
+            metrics.controller(phase.plugin(), phase, Operation::Delete, TOOK, is_rejected);
+            metrics.step(phase, Operation::Connect, TOOK, is_rejected);
+        }
+    }
+
+    metrics.initializers_waited(Duration::from_secs(5));
+    for name in ["sidecar.example.com", "stray.example.com"] {
+        TimeoutAction::ALL
+            .into_iter()
+            .for_each(|action| metrics.initializer_timed_out(name, action));
+        metrics.initializer_repaired(name);
+    }
+    (registry, metrics)
+}

@@ -1,0 +1,180 @@
+//! What conditions ask the authorizer, and what it has answered.
+
+use authz::{
+    Attributes, Decision, FieldRequirement, LabelRequirement, Resource, Selector, Target, User,
+    Verdict, parse_field_selector, parse_label_selector,
+};
+use cel::CheckTarget;
+
+/// What a condition needs to know from the authorizer before it can go on.
+#[derive(Debug, Clone)]
+pub struct Question {
+    asked: cel::Question,
+    /// The service account that it is about, if it is not about whoever makes the request.
+    account: Option<User>,
+    field_selector: Option<Selector<FieldRequirement>>,
+    label_selector: Option<Selector<LabelRequirement>>,
+}
+
+impl Question {
+    pub(super) fn new(asked: cel::Question) -> Self {
+        let account = asked.account.as_ref().map(as_user);
+        let (fields, labels) = match &asked.target {
+            CheckTarget::Path(_) => ("", ""),
+            CheckTarget::Resource(target) => (&*target.field_selector, &*target.label_selector),
+        };
+        let field_selector = Selector::from_parsed(parse_field_selector(fields));
+        let label_selector = Selector::from_parsed(parse_label_selector(labels));
+        Self { asked, account, field_selector, label_selector }
+    }
+
+    /// The question as authorizers take it, for a request that this user makes.
+    #[must_use]
+    pub fn attributes<'a>(&'a self, requester: Option<&'a User>) -> Attributes<'a> {
+        let target = match &self.asked.target {
+            CheckTarget::Path(path) => Target::Path(path),
+            CheckTarget::Resource(target) => Target::Resource(Resource {
+                path: "",
+                api_group: &target.group,
+                api_version: "*",
+                namespace: &target.namespace,
+                resource: &target.resource,
+                subresource: &target.subresource,
+                name: &target.name,
+                field_selector: self.field_selector.as_ref(),
+                label_selector: self.label_selector.as_ref(),
+            }),
+        };
+        Attributes { user: self.account.as_ref().or(requester), verb: &self.asked.verb, target }
+    }
+}
+
+/// A service account as authentication would tell of it.
+fn as_user(account: &cel::ServiceAccount) -> User {
+    let cel::ServiceAccount { namespace, name } = account;
+    User {
+        name: format!("system:serviceaccount:{namespace}:{name}"),
+        groups: vec![
+            "system:serviceaccounts".to_owned(),
+            format!("system:serviceaccounts:{namespace}"),
+        ],
+        ..User::default()
+    }
+}
+
+/// What the authorizer has answered in the course of one request.
+///
+/// Questions do not say who makes the request, so it must not be kept for another one. It grows with
+/// the hooks that match the request, by [`CHECKS_MAX`](crate::CHECKS_MAX) for each evaluation of one.
+#[derive(Debug, Clone, Default)]
+pub struct Decisions(pub(super) cel::Decisions);
+
+impl Decisions {
+    /// Takes note of an answer.
+    ///
+    /// It is allowed only if the authorizer allows it: no opinion, with or without an error, is no.
+    pub fn remember(&mut self, question: Question, decision: &Decision) {
+        let decision = cel::Decision {
+            is_allowed: match decision.verdict {
+                Verdict::Allow => true,
+                Verdict::Deny | Verdict::NoOpinion => false,
+            },
+            reason: decision.reason.to_string().into(),
+            error: decision.error.as_ref().map(|error| error.to_string().into()),
+        };
+        self.0.insert(question.asked, decision);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use cel::ResourceTarget;
+
+    use super::*;
+
+    fn question(target: CheckTarget) -> cel::Question {
+        cel::Question { account: None, verb: "list".into(), target }
+    }
+
+    fn resource(change: fn(&mut ResourceTarget)) -> cel::Question {
+        let mut target = ResourceTarget { resource: "pods".into(), ..ResourceTarget::default() };
+        change(&mut target);
+        question(CheckTarget::Resource(Box::new(target)))
+    }
+
+    #[test]
+    fn every_part_arrives_where_authorizers_look_for_it() {
+        let asked = resource(|target| {
+            target.group = "g".into();
+            target.subresource = "s".into();
+            target.namespace = "ns".into();
+            target.name = "n".into();
+        });
+        let question = Question::new(asked);
+        let user = User { name: "ana".to_owned(), ..User::default() };
+        let attributes = question.attributes(Some(&user));
+        assert_eq!((attributes.user, attributes.verb), (Some(&user), "list"));
+        let found = attributes.resource().unwrap();
+        assert_eq!((found.api_group, found.api_version, found.resource), ("g", "*", "pods"));
+        assert_eq!((found.subresource, found.namespace, found.name), ("s", "ns", "n"));
+        assert!(found.field_selector.is_none() && found.label_selector.is_none());
+        assert!(question.attributes(None).user.is_none());
+    }
+
+    #[test]
+    fn a_path_is_not_a_resource() {
+        let question = Question::new(question(CheckTarget::Path(Arc::from("healthz"))));
+        let attributes = question.attributes(None);
+        assert!(attributes.resource().is_none());
+        assert_eq!(attributes.path(), "healthz");
+    }
+
+    #[test]
+    fn selectors_that_do_not_parse_do_not_narrow() {
+        let asked = resource(|target| {
+            target.field_selector = "a=b,c!=d".into();
+            target.label_selector = "x in (".into();
+        });
+        let question = Question::new(asked);
+        let attributes = question.attributes(None);
+        let found = attributes.resource().unwrap();
+        assert_eq!(found.field_requirements().len(), 2);
+        assert!(found.label_requirements().is_empty());
+        assert!(found.label_selector.unwrap().error.is_some());
+    }
+
+    #[test]
+    fn a_service_account_is_asked_about_in_place_of_the_user() {
+        let account = cel::ServiceAccount { namespace: "ns".into(), name: "robot".into() };
+        let asked = cel::Question { account: Some(account), ..resource(|_| {}) };
+        let question = Question::new(asked);
+        let user = User { name: "ana".to_owned(), ..User::default() };
+        let found = question.attributes(Some(&user)).user.unwrap();
+        assert_eq!(found.name, "system:serviceaccount:ns:robot");
+        assert_eq!(found.groups, ["system:serviceaccounts", "system:serviceaccounts:ns"]);
+        assert!(found.uid.is_empty() && found.extra.is_empty());
+    }
+
+    #[test]
+    fn only_an_allowance_allows() {
+        for (decision, want) in [
+            (Decision::allow("r"), (true, "r", None)),
+            (Decision::deny("r"), (false, "r", None)),
+            (Decision::no_opinion("r"), (false, "r", None)),
+            (
+                Decision::no_opinion("").with_error(authz::Failure::message("down")),
+                (false, "", Some("down")),
+            ),
+            (Decision::default(), (false, "", None)),
+        ] {
+            let asked = resource(|_| {});
+            let mut decisions = Decisions::default();
+            decisions.remember(Question::new(asked.clone()), &decision);
+            let known = decisions.0.get(&asked).unwrap();
+            let found = (known.is_allowed, &*known.reason, known.error.as_deref());
+            assert_eq!(found, want, "{decision:?}");
+        }
+    }
+}

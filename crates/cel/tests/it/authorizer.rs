@@ -1,0 +1,205 @@
+//! Expressions that ask the authorizer, and what Kubernetes answers to them.
+//!
+//! `testdata/README.md` describes the lines. Type, value, cost, error text and questions must be
+//! those of Kubernetes; only what an expression would ask beyond its cost limit is not asked here.
+
+use cel::{
+    Authorization, Authorizer, COST_LIMIT, CheckTarget, Decision, Decisions, Environment, Failure,
+    Map, ObjectType, OwnedMap, Program, Question, ResourceTarget, ServiceAccount, Type, Value,
+};
+use serde_json::{Value as Json, json};
+
+const LINES: &str = include_str!("../../testdata/authorizer.jsonl");
+
+/// The variables of match conditions, with as many fields as the expressions name.
+fn declarations() -> Vec<(&'static str, Type)> {
+    let object = |name: &str, fields| Type::Object(ObjectType::new(name, fields));
+    let texts = |names: &[&'static str]| names.iter().map(|name| (*name, Type::String)).collect();
+    let resource = texts(&["group", "version", "resource"]);
+    let resource = object("kubernetes.GroupVersionResource", resource);
+    let mut request: Vec<_> = texts(&["subResource", "namespace", "name"]);
+    request.push(("resource", resource));
+    let metadata = object("kubernetes.NamespaceMetadata", texts(&["name"]));
+    vec![
+        ("object", Type::Dyn),
+        ("oldObject", Type::Dyn),
+        ("namespaceObject", object("kubernetes.Namespace", vec![("metadata", metadata)])),
+        ("request", object("kubernetes.AdmissionRequest", request)),
+        ("authorizer", Type::Opaque(Authorization::AUTHORIZER)),
+        ("authorizer.requestResource", Type::Opaque(Authorization::RESOURCE_CHECK)),
+    ]
+}
+
+fn value(json: &Json) -> Value<'static> {
+    match json {
+        Json::String(text) => Value::owned_string(text.as_str()),
+        Json::Object(members) => {
+            let mut map = OwnedMap::new();
+            for (key, member) in members {
+                map.set(Value::owned_string(key.as_str()), value(member));
+            }
+            Value::Map(Map::owned(map))
+        }
+        _ => Value::Null,
+    }
+}
+
+/// What the expressions are about: ana creates a scale of the deployment web in the namespace shop.
+fn variables(decisions: &Decisions) -> [Value<'static>; 6] {
+    let object = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "shop"},
+    });
+    let request = json!({
+        "resource": {"group": "apps", "version": "v1", "resource": "deployments"},
+        "subResource": "scale", "namespace": "shop", "name": "web",
+    });
+    let target = ResourceTarget {
+        group: "apps".into(),
+        resource: "deployments".into(),
+        subresource: "scale".into(),
+        namespace: "shop".into(),
+        name: "web".into(),
+        ..ResourceTarget::default()
+    };
+    let authorizer = Authorizer::new(decisions.clone());
+    let check = authorizer.clone().resource_check(target);
+    [value(&object), Value::Null, Value::Null, value(&request), authorizer.value(), check]
+}
+
+/// The verb says how it is decided.
+fn decide(question: &Question) -> Decision {
+    let verb = &*question.verb;
+    let error = verb.starts_with("err").then(|| format!("broken: {verb}").into());
+    let (is_allowed, reason) = if verb.ends_with("deny") {
+        (false, "denied it".into())
+    } else if verb.ends_with("none") {
+        (false, "".into())
+    } else {
+        (true, format!("allowed {verb}").into())
+    };
+    Decision { is_allowed, reason, error }
+}
+
+/// A question as lines show it.
+fn shown(question: &Question) -> Json {
+    let user = question.account.as_ref().map(|ServiceAccount { namespace, name }| {
+        format!("system:serviceaccount:{namespace}:{name}")
+    });
+    let members = match &question.target {
+        CheckTarget::Path(path) => vec![("path", &**path)],
+        CheckTarget::Resource(target) => vec![
+            ("group", &*target.group),
+            ("resource", &*target.resource),
+            ("subresource", &*target.subresource),
+            ("namespace", &*target.namespace),
+            ("name", &*target.name),
+        ],
+    };
+    let members = [("user", user.as_deref().unwrap_or_default()), ("verb", &*question.verb)]
+        .into_iter()
+        .chain(members)
+        .filter(|(_, text)| !text.is_empty());
+    Json::Object(members.map(|(name, text)| (name.to_owned(), text.into())).collect())
+}
+
+fn encoded(value: &Value<'_>) -> Json {
+    match value {
+        Value::Bool(truth) => json!({"bool": truth}),
+        Value::Int(number) => json!({"int": number.to_string()}),
+        Value::String(text) => json!({"string": text.as_str()}),
+        Value::Type(name) => json!({"type": name.0}),
+        Value::Optional(inner) => {
+            json!({"optional": inner.iter().map(|inner| encoded(inner)).collect::<Vec<_>>()})
+        }
+        Value::List(list) => {
+            json!({"list": list.iter().map(|item| encoded(&item)).collect::<Vec<_>>()})
+        }
+        Value::Map(map) => {
+            let entries = map.iter().map(|(key, value)| json!([encoded(&key), encoded(&value)]));
+            json!({"map": entries.collect::<Vec<_>>()})
+        }
+        other => json!({"object": other.type_name()}),
+    }
+}
+
+/// The answer in the form of a line, without what new expressions may not use.
+fn answer(expr: &str, environment: &Environment) -> Json {
+    let checked = match environment.check(expr) {
+        Ok(checked) => checked,
+        Err(issues) => {
+            return json!({"expr": expr, "error": format!("compilation failed: {issues}")});
+        }
+    };
+    let mut line = json!({"expr": expr, "type": checked.output_type().runtime_name()});
+    let program: Program = checked.program().unwrap();
+    let (mut decisions, mut asked) = (Decisions::default(), Vec::new());
+    loop {
+        let variables = variables(&decisions);
+        let evaluation = program.evaluate(&variables, COST_LIMIT);
+        match evaluation.result {
+            Err(Failure::Wanted(question)) => {
+                asked.push(shown(&question));
+                let decision = decide(&question);
+                decisions.insert(*question, decision);
+                continue;
+            }
+            Ok(value) => line["value"] = encoded(&value),
+            Err(error) => {
+                let error = format!("expression '{expr}' resulted in error: {error}");
+                line["error"] = error.into();
+            }
+        }
+        if evaluation.cost > 0 {
+            line["cost"] = evaluation.cost.into();
+        }
+        if !asked.is_empty() {
+            line["asked"] = asked.into();
+        }
+        return line;
+    }
+}
+
+/// What Kubernetes asked, each question once; and no third one, which costs too much.
+fn asked_once(mut line: Json) -> Json {
+    let mut once: Vec<Json> = Vec::new();
+    for question in line["asked"].as_array().into_iter().flatten() {
+        if !once.contains(question) {
+            once.push(question.clone());
+        }
+    }
+    once.truncate(2);
+    if !once.is_empty() {
+        line["asked"] = once.into();
+    }
+    line
+}
+
+fn lines() -> Vec<Json> {
+    LINES.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn answers_are_those_of_kubernetes() {
+    let environment = Environment::kubernetes(declarations());
+    for mut want in lines() {
+        want.as_object_mut().unwrap().remove("new");
+        let want = asked_once(want);
+        assert_eq!(answer(want["expr"].as_str().unwrap(), &environment), want);
+    }
+}
+
+#[test]
+fn new_expressions_may_use_what_they_may_in_kubernetes() {
+    let environment = Environment::kubernetes_established(declarations());
+    let mut n_refused = 0;
+    for line in lines() {
+        let expr = line["expr"].as_str().unwrap();
+        let found = environment.check(expr).err().map(|it| format!("compilation failed: {it}"));
+        let is_refused = line.get("type").is_none();
+        let want = line.get("new").or(line.get("error").filter(|_| is_refused));
+        assert_eq!(found.as_deref(), want.and_then(Json::as_str), "{expr}");
+        n_refused += usize::from(line.get("new").is_some());
+    }
+    assert!(n_refused > 0, "no line tells the environments apart");
+}

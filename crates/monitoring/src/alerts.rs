@@ -1,0 +1,95 @@
+//! Alerting rules for Prometheus.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::exposed::Exposed;
+use crate::query::{check_query, mentioned};
+use crate::tables::rows;
+
+/// How bad a thing may be.
+const SEVERITIES: [&str; 2] = ["critical", "warning"];
+
+/// What is wrong with a file of rules: queries that find nothing, rules that do not say what has
+/// happened, and those that the table of alerts in the explaining text does not have, or has in
+/// excess.
+pub fn faults_of_alerts(exported: &Exposed, yaml: &str, explanation: &str) -> Vec<String> {
+    let tree = match api::yaml_tree(yaml.as_bytes()) {
+        Ok(tree) => tree,
+        Err(error) => return vec![format!("{error:?}")],
+    };
+    let mut faults: Vec<String> =
+        tree.duplicates.iter().map(|duplicate| format!("it stands twice: {duplicate:?}")).collect();
+    let mut names = BTreeSet::new();
+    for group in tree.value["groups"].as_array().into_iter().flatten() {
+        for rule in group["rules"].as_array().into_iter().flatten() {
+            let name = text(rule, "alert");
+            if !names.insert(name) {
+                faults.push(format!("{name}: it stands twice"));
+            }
+            faults.extend(faults_of_rule(exported, rule).map(|fault| format!("{name}: {fault}")));
+        }
+    }
+    let explained = rows(explanation).filter(|row| row.header == "alert");
+    let explained: BTreeSet<String> = explained.filter_map(|row| row.name()).collect();
+    let explained: BTreeSet<&str> = explained.iter().map(String::as_str).collect();
+    faults.extend(names.difference(&explained).map(|name| format!("{name}: no table has it")));
+    faults.extend(explained.difference(&names).map(|name| format!("{name}: no rule has it")));
+    faults
+}
+
+fn faults_of_rule(exported: &Exposed, rule: &Value) -> impl Iterator<Item = String> + use<> {
+    let (summary, description) =
+        (text(&rule["annotations"], "summary"), text(&rule["annotations"], "description"));
+    let silent = summary.is_empty() || description.is_empty();
+    let silent = silent.then(|| "it does not say what has happened".to_owned());
+    let is_severe = SEVERITIES.contains(&text(&rule["labels"], "severity"));
+    let severity = (!is_severe).then(|| "it does not say how bad that is".to_owned());
+    let labels = mentioned(&format!("{summary}{description}"));
+    let query = check_query(exported, text(rule, "expr"), &labels).err();
+    silent.into_iter().chain(severity).chain(query)
+}
+
+fn text<'v>(value: &'v Value, member: &str) -> &'v str {
+    value[member].as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::exposed::Family;
+
+    #[test]
+    fn every_fault_is_found() {
+        let family = Family { kind: "gauge", labels: BTreeMap::new(), samples: BTreeMap::new() };
+        let exported = BTreeMap::from([("a".to_owned(), family)]);
+        let rule = |name: &str, query: &str| {
+            format!(
+                "{{alert: {name}, expr: '{query}', labels: {{severity: warning}}, annotations: \
+                 {{summary: s, description: '{{{{ $labels.job }}}}'}}}}"
+            )
+        };
+        let file = |rules: &[String]| format!("groups: [{{rules: [{}]}}]", rules.join(", "));
+        let table = "| alert | means |\n|---|---|\n| `A` | a |\n";
+        let good = file(&[rule("A", "max by (job) (a)")]);
+        assert_eq!(faults_of_alerts(&exported, &good, table), [""; 0]);
+
+        let bad = file(&[rule("B", "b"), rule("B", "a"), "{alert: C, expr: a}".to_owned()]);
+        assert_eq!(
+            faults_of_alerts(&exported, &bad, table),
+            [
+                "B: no series `b`",
+                "B: it stands twice",
+                "C: it does not say what has happened",
+                "C: it does not say how bad that is",
+                "B: no table has it",
+                "C: no table has it",
+                "A: no rule has it",
+            ]
+        );
+        assert_eq!(faults_of_alerts(&exported, "[", table).len(), 1);
+    }
+}
