@@ -11,12 +11,13 @@ mod kinds;
 
 use std::time::Instant as Clock;
 
-use admission::{Attributes, Equivalent, Operation};
+use admission::{Attributes, Equivalent, Operation, Origin};
 use admission_hooks::{Asking, Kinds, Notes, Passage, Phase};
 use admission_metrics::Metrics;
 use authz::User;
 use object::{Status, Tree};
 use resources::Resource;
+use serving::InFlightPermit;
 use store::Store;
 use tokio::time::Instant;
 
@@ -38,13 +39,25 @@ pub(crate) struct Entrance {
     pub(crate) is_internal: bool,
     /// What it is admitted by; found when the first object comes.
     pub(crate) standing: Option<Standing>,
+    /// Who chose the initializers of a new object.
+    pub(crate) origin: Origin,
+    /// The room that the request takes while it is worked on.
+    pub(crate) permit: Option<InFlightPermit>,
     passage: Option<Passage>,
     notes: Vec<Notes>,
 }
 
 impl Entrance {
     pub(crate) fn new(deadline: Instant) -> Self {
-        Self { deadline, is_internal: false, standing: None, passage: None, notes: Vec::new() }
+        Self {
+            deadline,
+            is_internal: false,
+            standing: None,
+            origin: Origin::Configuration,
+            permit: None,
+            passage: None,
+            notes: Vec::new(),
+        }
     }
 
     /// For another object of the same request.
@@ -86,7 +99,7 @@ impl<'a, S: Store> Call<'a, S> {
         Ok(())
     }
 
-    /// The first step, which may change the object. A deletion has none.
+    /// The first step, which may change the object. The tree of a deletion is what goes.
     pub(crate) async fn admit_mutating(
         &mut self,
         write: &Write,
@@ -108,6 +121,7 @@ impl<'a, S: Store> Call<'a, S> {
     ) -> Result<Tree, Status> {
         self.stand(write.operation).await?;
         self.check_namespace(write.operation, &tree).await?;
+        self.settle_initializers(write, &mut tree, old).await?;
         let notes = self.entrance.take_notes();
         self.entrance.add_notes(notes);
         let Some(standing) = self.entrance.standing.clone() else { return Ok(tree) };
@@ -120,17 +134,22 @@ impl<'a, S: Store> Call<'a, S> {
         if !is_deletion {
             tree = question.kinds.settle(tree, &question.attributes("").kind).map_err(bad_shape)?;
         }
-        let old = old.map(|old| self.as_read(old, write));
-        question.find_namespace(self, object::name(&tree), Some(&tree), old.as_ref()).await?;
+        let stored = old;
+        let former = if is_deletion { Some(&tree) } else { old };
+        let old = former.map(|former| self.as_read(former, write));
+        let object = (!is_deletion).then_some(&tree);
+        question.find_namespace(self, object::name(&tree), object, old.as_ref()).await?;
         let begun = Clock::now();
-        let mut passage = Passage::new(self.entrance.deadline);
+        let mut passage = self.passage();
         let outcome = self.run_rounds(&question, &mut passage, tree, old.as_ref()).await;
         self.entrance.passage = Some(passage);
         let (metrics, name) = (&self.host.admission_metrics, "MutatingAdmissionWebhook");
         let is_refused = outcome.is_err();
         let took = begun.elapsed();
         metrics.controller(name, Phase::Mutating, write.operation, took, is_refused);
-        outcome
+        let mut tree = outcome?;
+        self.resettle_initializers(write, &mut tree, stored)?;
+        Ok(tree)
     }
 
     /// Asks the mutating hooks, and again if one has changed what others have seen.
@@ -195,14 +214,18 @@ impl<'a, S: Store> Call<'a, S> {
         };
         question.find_namespace(self, name, object, old).await?;
         let begun = Clock::now();
-        let mut passage =
-            self.entrance.passage.take().unwrap_or_else(|| Passage::new(self.entrance.deadline));
+        let mut passage = self.entrance.passage.take().unwrap_or_else(|| self.passage());
         let outcome = passage.validate(&question.asking(name, object, old)).await;
         self.entrance.passage = Some(passage);
         let (metrics, name) = (&self.host.admission_metrics, "ValidatingAdmissionWebhook");
         let took = begun.elapsed();
         metrics.controller(name, Phase::Validating, write.operation, took, outcome.is_err());
         Ok(outcome?)
+    }
+
+    /// The way of this request through the hooks.
+    fn passage(&self) -> Passage {
+        Passage::new(self.entrance.deadline).call_time(self.host.call_time_max)
     }
 
     /// An object as clients read it: with the version that it has in the store.

@@ -3,7 +3,7 @@
 
 use admission::ConfigurationKind;
 use object::{Status, Tree};
-use store::{ListRequest, Store};
+use store::{At, Expect, ListRequest, Store};
 
 use crate::rest::Call;
 
@@ -20,6 +20,7 @@ impl<S: Store> Call<'_, S> {
         old: Option<&Tree>,
     ) -> Result<(), Status> {
         let Some(kind) = resources::configuration_kind(self.resource) else { return Ok(()) };
+        self.expected_mark = None;
         let mut warnings = admission::warnings(kind, new, old);
         let is_changed =
             old.is_none_or(|old| resources::is_content_changed(self.resource, new, old));
@@ -38,7 +39,14 @@ impl<S: Store> Call<'_, S> {
 
     /// All objects of the resource as they are stored, that of the request included. What can not be
     /// read has no say here, as it has none when requests are admitted.
-    async fn stored_configurations(&self) -> Result<Vec<Tree>, Status> {
+    ///
+    /// The mark is looked at first, and the object of the request is only written if it is still
+    /// there then. So whatever is decided from these objects holds when the write happens.
+    async fn stored_configurations(&mut self) -> Result<Vec<Tree>, Status> {
+        let mark = self.host.mark_key().map_err(|why| Status::internal(&why))?;
+        let mark = self.timed("get", self.host.store.get(&mark, At::Newest)).await;
+        let mark = mark.map_err(|error| self.read_failed("list", &error))?.entry;
+        self.expected_mark = Some(mark.map_or(Expect::Absent, |mark| Expect::At(mark.mod_rev)));
         let prefix = self.key_prefix()?;
         let list = self.host.store.list(&prefix, ListRequest::default());
         let page = self.timed("list", list).await;

@@ -9,9 +9,6 @@ use object::Status;
 use crate::host::Host;
 use crate::rest::Query;
 
-/// How long the write of one object may take, whatever the client allows.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(34);
-
 /// How long the request may take; `None` for watches.
 pub(crate) fn deadline<S>(
     host: &Host<S>,
@@ -26,7 +23,7 @@ pub(crate) fn deadline<S>(
         && matches!(*method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE)
         && info.verb != "deletecollection";
     let most = match is_write {
-        true => host.options.request_timeout.min(WRITE_TIMEOUT),
+        true => host.options.request_timeout.min(host.options.write_timeout),
         false => host.options.request_timeout,
     };
     let Some(text) = query.get("timeout").filter(|text| !text.is_empty()) else {

@@ -15,6 +15,7 @@ use authz_chain::{ConfigurationError, Seat};
 use store::{At, Change, Item, ListRequest, Prefix, ReadError, Revision, Store, Watch, WatchError};
 use tokio::sync::{mpsc, watch};
 
+use crate::initialize::{Onlookers, is_shown};
 use crate::log::Log;
 use crate::service_directory::ServiceDirectory;
 use crate::view::{Noticed, TRACKED_PATHS, View, address_path};
@@ -40,6 +41,7 @@ pub(crate) struct Follower<S> {
     reached: watch::Sender<u64>,
     is_synced: AtomicBool,
     notices: mpsc::Sender<Noticed>,
+    onlookers: Arc<Onlookers>,
     log: Log,
 }
 
@@ -65,10 +67,16 @@ impl<S: Store> Follower<S> {
             reached: watch::Sender::new(0),
             is_synced: AtomicBool::new(false),
             notices,
+            onlookers: Arc::default(),
             log,
         };
         follower.load(&empty).await?;
         Ok((Arc::new(follower), receiver))
+    }
+
+    /// Who follows what happens to single objects.
+    pub(crate) fn onlookers(&self) -> &Arc<Onlookers> {
+        &self.onlookers
     }
 
     /// The newest picture.
@@ -119,7 +127,10 @@ impl<S: Store> Follower<S> {
         loop {
             let why = match self.follow().await {
                 WatchError::Compacted { .. } => match self.load(&empty).await {
-                    Ok(()) => continue,
+                    Ok(()) => {
+                        self.onlookers.lose();
+                        continue;
+                    }
                     Err(error) => error.to_string(),
                 },
                 WatchError::Unavailable(error) => error.to_string(),
@@ -156,13 +167,15 @@ impl<S: Store> Follower<S> {
             let old = self.view.load();
             let (next, noticed) = old.with_events(&self.prefix, &batch.events, batch.through);
             self.publish(next, noticed);
+            self.onlookers.tell(&batch.events);
         }
     }
 
     /// Remembers where a service is.
     fn locate(&self, key: &store::Key, value: Option<&bytes::Bytes>) {
         let Some(path) = address_path(&self.prefix, key.as_str()) else { return };
-        if let Err(why) = self.directory.apply(path, value.map(AsRef::as_ref)) {
+        let value = value.filter(is_shown).map(AsRef::as_ref);
+        if let Err(why) = self.directory.apply(path, value) {
             self.log.error("a stored object can not be read", &[("key", &key), ("why", &why)]);
         }
     }

@@ -13,9 +13,11 @@ use serving::{InFlight, Shutdown};
 
 use crate::addresses::ServiceRange;
 use crate::audit_id::AuditIds;
+use crate::clock::Clock;
 use crate::confirm::Confirmer;
 use crate::follow::Follower;
 use crate::health::Readiness;
+use crate::initialize::{GetMode, Overseer};
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::standing::PolledConfiguration;
@@ -35,6 +37,8 @@ pub struct HostOptions {
     pub service_range: Option<ServiceRange>,
     /// How long a request may take.
     pub request_timeout: Duration,
+    /// How long the write of one object may take, whatever the client allows.
+    pub write_timeout: Duration,
     /// How long a watch lasts at least when the client does not say; at most twice that.
     pub min_watch: Duration,
     /// How often a watch that has nothing to tell says how far it is. Clients count on once a
@@ -77,6 +81,14 @@ pub(crate) struct Host<S> {
     pub(crate) polled: PolledConfiguration,
     /// How initialization behaves.
     pub(crate) initialization: InitializerOptions,
+    /// The longest that a call of a hook may take.
+    pub(crate) call_time_max: Duration,
+    /// What who reads an uninitialized object gets to see.
+    pub(crate) get_mode: GetMode,
+    /// Follows objects that wait for initializers.
+    pub(crate) overseer: Overseer,
+    /// What they wait by.
+    pub(crate) clock: Clock,
     /// Which authorizers are in use, and how they fare.
     pub(crate) authorization_status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
     pub(crate) in_flight: InFlight,

@@ -75,6 +75,16 @@ impl<S: Store> Host<S> {
         Some(event)
     }
 
+    /// Records a write that the server does by itself and that nobody was asked about, and why.
+    pub(crate) fn record_own_write(&self, path: &str, annotation: String, why: &str) {
+        let Ok(info) = RequestInfo::new(Method::PUT.as_str(), path) else { return };
+        if let Some(mut event) = self.own_event(&info, path) {
+            event.annotate(annotation, why);
+            event.respond(200, None);
+            record::write(self, &event, Stage::ResponseComplete);
+        }
+    }
+
     /// Reads an object.
     pub(crate) async fn own_get(&self, path: &str) -> Result<Shown, Status> {
         let errand = self.errand(Method::GET, path).await?;
@@ -87,7 +97,7 @@ impl<S: Store> Host<S> {
         let errand = self.errand(Method::POST, path).await?;
         let options = WriteOptions::default();
         let result = errand.call(self).create(errand.typed(tree), options).await;
-        errand.finish(self, 201, result)
+        errand.finish(self, 201, result.map(|created| created.shown))
     }
 
     /// Replaces an object, or the part of it that the path names.

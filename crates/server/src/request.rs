@@ -35,6 +35,7 @@ use crate::failure::Failure;
 use crate::gate::Authorized;
 use crate::health;
 use crate::host::Host;
+use crate::initialize::Read;
 use crate::panic_guard::guarded;
 use crate::record::Record;
 use crate::respond::{PLAIN, Reply, text_response};
@@ -124,7 +125,7 @@ async fn live<S: Store>(
     let most = deadline.unwrap_or(host.options.request_timeout);
     let mut warnings = Vec::new();
     let entering = enter(host, parts, connection, record, info, &target, now, &mut warnings);
-    let (authorized, _permit) = match tokio::time::timeout_at(begun + most, entering).await {
+    let (authorized, permit) = match tokio::time::timeout_at(begun + most, entering).await {
         Ok(entered) => entered?,
         Err(_) => {
             record.undecided(host, most);
@@ -139,7 +140,7 @@ async fn live<S: Store>(
         now,
         deadline: begun + most,
     };
-    let doing = errand.run(body, record, &mut warnings);
+    let doing = errand.run(permit, body, record, &mut warnings);
     match deadline {
         None => doing.await,
         Some(limit) => match tokio::time::timeout_at(begun + limit, doing).await {
@@ -232,6 +233,7 @@ pub(crate) struct Errand<'a, S> {
 impl<S: Store> Errand<'_, S> {
     async fn run(
         &self,
+        permit: Option<serving::InFlightPermit>,
         body: &mut Unread,
         record: &mut Record,
         warnings: &mut Vec<String>,
@@ -270,6 +272,7 @@ impl<S: Store> Errand<'_, S> {
             is_collection: false,
             expected_mark: None,
         };
+        call.entrance.permit = permit;
         let reply = self.act(&route, &mut call, body, record).await;
         warnings.append(&mut call.warnings);
         let mut headers = HeaderMap::new();
@@ -346,21 +349,24 @@ impl<S: Store> Errand<'_, S> {
             tree: shown.into_tree(),
         };
         match route.action {
-            Action::Get => Ok(object(200, call.get(name).await?)),
+            Action::Get => Ok(match call.read(name).await? {
+                Read::Object(shown) => object(200, shown),
+                Read::Accepted(tree) => Reply::Tree { code: 202, tree },
+            }),
             Action::List => {
-                let filter = Filter::parse(resource, self.query)?;
+                let filter = call.filter()?;
                 let listed = call.list(&filter).await?;
                 Ok(Reply::List { resource: Arc::clone(resource), listed })
             }
             Action::Watch => {
-                let filter = Filter::parse(resource, self.query)?;
+                let filter = call.filter()?;
                 let options = self.query.watch_options()?;
                 let ends_at = watch_body::end(self.host, options.timeout_seconds);
                 let watcher = call.watch(Arc::clone(resource), filter, options, ends_at).await?;
                 Ok(Reply::Watch { watcher: Box::new(watcher) })
             }
             Action::Create => match route.subresource.as_deref() {
-                Some("token") => review::token(self.host, route, self, body, record).await,
+                Some("token") => review::token(call, route, self, body, record).await,
                 Some(_) => Err(Status::method_not_allowed()),
                 None if !resource.is_stored() => {
                     review::token_review(self.host, route, self, body, record).await
@@ -368,7 +374,8 @@ impl<S: Store> Errand<'_, S> {
                 None => {
                     let (tree, options) =
                         self.decode(route, call, body, "CreateOptions", record).await?;
-                    Ok(object(201, call.create(tree, options).await?))
+                    let created = call.create(tree, options).await?;
+                    Ok(object(created.code(), created.shown))
                 }
             },
             Action::Update => {
@@ -377,8 +384,7 @@ impl<S: Store> Errand<'_, S> {
                 let part = route.subresource.as_deref();
                 let change = Change::Replace(tree);
                 let updated = call.update(name, part, &change, options).await?;
-                let code = if updated.is_created { 201 } else { 200 };
-                Ok(object(code, updated.shown))
+                Ok(object(updated.code, updated.shown))
             }
             Action::Patch => {
                 let patch_type =

@@ -15,6 +15,7 @@ pub(crate) use call::{Call, Shown};
 pub(crate) use delete::Deleted;
 pub(crate) use filter::Filter;
 pub(crate) use list::Listed;
+pub(crate) use persist::NotWritten;
 pub(crate) use query::{FieldValidation, Query, WatchOptions, WatchStart, WriteOptions};
 pub(crate) use update::Change;
 pub(crate) use watch::{Seen, WatchEvent, Watcher};

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use store::{At, Key, Store};
 use wire::{BodyFormat, Expected};
 
+use crate::admit::Write;
 use crate::host::Host;
 use crate::record::Record;
 use crate::request::{Errand, Unread};
 use crate::respond::Reply;
-use crate::rest::FieldValidation;
+use crate::rest::{Call, FieldValidation};
 use crate::route::Route;
 
 /// Answers a review.
@@ -95,16 +96,21 @@ pub(crate) async fn token_review<S: Store>(
 
 /// Issues a token for a service account.
 pub(crate) async fn token<S: Store>(
-    host: &Host<S>,
+    call: &mut Call<'_, S>,
     route: &Route,
     errand: &Errand<'_, S>,
     body: &mut Unread,
     record: &mut Record,
 ) -> Result<Reply<S>, Status> {
+    let host = call.host;
     let namespace = route.namespace.as_deref().unwrap_or_default();
     let name = route.name.as_deref().unwrap_or_default();
     let tree = decode(errand, "authentication.k8s.io", "v1", "TokenRequest", body).await?;
     record.request_object(&tree);
+    let options = errand.query().write_options("CreateOptions")?;
+    let write = Write::create_part("token", name, options, errand.query());
+    let tree = call.admit_mutating(&write, tree, None).await?;
+    let tree = call.admit_validating(&write, tree, None).await?.into_tree();
     let settings = TokenRequestSettings {
         api_audiences: host.authenticator.api_audiences(),
         lifetime_seconds_max: None,

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use admission::InitializerOptions;
-use admission_hooks::{AccessTable, RESPONSE_BYTES_MAX, Surroundings};
+use admission_hooks::{AccessTable, CALL_TIME_MAX, RESPONSE_BYTES_MAX, Surroundings};
 use arc_swap::ArcSwap;
 use audit::Auditor;
 use authn::{Authenticator, Impersonator, TokenIssuer};
@@ -18,11 +18,13 @@ use tokio::task::JoinSet;
 
 use crate::audit_id::AuditIds;
 use crate::bootstrap::{BootstrapError, bootstrap};
+use crate::clock::Clock;
 use crate::confirm::{Confirmer, SyncOptions};
 use crate::follow::Follower;
 use crate::health::Readiness;
 use crate::hooks::Hooks;
 use crate::host::{Host, HostOptions};
+use crate::initialize::{GetMode, Overseer, oversee_all};
 use crate::inside::own_user;
 use crate::log::Log;
 use crate::loops;
@@ -75,10 +77,16 @@ pub struct AdmissionOptions {
     pub sync: SyncOptions,
     /// How initialization behaves.
     pub initializers: InitializerOptions,
+    /// What who reads an uninitialized object by its name gets to see.
+    pub get_mode: GetMode,
+    /// What initializers are timed by.
+    pub clock: Clock,
     /// Who the server is to hooks.
     pub access: AccessTable,
     /// The longest answer of a hook.
     pub response_bytes_max: usize,
+    /// The longest that a call of a hook may take, whatever the hook says.
+    pub call_time_max: Duration,
 }
 
 impl Default for AdmissionOptions {
@@ -86,8 +94,11 @@ impl Default for AdmissionOptions {
         Self {
             sync: SyncOptions::default(),
             initializers: InitializerOptions::default(),
+            get_mode: GetMode::default(),
+            clock: Clock::default(),
             access: AccessTable::default(),
             response_bytes_max: RESPONSE_BYTES_MAX,
+            call_time_max: CALL_TIME_MAX,
         }
     }
 }
@@ -160,6 +171,7 @@ impl<S: Store> Server<S> {
         .await?;
         let address = listener.address();
         options.directory.set_own(address);
+        let (overseer, jobs) = Overseer::new();
         let mut host = Host {
             store,
             prefix: options.prefix,
@@ -182,6 +194,10 @@ impl<S: Store> Server<S> {
             server_id: String::new(),
             polled: ArcSwap::from_pointee(Polled::nothing(hooks)),
             initialization: options.admission.initializers,
+            call_time_max: options.admission.call_time_max,
+            get_mode: options.admission.get_mode,
+            overseer,
+            clock: options.admission.clock,
             authorization_status: options.authorization_status,
             in_flight: InFlight::new(options.mutating_max, options.read_only_max),
             shutdown: Shutdown::new(),
@@ -195,6 +211,7 @@ impl<S: Store> Server<S> {
         loops.spawn(Arc::clone(&host).confirm());
         loops.spawn(Arc::clone(&host).beat());
         loops.spawn(Arc::clone(&host).count_configured());
+        loops.spawn(oversee_all(Arc::clone(&host), jobs));
         loops.spawn(loops::store_aggregated(Arc::clone(&host), notices));
         bootstrap(&host).await?;
         host.readiness.is_bootstrapped.store(true, Ordering::Release);

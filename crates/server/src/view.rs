@@ -1,6 +1,6 @@
 //! What the server decides from: an immutable picture of some of its own objects, swapped whole.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use admission::ConfigurationKind;
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use store::{Change, Event, Item, Revision};
 
 use crate::hooks::{Changed, Hooks, kind_at};
+use crate::initialize::{UNINITIALIZED_PATH, is_shown};
 use crate::service_directory::{SERVICES_PATH, SLICES_PATH};
 
 /// Whether something may be created in a namespace.
@@ -50,6 +51,8 @@ pub struct View {
     pub registry: Arc<Registry>,
     /// Who is asked before something is stored.
     pub hooks: Hooks,
+    /// Where resources are stored that have, or once had, objects that are not initialized.
+    pub uninitialized: Arc<BTreeSet<String>>,
     seats: Arc<[Seat]>,
 }
 
@@ -61,12 +64,13 @@ enum Tracked {
     Namespace,
     Definition,
     Hooks(ConfigurationKind),
+    Uninitialized,
     /// No decision depends on where services are, but who has written one wants it to be found.
     Address,
 }
 
 /// The storage paths that are followed. All are read at start; the order does not matter.
-pub(crate) const TRACKED_PATHS: [&str; 17] = [
+pub(crate) const TRACKED_PATHS: [&str; 18] = [
     "roles",
     "rolebindings",
     "clusterroles",
@@ -84,6 +88,7 @@ pub(crate) const TRACKED_PATHS: [&str; 17] = [
     "admissionregistration.k8s.io/initializerconfigurations",
     "mutatingwebhookconfigurations",
     "validatingwebhookconfigurations",
+    UNINITIALIZED_PATH,
 ];
 
 const DEFINITIONS_PATH: &str = "apiextensions.k8s.io/customresourcedefinitions";
@@ -96,6 +101,7 @@ struct Touched {
     namespaces: Option<HashMap<String, Namespace>>,
     definitions: Option<BTreeMap<String, Arc<Tree>>>,
     hooks: Vec<Changed>,
+    uninitialized: Option<BTreeSet<String>>,
     has_cluster_role: bool,
 }
 
@@ -127,6 +133,7 @@ impl View {
             definitions: Arc::default(),
             registry: Arc::new(Registry::built_in()),
             hooks,
+            uninitialized: Arc::default(),
             seats,
         };
         Ok(Self { chain: view.chain_on(&view.seats)?, ..view })
@@ -197,6 +204,14 @@ impl View {
         let mut noticed = Noticed::default();
         for (key, prev, value) in changes {
             let Some((tracked, path)) = tracked(prefix, key) else { continue };
+            let (prev, value) = match tracked {
+                // A namespace ends like any other, even if nobody has seen it.
+                Tracked::Namespace | Tracked::Hooks(_) | Tracked::Uninitialized => (prev, value),
+                // Nobody decides by what is not there for everybody.
+                Tracked::Rbac | Tracked::Node | Tracked::Definition | Tracked::Address => {
+                    (prev.filter(is_shown), value.filter(is_shown))
+                }
+            };
             if let Err(why) = self.apply(&mut touched, tracked, path, prev, value) {
                 noticed.unreadable.push((key.to_owned(), why));
             }
@@ -257,6 +272,13 @@ impl View {
                 outcome
             }
             Tracked::Address => Ok(()),
+            Tracked::Uninitialized => {
+                let own = (touched.uninitialized)
+                    .get_or_insert_with(|| self.uninitialized.as_ref().clone());
+                let path = path.strip_prefix(UNINITIALIZED_PATH).unwrap_or_default();
+                own.insert(path.trim_start_matches('/').to_owned());
+                Ok(())
+            }
             Tracked::Definition => {
                 let own =
                     touched.definitions.get_or_insert_with(|| self.definitions.as_ref().clone());
@@ -290,6 +312,9 @@ impl View {
         }
         if let Some(namespaces) = touched.namespaces {
             next.namespaces = Arc::new(namespaces);
+        }
+        if let Some(uninitialized) = touched.uninitialized {
+            next.uninitialized = Arc::new(uninitialized);
         }
         if !touched.hooks.is_empty() {
             next.hooks = next.hooks.with_changes(touched.hooks);
@@ -330,6 +355,7 @@ fn tracked<'k>(prefix: &str, key: &'k str) -> Option<(Tracked, &'k str)> {
         | "resourceslices"
         | "podcertificaterequests" => Tracked::Node,
         "namespaces" => Tracked::Namespace,
+        UNINITIALIZED_PATH => Tracked::Uninitialized,
         "services" if path.starts_with(SERVICES_PATH) => Tracked::Address,
         "endpointslices" if path.starts_with(SLICES_PATH) => Tracked::Address,
         "apiextensions.k8s.io" if path.starts_with(DEFINITIONS_PATH) => Tracked::Definition,

@@ -19,6 +19,8 @@ pub(crate) struct Write {
     pub(crate) is_dry_run: bool,
     /// Whether hooks are told the name of the object.
     pub(crate) has_name: bool,
+    /// The name in the path, where the object is not what the path names.
+    pub(crate) path_name: Option<String>,
     /// The version of the stored object; `None` if there is none.
     pub(crate) revision: Option<Revision>,
 }
@@ -38,16 +40,21 @@ fn options(kind: &str, members: Value) -> Tree {
 impl Write {
     /// A creation, of an object or by way of a subresource.
     pub(crate) fn create(subresource: &str, own: WriteOptions, query: &Query) -> Self {
-        Self::write(Operation::Create, "CreateOptions", subresource, own, query)
+        Self::of_object(Operation::Create, "CreateOptions", subresource, own, query)
+    }
+
+    /// A creation by way of a subresource of the object that the path names.
+    pub(crate) fn create_part(part: &str, of: &str, own: WriteOptions, query: &Query) -> Self {
+        Self { path_name: Some(of.to_owned()), ..Self::create(part, own, query) }
     }
 
     /// An update or a patch.
     pub(crate) fn update(subresource: Option<&str>, own: WriteOptions, query: &Query) -> Self {
         let subresource = subresource.unwrap_or_default();
-        Self::write(Operation::Update, "UpdateOptions", subresource, own, query)
+        Self::of_object(Operation::Update, "UpdateOptions", subresource, own, query)
     }
 
-    fn write(
+    fn of_object(
         operation: Operation,
         kind: &str,
         subresource: &str,
@@ -65,6 +72,7 @@ impl Write {
             options: options(kind, members),
             is_dry_run: own.is_dry_run,
             has_name: true,
+            path_name: None,
             revision: None,
         }
     }
@@ -96,6 +104,7 @@ impl Write {
             options: options("DeleteOptions", members),
             is_dry_run: own.is_dry_run,
             has_name: !is_collection,
+            path_name: None,
             revision: None,
         }
     }
@@ -113,6 +122,7 @@ impl Write {
         name: &'a str,
         equivalents: &'a [Equivalent<'a>],
     ) -> Attributes<'a> {
+        let name = self.path_name.as_deref().unwrap_or(name);
         // A namespace is in itself.
         let is_namespace = resource.group.is_empty() && resource.plural == "namespaces";
         Attributes {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use store::{Change, Entry, Event, Key, ListRequest, Prefix, Revision, Store, Watch};
 
 use crate::host::Host;
-use crate::loops::namespaces::escape;
+use crate::object_path::object_path;
 
 /// How long to wait before work that failed is tried again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -291,15 +291,7 @@ async fn read<S: Store>(host: &Host<S>, key: &Key) -> Result<Option<(String, Tre
     let view = host.follower.view();
     let found = view.registry.resources().find_map(|resource| {
         let (namespace, name) = resources::names(&host.prefix, resource, key)?;
-        let base = match resource.group.as_str() {
-            "" => format!("/api/{}", resource.version),
-            group => format!("/apis/{group}/{}", resource.version),
-        };
-        let (plural, name) = (&resource.plural, escape(name));
-        Some(match namespace {
-            None => format!("{base}/{plural}/{name}"),
-            Some(namespace) => format!("{base}/namespaces/{namespace}/{plural}/{name}"),
-        })
+        Some(object_path(resource, namespace, name))
     });
     let Some(path) = found else { return Ok(None) };
     match host.own_get(&path).await {

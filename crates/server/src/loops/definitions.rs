@@ -10,7 +10,7 @@ use resources::{CLEANUP_FINALIZER, Definition};
 use store::{ListRequest, Prefix, Store};
 
 use crate::host::Host;
-use crate::loops::namespaces::escape;
+use crate::object_path::object_path;
 
 /// How often a definition that is not settled yet is looked at again.
 const RETRY: Duration = Duration::from_millis(200);
@@ -103,12 +103,7 @@ async fn empty<S: Store>(host: &Host<S>, tree: &Tree) -> Result<usize, Status> {
     for item in page.items {
         let names = resources::names(&host.prefix, resource, &item.key);
         let Some((namespace, name)) = names else { continue };
-        let (group, version, plural) = (&resource.group, &resource.version, &resource.plural);
-        let name = escape(name);
-        let path = match namespace {
-            None => format!("/apis/{group}/{version}/{plural}/{name}"),
-            Some(own) => format!("/apis/{group}/{version}/namespaces/{own}/{plural}/{name}"),
-        };
+        let path = object_path(resource, namespace, name);
         match host.own_delete(&path, &options).await {
             Ok(crate::rest::Deleted::Begun(_)) => n_left += 1,
             Err(status) if status.code != 404 => return Err(status),

@@ -9,6 +9,7 @@ use serde_json::Value;
 use store::{ListRequest, Prefix, Store};
 
 use crate::host::Host;
+use crate::object_path::object_path;
 use crate::view::NamespacePhase;
 
 /// How often a namespace that is not empty yet is looked at again.
@@ -80,14 +81,10 @@ async fn empty<S: Store>(
     let page = page.map_err(|error| Status::internal(&error.to_string()))?;
     let options =
         DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
-    let base = match resource.group.as_str() {
-        "" => format!("/api/{}", resource.version),
-        group => format!("/apis/{group}/{}", resource.version),
-    };
     let mut n_left = 0;
     for item in page.items {
         let Some((_, name)) = resources::names(&host.prefix, resource, &item.key) else { continue };
-        let path = format!("{base}/namespaces/{namespace}/{}/{}", resource.plural, escape(name));
+        let path = object_path(resource, Some(namespace), name);
         match host.own_delete(&path, &options).await {
             Ok(crate::rest::Deleted::Gone(_)) => {}
             Ok(crate::rest::Deleted::Begun(_)) => n_left += 1,
@@ -96,18 +93,4 @@ async fn empty<S: Store>(
         }
     }
     Ok(n_left)
-}
-
-/// A name as a segment of a path.
-pub(crate) fn escape(name: &str) -> String {
-    let mut text = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b':' => {
-                text.push(char::from(byte));
-            }
-            _ => text.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    text
 }

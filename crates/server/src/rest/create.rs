@@ -1,14 +1,38 @@
 //! `create`.
 
+use admission::{Initializers, is_uninitialized, shape_initializers};
 use object::{GroupKind, Status, Tree};
 use store::{Expect, Store};
 
 use crate::admit::Write;
+use crate::initialize::Waiting;
 use crate::rest::persist::NotWritten;
 use crate::rest::{Call, Shown, WriteOptions};
 
 /// How many generated names are tried before the client has to.
 const NAME_TRIES: usize = 8;
+
+/// A new object.
+#[derive(Debug)]
+pub(crate) struct Created {
+    pub(crate) shown: Shown,
+    /// It waits for initializers, but the client does not wait for it.
+    pub(crate) is_pending: bool,
+}
+
+impl Created {
+    /// The code of the answer.
+    pub(crate) fn code(&self) -> u16 {
+        if self.is_pending { 202 } else { 201 }
+    }
+}
+
+/// An object that was stored, or would have been.
+struct Stored {
+    shown: Shown,
+    /// Lets its creator wait for initializers.
+    waiting: Option<Waiting>,
+}
 
 /// Why an object was not made.
 enum NotCreated {
@@ -30,7 +54,8 @@ impl<S: Store> Call<'_, S> {
         &mut self,
         mut tree: Tree,
         options: WriteOptions,
-    ) -> Result<Shown, Status> {
+    ) -> Result<Created, Status> {
+        let includes_uninitialized = self.query.includes_uninitialized()?;
         self.shape(&mut tree)?;
         object::fit_namespace(&mut tree, self.namespace.unwrap_or_default())?;
         self.warn_about_owners(&mut tree);
@@ -62,7 +87,14 @@ impl<S: Store> Call<'_, S> {
                 Err(NotCreated::Failed(status)) => return Err(status),
                 // It is checked again, against what is there now.
                 Err(NotCreated::Moved) => {}
-                Ok(shown) => return Ok(shown),
+                Ok(Stored { shown, waiting: Some(waiting) }) if !includes_uninitialized => {
+                    let shown = self.wait_initialized(shown, waiting).await?;
+                    return Ok(Created { shown, is_pending: false });
+                }
+                Ok(Stored { shown, .. }) => {
+                    let is_pending = is_uninitialized(&shown.tree);
+                    return Ok(Created { shown, is_pending });
+                }
             }
         }
     }
@@ -72,7 +104,7 @@ impl<S: Store> Call<'_, S> {
         write: &Write,
         mut tree: Tree,
         options: WriteOptions,
-    ) -> Result<Shown, NotCreated> {
+    ) -> Result<Stored, NotCreated> {
         let now = object::rfc3339(self.now);
         let uid = object::uuid4(self.host.random());
         object::begin_metadata(&mut tree, uid, &now, self.resource.has_generation)?;
@@ -90,10 +122,13 @@ impl<S: Store> Call<'_, S> {
         resources::validate_create(self.resource, &tree)
             .iter()
             .for_each(|e| errors.push(e.clone()));
+        let pending_max = self.host.initialization.pending_max;
+        errors.extend(Initializers::of(&tree).create_errors(pending_max));
         if !errors.is_empty() {
             return Err(Status::invalid(&self.resource.group_kind(), &name, &errors).into());
         }
         self.guard(&tree, None).await?;
+        self.check_configuration(&tree, None).await?;
         let taken = match options.is_dry_run {
             true => None,
             false => self.take_address(&mut tree).await?,
@@ -111,7 +146,7 @@ impl<S: Store> Call<'_, S> {
         tree: Tree,
         name: &str,
         options: WriteOptions,
-    ) -> Result<Shown, NotCreated> {
+    ) -> Result<Stored, NotCreated> {
         let admitted = self.admit_validating(write, tree, None).await?;
         let key = self.key(name)?;
         if options.is_dry_run {
@@ -119,11 +154,27 @@ impl<S: Store> Call<'_, S> {
             let got = got.map_err(|error| self.read_failed("create", &error))?;
             return match got.entry {
                 Some(entry) => Err(self.exists(name, Some(&entry)).into()),
-                None => Ok(Shown { tree: admitted.into_tree(), revision: None }),
+                None => {
+                    let shown = Shown { tree: admitted.into_tree(), revision: None };
+                    Ok(Stored { shown, waiting: None })
+                }
             };
         }
-        match self.persist(key, &admitted, Expect::Absent).await {
-            Ok(revision) => Ok(Shown { tree: admitted.into_tree(), revision: Some(revision) }),
+        let written = match is_uninitialized(admitted.tree()) {
+            true => {
+                let written = self.store_uninitialized(key, &admitted).await;
+                written.map(|(revision, waiting)| (revision, Some(waiting)))
+            }
+            false => {
+                let written = self.persist(key, &admitted, Expect::Absent).await;
+                written.map(|revision| (revision, None))
+            }
+        };
+        match written {
+            Ok((revision, waiting)) => {
+                let shown = Shown { tree: admitted.into_tree(), revision: Some(revision) };
+                Ok(Stored { shown, waiting })
+            }
             Err(NotWritten::Changed(current)) => Err(self.exists(name, current.as_ref()).into()),
             Err(NotWritten::Failed(status)) => Err(status.into()),
             Err(NotWritten::Moved) => Err(NotCreated::Moved),
@@ -132,7 +183,8 @@ impl<S: Store> Call<'_, S> {
 
     /// Brings metadata into shape.
     pub(crate) fn shape(&self, tree: &mut Tree) -> Result<(), Status> {
-        object::shape_metadata(tree).map_err(|error| {
+        let shaped = object::shape_metadata(tree).and_then(|()| shape_initializers(tree));
+        shaped.map_err(|error| {
             let (kind, version) = (&self.resource.kind, &self.resource.version);
             Status::bad_request(format!(
                 "{kind} in version \"{version}\" cannot be handled as a {kind}: {error}"

@@ -11,6 +11,7 @@ use crate::rest::Query;
 pub(crate) struct Filter {
     labels: Vec<LabelRequirement>,
     fields: Vec<FieldRequirement>,
+    hides_uninitialized: bool,
 }
 
 impl Filter {
@@ -23,10 +24,21 @@ impl Filter {
         let labels = authz::parse_label_selector(query.text("labelSelector")).map_err(bad)?;
         let fields = authz::parse_field_selector(query.text("fieldSelector")).map_err(bad)?;
         resources::check_field_selector(resource, &fields)?;
-        Ok(Self { labels, fields })
+        Ok(Self { labels, fields, hides_uninitialized: false })
     }
 
-    /// Whether everything is wanted.
+    /// The same without objects that are not there for everybody.
+    #[must_use]
+    pub(crate) fn hiding_uninitialized(self) -> Self {
+        Self { hides_uninitialized: true, ..self }
+    }
+
+    /// Whether objects that are not there for everybody are left out.
+    pub(crate) fn hides_uninitialized(&self) -> bool {
+        self.hides_uninitialized
+    }
+
+    /// Whether everything is wanted that is not hidden.
     pub(crate) fn is_open(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }

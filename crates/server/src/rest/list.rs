@@ -6,6 +6,7 @@ use std::ops::Bound;
 use object::{ContinueToken, Status};
 use store::{At, Item, Key, ListRequest, Prefix, ReadError, Revision, Store};
 
+use crate::initialize::is_hidden;
 use crate::rest::query::WantedState;
 use crate::rest::{Call, Filter};
 
@@ -74,20 +75,24 @@ impl<S: Store> Call<'_, S> {
         let mut items: Vec<Item> = Vec::new();
         let mut round = limit;
         loop {
-            let wanted = if filter.is_open() { limit.saturating_sub(items.len()) } else { round };
+            let is_plain = filter.is_open() && !filter.hides_uninitialized();
+            let wanted = if is_plain { limit.saturating_sub(items.len()) } else { round };
             let request = ListRequest { from, limit: NonZeroUsize::new(wanted), at };
             let page = self.timed("list", self.host.store.list(prefix, request)).await?;
             at = At::Exactly(page.revision);
+            let hides = filter.hides_uninitialized() && !self.hides_nothing(page.revision);
             let last = page.items.last().map(|item| item.key.clone());
             let n_read = page.items.len() as u64;
             for (idx, item) in page.items.into_iter().enumerate() {
-                if !self.is_wanted(filter, &item) {
+                if (hides && is_hidden(&item.entry.value)) || !self.is_wanted(filter, &item) {
                     continue;
                 }
                 items.push(item);
                 let n_after = n_read - idx as u64 - 1 + page.remaining;
                 if limit > 0 && items.len() == limit && n_after > 0 {
-                    let remaining = filter.is_open().then_some(n_after);
+                    let is_counted = filter.is_open()
+                        && (!hides || self.surely_hides_nothing(page.revision).await);
+                    let remaining = is_counted.then_some(n_after);
                     let continue_token = token(prefix, items.last(), page.revision);
                     return Ok(Listed {
                         items,

@@ -54,7 +54,8 @@ impl<S: Store> Call<'_, S> {
         self.settle(written, "delete", is_tracked(&self.host.prefix, key)).await
     }
 
-    async fn settle(
+    /// Waits until decisions see what was written, or says why it was not.
+    pub(crate) async fn settle(
         &self,
         written: Result<Revision, WriteError>,
         operation: &str,
@@ -89,7 +90,7 @@ impl<S: Store> Call<'_, S> {
     }
 
     /// How long an object lives that nobody deletes.
-    fn ttl(&self) -> Option<Duration> {
+    pub(crate) fn ttl(&self) -> Option<Duration> {
         (self.resource.kind == "Event" && !self.resource.is_custom())
             .then_some(self.host.options.event_ttl)
     }

@@ -1,7 +1,7 @@
 //! `get`.
 
 use object::Status;
-use store::{At, ReadError, Revision, Store};
+use store::{At, Entry, ReadError, Revision, Store};
 
 use crate::rest::query::parse_version;
 use crate::rest::{Call, Shown};
@@ -12,6 +12,12 @@ pub(crate) const FUTURE_WAIT: std::time::Duration = std::time::Duration::from_se
 impl<S: Store> Call<'_, S> {
     /// One object.
     pub(crate) async fn get(&self, name: &str) -> Result<Shown, Status> {
+        let entry = self.get_entry(name).await?;
+        Ok(Shown { tree: self.parse(&entry)?, revision: Some(entry.mod_rev) })
+    }
+
+    /// One object as it is stored.
+    pub(crate) async fn get_entry(&self, name: &str) -> Result<Entry, Status> {
         if self.query.flag("export") {
             return Err(Status::bad_request(
                 "the export parameter, deprecated since v1.14, is no longer supported",
@@ -24,8 +30,7 @@ impl<S: Store> Call<'_, S> {
         let key = self.key(name)?;
         let got = self.timed("get", self.host.store.get(&key, at)).await;
         let got = got.map_err(|error| self.read_failed("get", &error))?;
-        let entry = got.entry.ok_or_else(|| self.not_found(name))?;
-        Ok(Shown { tree: self.parse(&entry)?, revision: Some(entry.mod_rev) })
+        got.entry.ok_or_else(|| self.not_found(name))
     }
 
     /// Waits a little for a state that the client has seen and this server has not.

@@ -1,6 +1,7 @@
 //! `update` and `patch`: both read the object, make the next one of it, and write that if nobody was
 //! faster.
 
+use admission::{Initializers, is_uninitialized};
 use field::{FieldErrors, FieldPath};
 use object::{Status, Tree};
 use patch::{PatchError, SmpSchema};
@@ -8,6 +9,7 @@ use store::{At, Entry, Expect, Revision, Store};
 use wire::PatchType;
 
 use crate::admit::Write;
+use crate::initialize::has_failed;
 use crate::rest::persist::NotWritten;
 use crate::rest::query::parse_version;
 use crate::rest::{Call, FieldValidation, Shown, WriteOptions};
@@ -25,7 +27,8 @@ pub(crate) enum Change {
 #[derive(Debug)]
 pub(crate) struct Updated {
     pub(crate) shown: Shown,
-    pub(crate) is_created: bool,
+    /// The code of the answer, which says whether there was an object before.
+    pub(crate) code: u16,
 }
 
 impl<S: Store> Call<'_, S> {
@@ -75,8 +78,8 @@ impl<S: Store> Call<'_, S> {
         self.shape(&mut tree)?;
         self.fit_name(&mut tree, name)?;
         object::metadata_mut(&mut tree).shift_remove("resourceVersion");
-        let shown = self.create(tree, options).await?;
-        Ok(Updated { shown, is_created: true })
+        let created = self.create(tree, options).await?;
+        Ok(Updated { code: created.code(), shown: created.shown })
     }
 
     async fn update_once(
@@ -113,16 +116,16 @@ impl<S: Store> Call<'_, S> {
         let mut errors = object::metadata_errors(&new, is_namespaced, |name, _| rule.faults(name));
         let more = object::metadata_update_errors(&new, &old);
         more.iter().for_each(|error| errors.push(error.clone()));
-        let more = resources::validate_update(self.resource, &new, &old, subresource);
-        more.iter().for_each(|error| errors.push(error.clone()));
+        errors.extend(self.content_errors(&new, &old, subresource));
         if !errors.is_empty() {
             return Err(Status::invalid(&self.group_kind(), name, &errors).into());
         }
         self.guard(&new, Some(&old)).await?;
+        self.check_configuration(&new, Some(&old)).await?;
         let admitted = self.admit_validating(&write, new, Some(&old)).await?;
         let done = |tree: Tree, revision: Revision| {
             let shown = Shown { tree, revision: Some(revision) };
-            Ok(Updated { shown, is_created: false })
+            Ok(Updated { shown, code: 200 })
         };
         if options.is_dry_run {
             return done(admitted.into_tree(), entry.mod_rev);
@@ -135,11 +138,27 @@ impl<S: Store> Call<'_, S> {
             return done(admitted.into_tree(), entry.mod_rev);
         }
         // The order in which a client names members is no change.
-        if *admitted.tree() == old {
-            return done(admitted.into_tree(), entry.mod_rev);
+        let revision = match *admitted.tree() == old {
+            true => entry.mod_rev,
+            false => self.persist(key.clone(), &admitted, expect).await?,
+        };
+        if has_failed(admitted.tree()) {
+            self.end_failed(&key, admitted.tree(), revision).await;
         }
-        let revision = self.persist(key, &admitted, expect).await?;
         done(admitted.into_tree(), revision)
+    }
+
+    /// What is wrong with the next state of an object, its metadata aside. Nobody relies on an object
+    /// that is not initialized, so that initializers may change what is fixed later.
+    fn content_errors(&self, new: &Tree, old: &Tree, subresource: Option<&str>) -> FieldErrors {
+        let mut errors = match subresource.is_none() && is_uninitialized(old) {
+            true => resources::validate_create(self.resource, new),
+            false => resources::validate_update(self.resource, new, old, subresource),
+        };
+        let pending_max = self.host.initialization.pending_max;
+        let (new, old) = (Initializers::of(new), Initializers::of(old));
+        errors.extend(new.update_errors(&old, pending_max));
+        errors
     }
 
     /// The object that the client wants.

@@ -11,6 +11,7 @@ use serde_json::json;
 use store::{At, Change, Entry, Event, ListRequest, Prefix, Revision, Store, Watch, WatchError};
 use tokio::time::Instant;
 
+use crate::initialize::is_hidden;
 use crate::rest::call::parse;
 use crate::rest::{Call, Filter, WatchOptions, WatchStart};
 
@@ -206,6 +207,9 @@ impl<S: Store> Watcher<S> {
     }
 
     fn matches(&self, entry: &Entry) -> bool {
+        if self.filter.hides_uninitialized() && is_hidden(&entry.value) {
+            return false;
+        }
         self.filter.is_open()
             || parse(&self.resource, entry)
                 .is_ok_and(|tree| self.filter.matches(&self.resource, &tree))

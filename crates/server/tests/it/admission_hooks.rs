@@ -4,8 +4,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use scripted::{Answer, Authority, Leaf, Peer, Request, Script, ServerTls};
 use serde_json::{Value, json};
+use store::{Expect, Key, Put, Store};
 
-use crate::client::Client;
+use crate::client::{Answer as Reply, Client};
 use crate::cluster::Cluster;
 
 pub(crate) const MUTATING: &str =
@@ -83,6 +84,24 @@ pub(crate) fn webhook_configuration(path: &str, name: &str, webhooks: &[Value]) 
         "metadata": {"name": name},
         "webhooks": webhooks,
     })
+}
+
+/// Puts something where the server stores it, as if an older one had accepted it, and returns the
+/// revision.
+pub(crate) async fn plant(cluster: &Cluster, path: &str, value: impl Into<Vec<u8>>) -> u64 {
+    let key = Key::new(&format!("/registry/{path}")).expect("a key");
+    let value = value.into().into();
+    let put = Put { key, value, expect: Expect::Absent, ttl: None, mark: None };
+    cluster.store.put(put).await.expect("a write").number()
+}
+
+/// The texts of the warnings beside an answer.
+pub(crate) fn warnings(reply: &Reply) -> Vec<String> {
+    let texts = reply.headers.get_all("warning").iter().map(|value| {
+        let text = value.to_str().expect("text").strip_prefix("299 - \"");
+        text.and_then(|text| text.strip_suffix('"')).expect("a warning of code 299").to_owned()
+    });
+    texts.collect()
 }
 
 /// What a peer was asked: the `request` of the review.

@@ -159,6 +159,7 @@ pub(crate) fn options(pki: &Pki, address: SocketAddr) -> ServerOptions {
             delete_workers: 1,
             service_range: None,
             request_timeout: Duration::from_secs(60),
+            write_timeout: Duration::from_secs(34),
             min_watch: Duration::from_secs(1800),
             bookmark_every: Duration::from_secs(50),
             report_version: "1.34".to_owned(),

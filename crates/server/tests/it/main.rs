@@ -9,6 +9,7 @@
 
 mod admission;
 mod admission_hooks;
+mod admission_rows;
 mod audit;
 mod bad_peers;
 mod chain_rows;
@@ -16,6 +17,7 @@ mod client;
 mod cluster;
 mod compaction;
 mod configurations;
+mod coverage;
 mod every_row;
 mod first_minute;
 mod hooks;

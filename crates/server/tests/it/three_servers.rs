@@ -26,7 +26,7 @@ const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const STATUS: &str = "/portcullis/admission/status";
 
 /// A server, and the lines that it reaches the members by.
-struct Station {
+pub(crate) struct Station {
     server: Option<Server<Etcd>>,
     lines: Vec<Line>,
     address: SocketAddr,
@@ -35,7 +35,7 @@ struct Station {
 }
 
 impl Station {
-    async fn start(members: &[Member], change: impl FnOnce(&mut ServerOptions)) -> Self {
+    pub(crate) async fn start(members: &[Member], change: impl FnOnce(&mut ServerOptions)) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let lines: Vec<Line> = members.iter().map(Line::to).collect();
         let (pki, listener) = listen(folder.path());
@@ -51,19 +51,19 @@ impl Station {
         Self { server, lines, address, ca: read(&pki.trust), folder }
     }
 
-    fn admin(&self) -> Client {
+    pub(crate) fn admin(&self) -> Client {
         Client::anonymous(self.address, &self.ca).with_token("admin-token")
     }
 
-    fn set_lines(&self, state: State) {
+    pub(crate) fn set_lines(&self, state: State) {
         self.lines.iter().for_each(|line| line.set(state));
     }
 
-    async fn status(&self) -> Value {
+    pub(crate) async fn status(&self) -> Value {
         self.admin().get(STATUS).await.expect(200)
     }
 
-    async fn stop(mut self) -> TempDir {
+    pub(crate) async fn stop(mut self) -> TempDir {
         let plan = DrainPlan {
             delay: Duration::ZERO,
             watch_grace: Duration::ZERO,

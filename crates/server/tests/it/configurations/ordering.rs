@@ -89,6 +89,36 @@ async fn nobody_waits_for_itself_by_way_of_other_objects() {
     replace(&admin, Initializer, "two", circle).await.expect(200);
 }
 
+/// §6.9: the check and the write are one. Of two that come at once and do not fit together one is
+/// refused; those that do are all made, however many they are.
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_that_come_at_once_are_checked_against_each_other() {
+    const ROUNDS: usize = 16;
+    const AT_ONCE: usize = 8;
+    let cluster = Cluster::start().await;
+    let admin = cluster.admin();
+    for round in 0..ROUNDS {
+        let (one, other) = (format!("a{round}.b.c"), format!("x{round}.y.z"));
+        let (first, second) = (format!("first-{round}"), format!("second-{round}"));
+        let (left, right) = tokio::join!(
+            create(&admin, Initializer, &first, json!([after(&one, &[&other])])),
+            create(&admin, Initializer, &second, json!([after(&other, &[&one])])),
+        );
+        let mut codes = [left.code, right.code];
+        codes.sort_unstable();
+        assert_eq!(codes, [201, 422], "{}\n{}", left.text(), right.text());
+    }
+    let mut making = tokio::task::JoinSet::new();
+    for idx in 0..AT_ONCE {
+        let admin = cluster.admin();
+        making.spawn(async move {
+            let entries = json!([after(&format!("n{idx}.b.c"), &[])]);
+            create(&admin, Initializer, &format!("n-{idx}"), entries).await.code
+        });
+    }
+    assert_eq!(making.join_all().await, [201; AT_ONCE]);
+}
+
 /// T-204.
 #[tokio::test(flavor = "multi_thread")]
 async fn waiting_for_nobody_is_told() {

@@ -266,7 +266,7 @@ async fn new_webhooks() {
     for (expression, want) in [
         (" ", "Required value"),
         ("object.x in [1, 2, ", "Invalid value: \"object.x in [1, 2,\": compilation failed: …"),
-        ("6", "Invalid value: \"6\": must evaluate to bool"),
+        ("6", "Invalid value: \"6\": must evaluate to bool but got int"),
         (
             "params.x == 'y'",
             "Invalid value: \"params.x == 'y'\": compilation failed: …undeclared reference to 'params'…",
@@ -433,8 +433,7 @@ async fn patches_change_conditions_by_name() {
         {"name": "a.example.com", "matchConditions": [condition("q", "6")]},
     ]});
     let answer = admin.patch(&path, "strategic-merge-patch", &patch).await;
-    let want =
-        "webhooks[0].matchConditions[1].expression: Invalid value: \"6\": must evaluate to bool";
+    let want = "webhooks[0].matchConditions[1].expression: Invalid value: \"6\": must evaluate to bool but got int";
     assert_faults("a patch", &answer, &[want.to_owned()]);
 }
 

@@ -1,0 +1,147 @@
+//! Whom an object waits for, settled on its way through admission (admission §6.3).
+
+use admission::{
+    Attributes, CreateDecision, Initializers, Operation, Origin, UpdateDecision,
+    carry_initializers, create_denied, decide_create, decide_update, shape_initializers,
+    update_denied,
+};
+use authz::{Recorder, Target, Verdict};
+use object::{GroupResource, Status, Tree};
+use store::Store;
+
+use crate::admit::Write;
+use crate::rest::Call;
+
+impl<S: Store> Call<'_, S> {
+    /// Settles what an object says about its initializers, before hooks are told of it.
+    ///
+    /// # Errors
+    /// 403 if the caller may not `initialize`, 422 if nobody may do what they want.
+    pub(crate) async fn settle_initializers(
+        &mut self,
+        write: &Write,
+        tree: &mut Tree,
+        old: Option<&Tree>,
+    ) -> Result<(), Status> {
+        match write.operation {
+            Operation::Create => self.settle_new(write, tree).await,
+            Operation::Update => self.settle_changed(write, tree, old).await,
+            Operation::Delete | Operation::Connect => Ok(()),
+        }
+    }
+
+    async fn settle_new(&mut self, write: &Write, tree: &mut Tree) -> Result<(), Status> {
+        // Without a state of the configuration the request is nobody's business but the server's.
+        let decision = match &self.entrance.standing {
+            None => CreateDecision::Initialized,
+            Some(standing) => {
+                let attributes = self.attributes_of(write, object::name(tree));
+                let attributes = Attributes { object: Some(tree), ..attributes };
+                let snapshot = &standing.hooks.snapshot;
+                decide_create(&self.host.initialization, &attributes, snapshot)
+            }
+        };
+        let initializers = match decision {
+            CreateDecision::Initialized => Initializers::default(),
+            CreateDecision::Assign(list) => {
+                for cycle in &list.cycles {
+                    let names = cycle.join(", ");
+                    self.host.log.error("initializers wait for each other", &[("names", &names)]);
+                }
+                self.entrance.origin = Origin::Configuration;
+                list.into()
+            }
+            CreateDecision::NeedsPermission(initializers) => {
+                self.check_may_initialize(object::name(tree), create_denied).await?;
+                self.entrance.origin = Origin::Client;
+                initializers
+            }
+        };
+        initializers.write(tree);
+        Ok(())
+    }
+
+    async fn settle_changed(
+        &mut self,
+        write: &Write,
+        tree: &mut Tree,
+        old: Option<&Tree>,
+    ) -> Result<(), Status> {
+        let name = object::name(tree).to_owned();
+        let attributes = self.attributes_of(write, &name);
+        let attributes = Attributes { object: Some(tree), old_object: old, ..attributes };
+        let decision = decide_update(&self.host.initialization, &attributes);
+        let decision = decision
+            .map_err(|errors| Status::invalid(&self.resource.group_kind(), &name, &errors))?;
+        match (decision, old) {
+            (UpdateDecision::Ordinary, _) => Initializers::default().write(tree),
+            (UpdateDecision::Carry, Some(old)) => carry_initializers(tree, old),
+            (UpdateDecision::Carry, None) => {}
+            (UpdateDecision::NeedsPermission(initializers), _) => {
+                self.check_may_initialize(&name, update_denied).await?;
+                initializers.write(tree);
+            }
+        }
+        Ok(())
+    }
+
+    /// Settles what hooks have made of an object. They need no permission, since they are trusted as the
+    /// configuration is, but what they say must have its shape.
+    ///
+    /// # Errors
+    /// 500 if it has not.
+    pub(crate) fn resettle_initializers(
+        &self,
+        write: &Write,
+        tree: &mut Tree,
+        old: Option<&Tree>,
+    ) -> Result<(), Status> {
+        if write.operation == Operation::Delete {
+            return Ok(());
+        }
+        shape_initializers(tree).map_err(|error| Status::internal(&error.to_string()))?;
+        match old.filter(|_| !write.subresource.is_empty()) {
+            Some(old) => carry_initializers(tree, old),
+            None if self.host.initialization.is_enabled => Initializers::of(tree).write(tree),
+            None => Initializers::default().write(tree),
+        }
+        Ok(())
+    }
+
+    fn attributes_of<'w>(&'w self, write: &'w Write, name: &'w str) -> Attributes<'w> {
+        write.attributes(self.resource, self.namespace.unwrap_or_default(), name, &[])
+    }
+
+    /// Asks whether the caller may `initialize` an object, on top of what was asked before.
+    async fn check_may_initialize(
+        &self,
+        name: &str,
+        denied: fn(&GroupResource, &str, &str) -> Status,
+    ) -> Result<(), Status> {
+        let target = authz::Resource {
+            api_group: &self.resource.group,
+            api_version: &self.resource.version,
+            namespace: self.namespace.unwrap_or_default(),
+            resource: &self.resource.plural,
+            name,
+            ..authz::Resource::default()
+        };
+        let attributes = authz::Attributes {
+            user: Some(self.authorized.user()),
+            verb: "initialize",
+            target: Target::Resource(target),
+        };
+        let chain = self.chain();
+        let decision = chain.authorize(&attributes, Recorder::off()).await.decision;
+        match (decision.verdict, decision.error) {
+            (Verdict::Allow, _) => Ok(()),
+            (Verdict::Deny | Verdict::NoOpinion, Some(error)) => {
+                Err(Status::internal(&error.to_string()))
+            }
+            (Verdict::Deny | Verdict::NoOpinion, None) => {
+                let resource = self.resource.group_resource();
+                Err(denied(&resource, name, &decision.reason.to_string()))
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The end of objects that an initializer has given up on (admission §6.3, B3).
+
+use std::sync::Arc;
+
+use admission::Initializers;
+use object::Tree;
+use store::{At, Entry, Key, Revision, Store, WriteError};
+use tokio::sync::oneshot;
+
+use super::oversee::Job;
+use crate::host::Host;
+use crate::rest::Call;
+
+/// How often it is tried to delete an object. It stays hidden if that does not succeed.
+const TRIES_MAX: usize = 60;
+
+/// An object that goes.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    key: Key,
+    uid: String,
+    revision: Revision,
+    ended: oneshot::Sender<()>,
+}
+
+impl<S: Store> Call<'_, S> {
+    /// Ends an object that was stored with a result, whatever finalizers it has. That goes on if the
+    /// client does not wait for it.
+    pub(crate) async fn end_failed(&self, key: &Key, tree: &Tree, revision: Revision) {
+        let (ended, end) = oneshot::channel();
+        let uid = object::uid(tree).to_owned();
+        let failed = Failed { key: key.clone(), uid, revision, ended };
+        self.host.overseer.begin(Job::End(Box::new(failed))).await;
+        // What did not come to an end was logged.
+        if end.await.is_ok() {
+            self.release_address_of(tree).await;
+        }
+    }
+}
+
+/// Whether somebody has given up on an object.
+pub(crate) fn has_failed(tree: &Tree) -> bool {
+    Initializers::of(tree).result.is_some()
+}
+
+pub(super) async fn end_failed<S: Store>(host: Arc<Host<S>>, failed: Failed) {
+    let Failed { key, uid, revision, ended } = failed;
+    let mut stored = Entry { value: bytes::Bytes::new(), mod_rev: revision, create_rev: revision };
+    for _ in 0..TRIES_MAX {
+        let current = match host.delete_own(&key, &stored).await {
+            Ok(()) => None,
+            Err(WriteError::Conflict { current }) => current,
+            Err(error) => {
+                host.log.warn(
+                    "an object that failed can not be deleted",
+                    &[("key", &key), ("why", &error)],
+                );
+                let again = host.clock.now().saturating_add(host.initialization.stale_retry);
+                host.clock.sleep_until(again).await;
+                match host.store.get(&key, At::Newest).await {
+                    Ok(got) => got.entry,
+                    Err(_) => continue,
+                }
+            }
+        };
+        // Somebody may have changed it since, but not that it failed; another one of its name stays.
+        let tree = current.as_ref().map(|entry| serde_json::from_slice::<Tree>(&entry.value));
+        match (current, tree) {
+            (Some(entry), Some(Ok(tree))) if object::uid(&tree) == uid && has_failed(&tree) => {
+                stored = entry;
+            }
+            _ => {
+                let _ = ended.send(());
+                return;
+            }
+        }
+    }
+    host.log.error("an object that failed stays", &[("key", &key)]);
+}

@@ -1,0 +1,314 @@
+//! What follows an object from its creation until it is initialized or gone (admission §6.6).
+//!
+//! All of it happens in tasks of the server: neither an impatient creator nor one that has hung up stops
+//! it, not even while the object is being stored.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use admission::{ExpiryAction, Initializers, Origin, Steps, without};
+use admission_metrics::TimeoutAction;
+use object::Tree;
+use store::{At, Change, Entry, Event, Key, Put, Revision, Store, WriteError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::fail::{Failed, end_failed};
+use super::onlookers::Onlooker;
+use crate::host::Host;
+
+/// How many objects the server follows at one time; who makes more has to come back later. Each takes
+/// a task, its own bytes and those of its newest state.
+const OBJECTS_MAX: usize = 10_000;
+
+/// How long a timer that fires waits for the configuration before it counts as stale.
+const STAND_MAX: Duration = Duration::from_secs(1);
+
+/// How the tasks are reached.
+#[derive(Debug)]
+pub(crate) struct Overseer {
+    jobs: mpsc::Sender<Job>,
+    room: Arc<Semaphore>,
+}
+
+/// Something that goes on whatever becomes of who began it.
+#[derive(Debug)]
+pub(crate) enum Job {
+    /// An object is stored and followed.
+    Follow(Box<Newcomer>),
+    /// An object that failed goes.
+    End(Box<Failed>),
+}
+
+/// An object that is about to be stored.
+#[derive(Debug)]
+pub(crate) struct Newcomer {
+    pub(super) put: Put,
+    pub(super) tree: Tree,
+    pub(super) origin: Origin,
+    /// Its path in the API, for the audit log.
+    pub(super) path: String,
+    /// What became of storing it.
+    pub(super) written: oneshot::Sender<Result<Revision, WriteError>>,
+    pub(super) progress: watch::Sender<Progress>,
+    pub(super) room: OwnedSemaphorePermit,
+}
+
+/// How far an object is, for its creator.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Progress {
+    /// The newest state that is known; `None` if that is what the creator stored.
+    pub(super) entry: Option<Entry>,
+    /// What the creator is told, with the state in which that became clear. It does not change.
+    pub(super) outcome: Option<(Outcome, Entry)>,
+}
+
+/// What becomes of waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Everybody has acted.
+    Initialized,
+    /// Somebody has given up on the object.
+    Failed,
+    /// The object is gone.
+    Deleted,
+    /// The entry at this place did not act in time and must not be skipped.
+    StepFailed(usize),
+    /// Nobody knows what becomes of the object.
+    Lost,
+}
+
+impl Overseer {
+    /// Jobs come out of the receiver, for [`oversee_all`].
+    pub(crate) fn new() -> (Self, mpsc::Receiver<Job>) {
+        let (jobs, receiver) = mpsc::channel(OBJECTS_MAX);
+        (Self { jobs, room: Arc::new(Semaphore::new(OBJECTS_MAX)) }, receiver)
+    }
+
+    /// Room for one more object, if there is some.
+    pub(super) fn room(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.room).try_acquire_owned().ok()
+    }
+
+    /// Begins a job. It comes to nothing if the server is about to end.
+    pub(super) async fn begin(&self, job: Job) {
+        let _ = self.jobs.send(job).await;
+    }
+}
+
+/// Does jobs until it is dropped, which ends them all.
+pub(crate) async fn oversee_all<S: Store>(host: Arc<Host<S>>, mut jobs: mpsc::Receiver<Job>) {
+    let mut tasks = JoinSet::new();
+    loop {
+        tokio::select! {
+            job = jobs.recv() => match job {
+                Some(Job::Follow(newcomer)) => drop(tasks.spawn(follow(Arc::clone(&host), *newcomer))),
+                Some(Job::End(failed)) => drop(tasks.spawn(end_failed(Arc::clone(&host), *failed))),
+                None => return,
+            },
+            Some(ended) = tasks.join_next() => if let Err(error) = ended {
+                host.log.error("an object is no longer followed", &[("why", &error)]);
+            },
+        }
+    }
+}
+
+/// Stores an object and follows it.
+async fn follow<S: Store>(host: Arc<Host<S>>, newcomer: Newcomer) {
+    let Newcomer { put, tree, origin, path, written, progress, room: _room } = newcomer;
+    let onlooker = host.follower.onlookers().follow(&put.key);
+    let (key, value, ttl) = (put.key.clone(), put.value.clone(), put.ttl);
+    let outcome = host.store.put(put).await;
+    let begun = host.clock.now();
+    let revision = match &outcome {
+        Ok(revision) => Some(*revision),
+        // It may turn out to be there.
+        Err(WriteError::Unavailable(_) | WriteError::Timeout) => Some(Revision::ZERO),
+        Err(_) => None,
+    };
+    // The creator may be gone.
+    let _ = written.send(outcome);
+    let Some(mod_rev) = revision else { return };
+    let steps = Steps::new(&host.initialization, origin);
+    let entry = Entry { value, mod_rev, create_rev: mod_rev };
+    let mut case = Case { host, onlooker, key, ttl, path, progress, steps, begun, entry, tree };
+    case.run().await;
+}
+
+/// An object that is followed.
+struct Case<S: Store> {
+    host: Arc<Host<S>>,
+    onlooker: Onlooker,
+    key: Key,
+    ttl: Option<Duration>,
+    path: String,
+    progress: watch::Sender<Progress>,
+    steps: Steps,
+    /// When it was stored.
+    begun: Duration,
+    /// The newest state that is known, and what is in it.
+    entry: Entry,
+    tree: Tree,
+}
+
+/// Whether there is more to come.
+type Flow = ControlFlow<()>;
+
+impl<S: Store> Case<S> {
+    async fn run(&mut self) {
+        let mut flow = match self.entry.mod_rev {
+            Revision::ZERO => self.reread().await,
+            _ => self.look_at_tree(),
+        };
+        while flow.is_continue() && !self.steps.is_over(self.now()) {
+            let due = self.begun.saturating_add(self.steps.next_due());
+            flow = tokio::select! {
+                () = self.onlooker.changed() => self.catch_up().await,
+                () = self.host.clock.sleep_until(due) => self.fire().await,
+            };
+        }
+    }
+
+    /// How old the object is.
+    fn now(&self) -> Duration {
+        self.host.clock.now().saturating_sub(self.begun)
+    }
+
+    async fn catch_up(&mut self) -> Flow {
+        let seen = self.onlooker.take();
+        if seen.has_gap {
+            self.reread().await?;
+        }
+        seen.events.into_iter().try_for_each(|event| self.see(event))
+    }
+
+    fn see(&mut self, event: Event) -> Flow {
+        if event.revision <= self.entry.mod_rev {
+            return Flow::Continue(());
+        }
+        match event.change {
+            Change::Create(entry) | Change::Update { entry, .. } => self.take(entry),
+            Change::Delete { prev } => {
+                self.entry = prev;
+                self.conclude(Outcome::Deleted)
+            }
+        }
+    }
+
+    /// Finds out what the object is like, however long that takes.
+    async fn reread(&mut self) -> Flow {
+        loop {
+            match self.host.store.get(&self.key, At::Newest).await.map(|got| got.entry) {
+                Ok(None) => return self.conclude(Outcome::Deleted),
+                Ok(Some(entry)) if entry.mod_rev > self.entry.mod_rev => return self.take(entry),
+                Ok(Some(_)) => return Flow::Continue(()),
+                Err(error) => {
+                    self.host.log.warn(
+                        "an object can not be followed",
+                        &[("key", &self.key), ("why", &error)],
+                    );
+                    let _ = self.conclude(Outcome::Lost);
+                }
+            }
+            let again = self.host.clock.now().saturating_add(self.host.initialization.stale_retry);
+            self.host.clock.sleep_until(again).await;
+            if self.steps.is_over(self.now()) {
+                return Flow::Break(());
+            }
+        }
+    }
+
+    /// Takes notice of a state of the object. What can not be read any more is nobody's to follow.
+    fn take(&mut self, entry: Entry) -> Flow {
+        let Ok(tree) = serde_json::from_slice::<Tree>(&entry.value) else {
+            return self.conclude(Outcome::Lost);
+        };
+        if object::uid(&tree) != object::uid(&self.tree) {
+            // Somebody has deleted it and made another one of its name.
+            return self.conclude(Outcome::Deleted);
+        }
+        (self.entry, self.tree) = (entry, tree);
+        self.look_at_tree()
+    }
+
+    fn look_at_tree(&mut self) -> Flow {
+        let initializers = Initializers::of(&self.tree);
+        if initializers.result.is_some() {
+            return self.conclude(Outcome::Failed);
+        }
+        if initializers.is_empty() {
+            return self.conclude(Outcome::Initialized);
+        }
+        self.steps.observe(&initializers.pending, self.now());
+        self.progress.send_modify(|progress| progress.entry = Some(self.entry.clone()));
+        Flow::Continue(())
+    }
+
+    /// Tells the creator. Only the first time counts.
+    fn conclude(&self, outcome: Outcome) -> Flow {
+        self.progress.send_modify(|progress| {
+            progress.outcome.get_or_insert((outcome, self.entry.clone()));
+        });
+        Flow::Break(())
+    }
+
+    /// Does what is due.
+    async fn fire(&mut self) -> Flow {
+        if self.steps.is_over(self.now()) {
+            return Flow::Break(());
+        }
+        let standing = self.host.stand(Instant::now() + STAND_MAX).await.ok();
+        let snapshot = standing.as_ref().map(|standing| standing.hooks.snapshot.as_ref());
+        for expired in self.steps.fire(self.now(), snapshot) {
+            match expired.action {
+                ExpiryAction::Remove => self.remove(&expired.name).await?,
+                ExpiryAction::Fail => {
+                    let metrics = &self.host.admission_metrics;
+                    metrics.initializer_timed_out(&expired.name, TimeoutAction::Failed);
+                    let _ = self.conclude(Outcome::StepFailed(expired.idx));
+                }
+            }
+        }
+        Flow::Continue(())
+    }
+
+    /// Takes out an entry. If somebody was faster, what they wrote is looked at first; the entry is still
+    /// due, if it is still there.
+    async fn remove(&mut self, name: &str) -> Flow {
+        let Some(next) = without(&self.tree, name) else { return Flow::Continue(()) };
+        match self.host.write_own(&self.key, &self.entry, &next, self.ttl).await {
+            Ok(entry) => {
+                let metrics = &self.host.admission_metrics;
+                metrics.initializer_timed_out(name, TimeoutAction::Removed);
+                self.host.record_own_write(&self.path, self.steps.annotation(name), name);
+                self.take(entry)
+            }
+            Err(WriteError::Conflict { current: Some(entry) }) => self.take(entry),
+            Err(WriteError::Conflict { current: None }) => self.conclude(Outcome::Deleted),
+            Err(error) => {
+                self.host.log.warn(
+                    "an initializer can not be taken out",
+                    &[("key", &self.key), ("why", &error)],
+                );
+                self.steps.put_off(name, self.now());
+                Flow::Continue(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_room_for_so_many_objects() {
+        let (overseer, _jobs) = Overseer::new();
+        let mut rooms: Vec<_> = (0..OBJECTS_MAX).map(|_| overseer.room().unwrap()).collect();
+        assert!(overseer.room().is_none());
+        rooms.pop();
+        assert!(overseer.room().is_some());
+    }
+}

@@ -1,0 +1,34 @@
+//! What the server writes by itself about objects that wait for initializers. Nobody is asked, neither
+//! authorizers nor hooks: the server does what was configured when the object was made (admission §0.4,
+//! E3).
+
+use std::time::Duration;
+
+use object::Tree;
+use store::{Delete, Entry, Expect, Key, Put, Store, WriteError};
+
+use crate::host::Host;
+
+impl<S: Store> Host<S> {
+    /// Puts the next state of an object in the place of one that is stored.
+    pub(super) async fn write_own(
+        &self,
+        key: &Key,
+        stored: &Entry,
+        next: &Tree,
+        ttl: Option<Duration>,
+    ) -> Result<Entry, WriteError> {
+        let value = bytes::Bytes::from(wire::to_stored(next));
+        let expect = Expect::At(stored.mod_rev);
+        let put = Put { key: key.clone(), value: value.clone(), expect, ttl, mark: None };
+        let mod_rev = self.store.put(put).await?;
+        Ok(Entry { value, mod_rev, create_rev: stored.create_rev })
+    }
+
+    /// Deletes an object whatever holds it back.
+    pub(super) async fn delete_own(&self, key: &Key, stored: &Entry) -> Result<(), WriteError> {
+        let expect = Expect::At(stored.mod_rev);
+        let delete = Delete { key: key.clone(), expect, mark: None };
+        self.store.delete(delete).await.map(drop)
+    }
+}

@@ -1,0 +1,93 @@
+//! Reading one object that may not be initialized (admission §6.4 and §6.7).
+
+use admission::{Awaited, accepted, is_uninitialized, repair};
+use object::{Status, Tree};
+use store::{Entry, Store, WriteError};
+
+use crate::rest::{Call, Shown};
+use crate::view::is_tracked;
+
+/// What who reads an uninitialized object by its name gets to see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GetMode {
+    /// The object.
+    #[default]
+    Object,
+    /// That there will be one.
+    Accepted,
+}
+
+/// What was read.
+pub(crate) enum Read {
+    /// The object.
+    Object(Shown),
+    /// A Status that says that there will be one.
+    Accepted(Tree),
+}
+
+impl<S: Store> Call<'_, S> {
+    /// One object, for a client. One that waits for somebody who should have acted long ago is repaired,
+    /// one step each time.
+    pub(crate) async fn read(&self, name: &str) -> Result<Read, Status> {
+        let includes = self.query.includes_uninitialized()?;
+        let entry = self.get_entry(name).await?;
+        let entry = self.repaired(name, entry).await?;
+        self.show(&entry, includes)
+    }
+
+    fn show(&self, entry: &Entry, includes: bool) -> Result<Read, Status> {
+        let tree = self.parse(entry)?;
+        let is_shown = includes
+            || self.host.get_mode == GetMode::Object
+            || !self.host.initialization.is_enabled
+            || !is_uninitialized(&tree);
+        if is_shown {
+            return Ok(Read::Object(Shown { tree, revision: Some(entry.mod_rev) }));
+        }
+        let resource = self.resource.group_resource();
+        let revision = entry.mod_rev.number();
+        let status = accepted(&Awaited { resource: &resource, tree: &tree, revision });
+        let status = serde_json::to_value(&status).ok();
+        Ok(Read::Accepted(status.and_then(|own| own.as_object().cloned()).unwrap_or_default()))
+    }
+
+    /// What is stored after the repair, if one is due. Who reads gets an answer in any case.
+    async fn repaired(&self, name: &str, entry: Entry) -> Result<Entry, Status> {
+        if !super::is_hidden(&entry.value) {
+            return Ok(entry);
+        }
+        let key = self.key(name)?;
+        // A task of this server looks after it.
+        if self.host.follower.onlookers().is_followed(&key) {
+            return Ok(entry);
+        }
+        let Ok(tree) = serde_json::from_slice::<Tree>(&entry.value) else { return Ok(entry) };
+        let (options, now) = (&self.host.initialization, self.host.clock.wall());
+        // The picture tells for most objects that nothing is due, without asking the store.
+        let view = self.host.follower.view();
+        if repair(options, &tree, now, Some(&view.hooks.snapshot)).is_none() {
+            return Ok(entry);
+        }
+        let standing = self.host.stand(self.entrance.deadline).await.ok();
+        let snapshot = standing.as_ref().map(|standing| standing.hooks.snapshot.as_ref());
+        let Some(repair) = repair(options, &tree, now, snapshot) else { return Ok(entry) };
+        match self.host.write_own(&key, &entry, &repair.tree, self.ttl()).await {
+            Ok(entry) => {
+                self.host.admission_metrics.initializer_repaired(&repair.name);
+                if is_tracked(&self.host.prefix, &key) {
+                    self.host.follower.wait_for(entry.mod_rev).await;
+                }
+                Ok(entry)
+            }
+            // Somebody was faster; one step each time is enough.
+            Err(WriteError::Conflict { current: Some(entry) }) => Ok(entry),
+            Err(WriteError::Conflict { current: None }) => Err(self.not_found(name)),
+            Err(error) => {
+                self.host
+                    .log
+                    .warn("an object can not be repaired", &[("key", &key), ("why", &error)]);
+                Ok(entry)
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Who sees objects that are not initialized yet (admission §6.4).
+
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use memchr::memmem::Finder;
+use object::{Status, Tree};
+use resources::Resource;
+use store::{At, Key, Revision, Store};
+
+use crate::host::Host;
+use crate::rest::{Call, Filter, Query};
+use crate::view::View;
+
+/// Below the prefix there is a mark here for each resource that ever had an uninitialized object. Where
+/// there is none, nothing is hidden, and nobody has to look.
+pub(crate) const UNINITIALIZED_PATH: &str = "uninitialized";
+
+static FIELD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"initializers\""));
+
+/// Whether an object is not there for everybody, as it is stored. Most objects do not say anything about
+/// initializers, which is found out without reading them.
+pub(crate) fn is_hidden(stored: &[u8]) -> bool {
+    FIELD.find(stored).is_some()
+        && serde_json::from_slice(stored).is_ok_and(|tree: Tree| admission::is_uninitialized(&tree))
+}
+
+/// Whether an object that may be stored is there for everybody.
+pub(crate) fn is_shown(stored: &&Bytes) -> bool {
+    !is_hidden(stored)
+}
+
+/// Whether a resource has, or once had, objects that are not initialized.
+pub(super) fn has_uninitialized(view: &View, resource: &Resource) -> bool {
+    resource.storage_path.as_ref().is_some_and(|path| view.uninitialized.contains(path))
+}
+
+impl Query {
+    /// Whether the client asks for uninitialized objects, too.
+    ///
+    /// # Errors
+    /// 400 if it does not say yes or no.
+    pub(crate) fn includes_uninitialized(&self) -> Result<bool, Status> {
+        match self.text("includeUninitialized") {
+            "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+            "" | "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+            other => Err(Status::bad_request(format!(
+                "invalid includeUninitialized: {} is neither true nor false",
+                gotext::quote(other)
+            ))),
+        }
+    }
+}
+
+impl<S: Store> Call<'_, S> {
+    /// What of a list or a watch the client gets to see.
+    pub(crate) fn filter(&self) -> Result<Filter, Status> {
+        let filter = Filter::parse(self.resource, self.query)?;
+        let includes = self.query.includes_uninitialized()?;
+        Ok(match includes || !self.host.initialization.is_enabled {
+            true => filter,
+            false => filter.hiding_uninitialized(),
+        })
+    }
+
+    /// Whether the picture is sure that nothing of the resource was hidden in a state of the store.
+    pub(crate) fn hides_nothing(&self, at: Revision) -> bool {
+        let view = self.host.follower.view();
+        view.revision >= at && !has_uninitialized(&view, self.resource)
+    }
+
+    /// The same, for who can not do without an answer. The store is asked if the picture is behind.
+    pub(crate) async fn surely_hides_nothing(&self, at: Revision) -> bool {
+        if self.host.follower.view().revision >= at {
+            return self.hides_nothing(at);
+        }
+        let Some(key) = self.host.uninitialized_key(self.resource) else { return false };
+        let got = self.host.store.get(&key, At::Exactly(at)).await;
+        got.is_ok_and(|got| got.entry.is_none())
+    }
+}
+
+impl<S> Host<S> {
+    /// The mark of a resource that has uninitialized objects.
+    pub(crate) fn uninitialized_key(&self, resource: &Resource) -> Option<Key> {
+        let path = resource.storage_path.as_ref()?;
+        Key::new(&format!("{}/{UNINITIALIZED_PATH}/{path}", self.prefix)).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_uninitialized_objects_are_hidden() {
+        for (stored, want) in [
+            (r#"{"metadata":{"name":"a"}}"#, false),
+            (r#"{"metadata":{"initializers":{"pending":[{"name":"a.b.c"}]}}}"#, true),
+            (r#"{"metadata":{"initializers":{"result":{"status":"Failure"}}}}"#, true),
+            (r#"{"metadata":{"initializers":{}}}"#, false),
+            (r#"{"metadata":{"name":"a"},"initializers":[{"name":"a.b.c"}]}"#, false),
+            (r#"{"data":{"a":"{\"initializers\": 1}"}}"#, false),
+            (r#""initializers" is no JSON"#, false),
+        ] {
+            assert_eq!(is_hidden(stored.as_bytes()), want, "{stored}");
+        }
+    }
+
+    #[test]
+    fn the_parameter_is_a_truth_value() {
+        for (query, want) in [
+            ("", Ok(false)),
+            ("includeUninitialized=", Ok(false)),
+            ("includeUninitialized=true", Ok(true)),
+            ("includeUninitialized=1", Ok(true)),
+            ("includeUninitialized=false", Ok(false)),
+            ("includeUninitialized=0", Ok(false)),
+            ("includeUninitialized=yes", Err(400)),
+            ("includeUninitialized=2", Err(400)),
+        ] {
+            let found = Query::parse(&format!("/x?{query}")).includes_uninitialized();
+            assert_eq!(found.map_err(|status| status.code), want, "{query}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What the creator of an object that has to wait for initializers receives, and when (admission §6.5).
+
+use std::time::{Duration, Instant};
+
+use admission::{Awaited, TimeoutCause, deleted, failure, initialization_timeout};
+use object::{Status, Tree};
+use store::{Entry, Expect, Key, Mark, Put, Revision, Store};
+use tokio::sync::{oneshot, watch};
+
+use super::oversee::{Job, Newcomer, Outcome, Progress};
+use super::visibility::has_uninitialized;
+use crate::gate::Admitted;
+use crate::object_path::object_path;
+use crate::rest::{Call, NotWritten, Shown};
+use crate::view::is_tracked;
+
+/// What is kept of the time of a request for telling how far the object is.
+const ANSWER_TIME: Duration = Duration::from_millis(20);
+
+/// Lets somebody wait for an object.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    key: Key,
+    progress: watch::Receiver<Progress>,
+}
+
+impl<S: Store> Call<'_, S> {
+    /// Stores a new object that has to wait for initializers. From then on it is followed, whatever
+    /// becomes of the request.
+    pub(crate) async fn store_uninitialized(
+        &self,
+        key: Key,
+        admitted: &Admitted,
+    ) -> Result<(Revision, Waiting), NotWritten> {
+        let Some(room) = self.host.overseer.room() else {
+            let why = "too many objects wait for their initializers, please try again later";
+            return Err(Status::too_many_requests(why, 1).into());
+        };
+        let tree = admitted.tree().clone();
+        let (sender, written) = oneshot::channel();
+        let (progress, receiver) = watch::channel(Progress::default());
+        let newcomer = Newcomer {
+            put: Put {
+                key: key.clone(),
+                value: wire::to_stored(&tree).into(),
+                expect: Expect::Absent,
+                ttl: self.ttl(),
+                mark: self.uninitialized_mark(),
+            },
+            origin: self.entrance.origin,
+            path: object_path(self.resource, self.namespace, object::name(&tree)),
+            tree,
+            written: sender,
+            progress,
+            room,
+        };
+        let storing = async {
+            self.host.overseer.begin(Job::Follow(Box::new(newcomer))).await;
+            written.await
+        };
+        let Ok(written) = self.timed("create", storing).await else {
+            return Err(Status::unavailable("apiserver is shutting down").into());
+        };
+        let revision = self.settle(written, "create", is_tracked(&self.host.prefix, &key)).await?;
+        Ok((revision, Waiting { key, progress: receiver }))
+    }
+
+    /// What says that the resource has uninitialized objects. It is there for good once it is there.
+    fn uninitialized_mark(&self) -> Option<Mark> {
+        if has_uninitialized(&self.host.follower.view(), self.resource) {
+            return None;
+        }
+        Some(Mark { key: self.host.uninitialized_key(self.resource)?, expect: None })
+    }
+
+    /// Waits until an object is initialized.
+    ///
+    /// # Errors
+    /// What became of the object otherwise, or that nobody knows yet.
+    pub(crate) async fn wait_initialized(
+        &mut self,
+        created: Shown,
+        mut waiting: Waiting,
+    ) -> Result<Shown, Status> {
+        // Who waits takes no room from those who are waited for.
+        self.entrance.permit = None;
+        let begun = Instant::now();
+        let limit = self.entrance.deadline.checked_sub(ANSWER_TIME);
+        let limit = limit.unwrap_or(self.entrance.deadline);
+        let concluded = waiting.progress.wait_for(|progress| progress.outcome.is_some());
+        let concluded = tokio::time::timeout_at(limit, concluded).await;
+        let concluded = concluded.map(|progress| progress.map(|progress| progress.outcome.clone()));
+        self.host.admission_metrics.initializers_waited(begun.elapsed());
+        let (outcome, entry) = match concluded {
+            Ok(Ok(Some(concluded))) => concluded,
+            Ok(Ok(None) | Err(_)) => {
+                return Err(self.not_in_time(&waiting, created, TimeoutCause::WatchLost));
+            }
+            Err(_) => return Err(self.not_in_time(&waiting, created, TimeoutCause::Deadline)),
+        };
+        let tree = self.parse(&entry)?;
+        match outcome {
+            Outcome::Initialized => {
+                if is_tracked(&self.host.prefix, &waiting.key) {
+                    self.host.follower.wait_for(entry.mod_rev).await;
+                }
+                Ok(Shown { tree, revision: Some(entry.mod_rev) })
+            }
+            Outcome::Failed => Err(failure(&tree).unwrap_or_else(|| deleted(&tree))),
+            Outcome::Deleted => Err(deleted(&tree)),
+            Outcome::StepFailed(idx) => {
+                Err(self.timeout(&tree, entry.mod_rev, TimeoutCause::Step(idx)))
+            }
+            Outcome::Lost => Err(self.timeout(&tree, entry.mod_rev, TimeoutCause::WatchLost)),
+        }
+    }
+
+    /// The answer if nothing is decided: with the newest state that is known.
+    fn not_in_time(&self, waiting: &Waiting, created: Shown, cause: TimeoutCause) -> Status {
+        let newest: Option<Entry> = waiting.progress.borrow().entry.clone();
+        let newest = newest.and_then(|entry| Some((self.parse(&entry).ok()?, entry.mod_rev)));
+        let created = || (created.tree, created.revision.unwrap_or(Revision::ZERO));
+        let (tree, revision) = newest.unwrap_or_else(created);
+        self.timeout(&tree, revision, cause)
+    }
+
+    fn timeout(&self, tree: &Tree, revision: Revision, cause: TimeoutCause) -> Status {
+        let resource = self.resource.group_resource();
+        let awaited = Awaited { resource: &resource, tree, revision: revision.number() };
+        initialization_timeout(&awaited, cause)
+    }
+}

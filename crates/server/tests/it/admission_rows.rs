@@ -1,0 +1,150 @@
+//! Hooks as clients and hooks themselves see them, over real sockets. Rows are those of the
+//! specification of dynamic admission.
+//!
+//! Which hooks match, and what becomes of their answers, is decided and tested in every detail in the
+//! crates `admission` and `admission-hooks`. Here the same rows come through a server: it knows the
+//! objects, the namespaces, the services and the time of a request.
+//!
+//! Nobody is asked about what is not served: there are no paths with the operation CONNECT, nor a
+//! resource with two groups. Rows that need such (T-089, and parts of T-059 to T-063, T-067, T-069
+//! and T-076) are there with what comes nearest.
+
+mod changing_configuration;
+mod conditions;
+mod deadlines;
+mod denials;
+mod dry_run;
+mod equivalents;
+mod exempt;
+mod failures;
+mod loops;
+mod matching;
+mod notes;
+mod order;
+mod patches;
+mod reinvocation;
+mod selectors;
+mod services;
+mod told;
+
+use scripted::{Peer, Script};
+use serde_json::{Value, json};
+use server::ServerOptions;
+
+use crate::admission_hooks::{HookAuthority, asked, register_with, webhook_configuration};
+use crate::client::{Answer, Client};
+use crate::cluster::Cluster;
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const NAMESPACES: &str = "/api/v1/namespaces";
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+const EXTERNAL: &str =
+    "/apis/admissionregistration.k8s.io/v1alpha1/externaladmissionhookconfigurations";
+const INITIALIZERS: &str =
+    "/apis/admissionregistration.k8s.io/v1alpha1/initializerconfigurations";
+
+/// A server, its administrator, and who vouches for hooks.
+struct Scene {
+    cluster: Cluster,
+    admin: Client,
+    authority: HookAuthority,
+}
+
+impl Scene {
+    async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    /// A server with options that differ.
+    async fn start_with(change: impl FnOnce(&mut ServerOptions)) -> Self {
+        Self::start_in(tempfile::tempdir().expect("a folder"), change).await
+    }
+
+    /// A server on what a folder holds.
+    async fn start_in(
+        folder: tempfile::TempDir,
+        change: impl FnOnce(&mut ServerOptions),
+    ) -> Self {
+        let cluster = Cluster::start_by(folder, |_, _| {}, change).await;
+        let admin = cluster.admin();
+        Self { cluster, admin, authority: HookAuthority::new() }
+    }
+
+    fn hook(&self, script: impl Into<Script>) -> Peer {
+        self.authority.hook(script)
+    }
+
+    /// An entry that asks a peer about configmaps, with some fields otherwise.
+    fn webhook(&self, name: &str, peer: &Peer, changes: Value) -> Value {
+        self.authority.webhook(name, peer, changes)
+    }
+
+    /// Makes these the entries of the one configuration of a kind.
+    async fn configure(&self, path: &str, webhooks: &[Value]) {
+        let code = self.admin.delete(&format!("{path}/c")).await.code;
+        assert!(matches!(code, 200 | 404), "{code}");
+        register_with(&self.admin, path, &webhook_configuration(path, "c", webhooks)).await;
+    }
+
+    /// Makes one peer the only hook of a kind.
+    async fn ask(&self, path: &str, peer: &Peer, changes: Value) {
+        self.configure(path, &[self.webhook("h.x.y", peer, changes)]).await;
+    }
+
+    /// Makes a configmap, or would.
+    async fn create(&self, query: &str) -> Answer {
+        self.admin.post(&format!("{MAPS}?{query}"), &map("m")).await
+    }
+
+    /// Lets alice do something with resources of a group, everywhere.
+    async fn grant_alice(&self, verbs: &[&str], group: &str, resources: &[&str]) -> Client {
+        let rules = json!([{"apiGroups": [group], "resources": resources, "verbs": verbs}]);
+        let role = json!({"metadata": {"name": "own"}, "rules": rules});
+        self.admin.post(&format!("{RBAC}/clusterroles"), &role).await.expect(201);
+        let binding = json!({"metadata": {"name": "alice"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "own"},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}]});
+        self.admin.post(&format!("{RBAC}/clusterrolebindings"), &binding).await.expect(201);
+        self.cluster.alice()
+    }
+
+    /// The value of a metric with its labels; zero if it is not there.
+    async fn metric(&self, series: &str) -> f64 {
+        let text = self.admin.get("/metrics").await.text();
+        let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+        line.map_or(0.0, |line| line.parse().expect("a number"))
+    }
+}
+
+/// What hooks were asked since this was last asked.
+fn told(peer: &Peer) -> Vec<Value> {
+    peer.take_requests().iter().map(asked).collect()
+}
+
+/// The one thing that a hook was asked.
+#[track_caller]
+fn told_once(peer: &Peer) -> Value {
+    let mut told = told(peer);
+    assert_eq!(told.len(), 1, "{told:?}");
+    told.remove(0)
+}
+
+fn map(name: &str) -> Value {
+    json!({"metadata": {"name": name}, "data": {"a": "b"}})
+}
+
+fn pod(name: &str) -> Value {
+    json!({"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+}
+
+/// The message of a status with a code.
+#[track_caller]
+fn message(answer: Answer, code: u16) -> String {
+    answer.expect(code)["message"].as_str().expect("a message").to_owned()
+}
+
+fn everything() -> Value {
+    json!([crate::admission_hooks::rule(&["*"], "*", "*/*")])
+}

@@ -1,0 +1,232 @@
+//! Which state of the configuration a request is admitted by, on one server: §5.
+
+use std::time::Duration;
+
+use scripted::Script;
+use serde_json::{Value, json};
+use server::{SyncMode, SyncOptions};
+use store::{Expect, Key, Put, Store};
+use store_embedded::Embedded;
+
+use super::{EXTERNAL, INITIALIZERS, MAPS, NAMESPACES, Scene, map, message};
+use crate::admission_hooks::{
+    HookAuthority, MUTATING, VALIDATING, allow, answer, deny, plant, register,
+    webhook_configuration,
+};
+use crate::client::Answer;
+use crate::cluster::Cluster;
+
+const STATUS: &str = "/portcullis/admission/status";
+
+fn admission_revision(answer: &Answer) -> Option<u64> {
+    let value = answer.headers.get("portcullis-admission-revision")?;
+    Some(value.to_str().unwrap().parse().unwrap())
+}
+
+/// T-151: what was written while the server was down holds for the first request.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_sees_what_was_written_meanwhile() {
+    let authority = HookAuthority::new();
+    let hook = authority.hook(deny("written meanwhile"));
+    let cluster = Cluster::start().await;
+    cluster.admin().post(MAPS, &map("before")).await.expect(201);
+    let folder = cluster.stop(Duration::ZERO).await;
+    let store = Embedded::open(&folder.path().join("store"), store_embedded::Options::default());
+    let store = store.unwrap();
+    let object = webhook_configuration(VALIDATING, "v", &[authority.webhook("v.x.y", &hook, json!({}))]);
+    let put = Put {
+        key: Key::new("/registry/validatingwebhookconfigurations/v").unwrap(),
+        value: object.to_string().into_bytes().into(),
+        expect: Expect::Absent,
+        ttl: None,
+        mark: None,
+    };
+    let revision = store.put(put).await.unwrap().number();
+    store.close().await;
+    drop(store);
+    let cluster = Cluster::start_in(folder, |_, _| {}).await;
+    let answer = cluster.admin().post(MAPS, &map("after")).await;
+    assert!(admission_revision(&answer) >= Some(revision));
+    assert_eq!(message(answer, 403), "admission webhook \"v.x.y\" denied the request: written meanwhile");
+}
+
+/// T-153: one request is admitted by one state, whatever happens between its phases.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_keeps_its_configuration() {
+    let scene = Scene::start().await;
+    let slow = Script::rule(|request| {
+        answer(request, &json!({"allowed": true})).delay(Duration::from_secs(2))
+    });
+    let (mutating, old, new) = (scene.hook(slow), scene.hook(allow()), scene.hook(deny("new")));
+    let webhooks = [scene.webhook("m.x.y", &mutating, json!({}))];
+    register(&scene.cluster, MUTATING, "m", &webhooks).await;
+    register(&scene.cluster, VALIDATING, "old", &[scene.webhook("old.x.y", &old, json!({}))]).await;
+    let creating = {
+        let admin = scene.admin.clone();
+        tokio::spawn(async move { admin.post(MAPS, &map("m")).await })
+    };
+    while mutating.n_requests() == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let changed = scene.admin.delete(&format!("{VALIDATING}/old")).await;
+    changed.expect(200);
+    register(&scene.cluster, VALIDATING, "new", &[scene.webhook("new.x.y", &new, json!({}))]).await;
+    creating.await.unwrap().expect(201);
+    assert_eq!((old.n_requests(), new.n_requests()), (1, 0));
+    // The next one is admitted by the next state.
+    scene.admin.post(MAPS, &map("n")).await.expect(403);
+    assert_eq!((old.n_requests(), new.n_requests()), (1, 1));
+}
+
+/// T-154: what can not be read does not stop the rest, and is told.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stored_object_that_can_not_be_read() {
+    let scene = Scene::start().await;
+    let hook = scene.hook(deny("no"));
+    scene.ask(VALIDATING, &hook, json!({})).await;
+    let garbage = [
+        "admissionregistration.k8s.io/initializerconfigurations/garbage",
+        "admissionregistration.k8s.io/externaladmissionhookconfigurations/garbage",
+        "mutatingwebhookconfigurations/garbage",
+        "validatingwebhookconfigurations/garbage",
+    ];
+    for path in garbage {
+        plant(&scene.cluster, path, "{garbage").await;
+    }
+    let status = loop {
+        let status = scene.admin.get(STATUS).await.expect(200);
+        if status["invalidObjects"].as_array().is_some_and(|list| list.len() == garbage.len()) {
+            break status;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    };
+    let paths: Vec<&Value> =
+        status["invalidObjects"].as_array().unwrap().iter().map(|own| &own["path"]).collect();
+    assert_eq!(paths, garbage);
+    assert_eq!(status["state"], "ready");
+    assert!(status["invalidObjects"][0]["error"].is_string());
+    scene.create("").await.expect(403);
+    assert_eq!(hook.n_requests(), 1, "the others are effective");
+    scene.admin.delete(&format!("{VALIDATING}/c")).await.expect(200);
+    scene.create("").await.expect(201);
+}
+
+/// T-155: the header, on every write that is admitted and on nothing else.
+#[tokio::test(flavor = "multi_thread")]
+async fn writes_tell_by_which_state_they_were_admitted() {
+    let scene = Scene::start().await;
+    let hook = scene.hook(allow());
+    let mut last = 0;
+    for round in 0..5 {
+        let name = format!("v{round}");
+        let body =
+            webhook_configuration(VALIDATING, &name, &[scene.webhook("v.x.y", &hook, json!({}))]);
+        let answer = scene.admin.post(VALIDATING, &body).await;
+        assert_eq!(admission_revision(&answer), None, "E1 is not admitted by the configuration");
+        let made = answer.expect(201);
+        let written: u64 = made["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
+        let admin = &scene.admin;
+        let patch = json!({"data": {"round": name}});
+        let path = format!("{MAPS}/m");
+        for answer in [
+            admin.post(MAPS, &map("m")).await,
+            admin.patch(&path, "merge-patch", &patch).await,
+            admin.delete(&path).await,
+            admin.delete(MAPS).await,
+        ] {
+            let revision = admission_revision(&answer).unwrap_or_default();
+            assert!(revision >= written && revision >= last, "{revision} {written} {last}");
+            last = revision;
+        }
+        assert_eq!(admission_revision(&admin.get(MAPS).await), None);
+    }
+    // Who is denied by a hook knows as well which state that was.
+    hook.replace(deny("no")).unwrap();
+    assert!(admission_revision(&scene.create("").await) >= Some(last));
+}
+
+/// T-156: the time to wait for others must be one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_time_to_wait_that_is_none() {
+    let scene = Scene::start().await;
+    for (kind, list) in
+        [(VALIDATING, "webhooks"), (EXTERNAL, "externalAdmissionHooks"), (INITIALIZERS, "initializers")]
+    {
+        let body = json!({"metadata": {"name": "x"}, list: []});
+        for bad in ["soon", "", "-1s", "31s", "5"] {
+            let answer = scene.admin.post(&format!("{kind}?ackTimeout={bad}"), &body).await;
+            let text = message(answer, 400);
+            assert!(text.contains("ackTimeout"), "{bad}: {text}");
+            scene.admin.get(&format!("{kind}/x")).await.expect(404);
+        }
+        let answer = scene.admin.post(&format!("{kind}?ackTimeout=5s"), &body).await;
+        assert!(answer.headers.get("warning").is_none(), "the only server has seen it");
+        answer.expect(201);
+    }
+    // Elsewhere it means nothing.
+    scene.create("ackTimeout=soon").await.expect(201);
+}
+
+/// T-145 to T-147, T-152, and the row of §7.3: a server whose configuration is too old.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stale_configuration() {
+    let scene = Scene::start_with(|options| {
+        // It is read once, and is too old soon after.
+        options.admission.sync = SyncOptions {
+            mode: SyncMode::Poll,
+            poll_interval: Duration::from_secs(3600),
+            max_staleness: Duration::from_millis(300),
+            ..SyncOptions::default()
+        };
+    })
+    .await;
+    let admin = &scene.admin;
+    while admin.get(STATUS).await.expect(200)["state"] != "stale" {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let ready = admin.get("/readyz").await;
+    assert_eq!(ready.code, 500, "T-152");
+    assert!(ready.text().contains("[-]admission-config failed"), "T-152: {}", ready.text());
+    assert_eq!(admin.get("/livez").await.code, 200, "T-152");
+
+    let hooks_row = (
+        "Unable to refresh the ExternalAdmissionHook configuration: ",
+        "ExternalAdmissionHookConfigurationFailure",
+    );
+    let initializers_row = (
+        "Unable to refresh the initializer configuration: ",
+        "InitializerConfigurationFailure",
+    );
+    let default = format!("{NAMESPACES}/default");
+    let patch = json!({"metadata": {"labels": {"a": "b"}}});
+    for (operation, kind, answer, (message, cause)) in [
+        ("CREATE", "configmaps", admin.post(MAPS, &map("m")).await, initializers_row),
+        ("UPDATE", "namespaces", admin.patch(&default, "merge-patch", &patch).await, hooks_row),
+        ("DELETE", "namespaces", admin.delete(&format!("{NAMESPACES}/kube-public")).await, hooks_row),
+        ("DELETE", "configmaps", admin.delete(MAPS).await, hooks_row),
+    ] {
+        assert_eq!(answer.headers["retry-after"], "1", "T-145");
+        let status = answer.expect(500);
+        assert_eq!(status["reason"], "LoadingConfiguration", "T-145");
+        let text = status["message"].as_str().unwrap();
+        assert!(text.starts_with(message), "T-145: {text}");
+        let details = &status["details"];
+        assert_eq!((&details["name"], &details["kind"]), (&json!(operation), &json!(kind)), "T-145");
+        assert_eq!(details["retryAfterSeconds"], 1, "T-145");
+        assert_eq!(details["causes"][0]["reason"], cause, "T-145");
+    }
+
+    admin.get(MAPS).await.expect(200);
+    admin.get(&default).await.expect(200);
+    admin.watch(&format!("{MAPS}?watch=1&timeoutSeconds=1")).await;
+    let review = json!({"spec": {"user": "bob",
+        "resourceAttributes": {"verb": "get", "resource": "pods"}}});
+    admin.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await.expect(201);
+    for (kind, list) in
+        [(VALIDATING, "webhooks"), (EXTERNAL, "externalAdmissionHooks"), (INITIALIZERS, "initializers")]
+    {
+        let made = admin.post(kind, &json!({"metadata": {"name": "x"}, list: []})).await.expect(201);
+        admin.put(&format!("{kind}/x"), &made).await.expect(200);
+        admin.delete(&format!("{kind}/x")).await.expect(200);
+    }
+}

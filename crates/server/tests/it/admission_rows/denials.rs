@@ -1,0 +1,60 @@
+//! What a denial of a hook means for the client: class D of §4.13.
+
+use serde_json::{Value, json};
+
+use super::{MAPS, Scene};
+use crate::admission_hooks::{MUTATING, VALIDATING, answering};
+
+const DENIED: &str = "admission webhook \"h.x.y\" denied the request";
+
+/// T-098 to T-101, and the second row of §7.3, in both phases.
+#[tokio::test(flavor = "multi_thread")]
+async fn denials() {
+    let scene = Scene::start().await;
+    let failure = json!("Failure");
+    let rows = [
+        ("T-098", Value::Null, 400, format!("{DENIED} without explanation"), &failure),
+        ("T-098", json!({"reason": "Forbidden"}), 400, format!("{DENIED}: Forbidden"), &failure),
+        ("T-099", json!({"code": 403, "message": "no"}), 403, format!("{DENIED}: no"), &failure),
+        ("T-100", json!({"code": 200, "message": "no"}), 400, format!("{DENIED}: no"), &failure),
+        ("T-100", json!({"code": 399, "message": "no"}), 400, format!("{DENIED}: no"), &failure),
+        ("T-100", json!({"code": 401, "message": "no"}), 401, format!("{DENIED}: no"), &failure),
+        ("T-100", json!({"code": 500, "message": "no"}), 500, format!("{DENIED}: no"), &failure),
+        ("T-101", json!({"status": "Success", "message": "no"}), 400, format!("{DENIED}: no"), &failure),
+        ("T-101", json!({"status": "custom", "message": "no"}), 400, format!("{DENIED}: no"), &json!("custom")),
+    ];
+    for phase in [MUTATING, VALIDATING] {
+        for (row, status, code, want, state) in &rows {
+            let mut response = json!({"allowed": false});
+            if !status.is_null() {
+                response["status"] = status.clone();
+            }
+            let hook = scene.hook(answering(response));
+            // A denial is no failure, so that it is never ignored.
+            scene.ask(phase, &hook, json!({"failurePolicy": "Ignore"})).await;
+            let answer = scene.create("").await;
+            assert_eq!(answer.code, *code, "{row}: {}", answer.text());
+            let told = answer.json();
+            assert_eq!((&told["message"], &told["status"]), (&json!(want), *state), "{row}");
+            assert_eq!(told["code"], *code, "{row}");
+            let reason = status.get("reason").cloned().unwrap_or_default();
+            assert_eq!(told.get("reason").cloned().unwrap_or_default(), reason, "{row}");
+            scene.admin.get(&format!("{MAPS}/m")).await.expect(404);
+        }
+        scene.admin.delete(&format!("{phase}/c")).await.expect(200);
+    }
+}
+
+/// §4.13: what else the hook says of its reasons passes through.
+#[tokio::test(flavor = "multi_thread")]
+async fn details_of_a_denial() {
+    let scene = Scene::start().await;
+    let details = json!({"name": "m", "kind": "configmaps", "retryAfterSeconds": 7,
+        "causes": [{"reason": "FieldValueInvalid", "message": "bad", "field": "data.a"}]});
+    let status = json!({"code": 422, "reason": "Invalid", "message": "no", "details": details});
+    let hook = scene.hook(answering(json!({"allowed": false, "status": status})));
+    scene.ask(VALIDATING, &hook, json!({})).await;
+    let told = scene.create("").await.expect(422);
+    assert_eq!(told["reason"], "Invalid");
+    assert_eq!(told["details"], details);
+}

@@ -1,0 +1,241 @@
+//! Calls that fail: §4.5, §4.6, §4.10, class C of §4.13, and the first row of §7.3.
+
+use std::time::Duration;
+
+use scripted::{Answer, Body, Conduct, Leaf, Peer, Script};
+use serde_json::{Value, json};
+
+use super::{Scene, message};
+use crate::admission_hooks::{
+    HookAuthority, MUTATING, VALIDATING, allow, answer, answering, asked, patch_of, plant,
+    webhook_configuration,
+};
+
+/// A hook that can not be called, or whose answer is none.
+struct Bad {
+    row: &'static str,
+    peer: Peer,
+    /// What stands in place of fields of its entry.
+    changes: Value,
+    /// How the cause begins.
+    cause: &'static str,
+}
+
+/// A review that is right but for some members.
+fn almost(changes: Value) -> Script {
+    Script::rule(move |request| {
+        let response = json!({"uid": asked(request)["uid"], "allowed": true});
+        let mut review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+            "response": response});
+        for (member, value) in changes.as_object().expect("an object") {
+            match value {
+                Value::Null => drop(review.as_object_mut().expect("an object").shift_remove(member)),
+                value => review[member] = value.clone(),
+            }
+        }
+        Answer::json(review.to_string())
+    })
+}
+
+fn bad_hooks(scene: &Scene) -> Vec<Bad> {
+    let bad = |row, script: Script, cause| Bad { row, peer: scene.hook(script), changes: json!({}), cause };
+    let called = "failed to call webhook: ";
+    let invalid = "received invalid webhook response: ";
+    let other = HookAuthority::new();
+    let mut all = vec![
+        bad("T-096", almost(json!({"response": {"uid": "x", "allowed": true}})), invalid),
+        bad("T-096", almost(json!({"apiVersion": null, "kind": null})), invalid),
+        bad("T-096", almost(json!({"kind": "Other"})), invalid),
+        bad("T-096", almost(json!({"response": null})), "webhook response was absent"),
+        bad("T-102", Answer::json("{}").status(500).into(), called),
+        bad("T-104", Answer::misbehave(Conduct::Refuse).into(), called),
+        bad("T-104", Answer::misbehave(Conduct::Raw("garbage\n".into())).into(), called),
+        bad("§4.5", Answer::misbehave(Conduct::Close).into(), called),
+        bad("T-106", Answer::json("{}").status(429).header("Retry-After", "1").into(), called),
+        bad("T-107", Answer::redirect("/elsewhere").into(), called),
+        bad("T-107", Answer::json("").status(204).into(), called),
+        bad("§4.5", Answer::json("").into(), called),
+        bad("§4.5", Answer::json("no JSON").into(), called),
+        bad("§4.5", Answer::json("").body(Body::Filler(5 << 20)).into(), called),
+        bad("§4.5", Answer::json(r#"{"kind":"Status","apiVersion":"v1","code":403}"#).into(), called),
+        Bad {
+            peer: scene.authority.service(&Leaf::server(&["other"]), allow()),
+            ..bad("T-105", allow(), called)
+        },
+        Bad { peer: other.hook(allow()), ..bad("T-105", allow(), called) },
+    ];
+    let peer = scene.hook(allow());
+    let url = json!({"url": format!("https://{}/", peer.address())});
+    all.push(Bad { row: "T-105", peer, changes: json!({"clientConfig": url}), cause: called });
+    let peer = scene.hook(allow());
+    let broken = json!({"url": format!("https://{}/", peer.address()), "caBundle": "bm8="});
+    let cause = "could not get REST client: ";
+    all.push(Bad { row: "§4.6", peer, changes: json!({"clientConfig": broken}), cause });
+    all
+}
+
+/// T-096, T-102, T-104 to T-107, in both phases: closed, and open with what is left behind.
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_that_fail() {
+    for (phase, kind) in [(MUTATING, "admit"), (VALIDATING, "validating")] {
+        let scene = Scene::start().await;
+        let mut n_open = 0.0;
+        let open = format!("apiserver_admission_webhook_fail_open_count{{name=\"h.x.y\",type=\"{kind}\"}}");
+        for Bad { row, peer, changes, cause } in bad_hooks(&scene) {
+            // Without a policy it is closed.
+            scene.ask(phase, &peer, changes.clone()).await;
+            let answer = scene.create("dryRun=All").await;
+            let status = answer.json();
+            let text = message(answer, 500);
+            let want = format!("Internal error occurred: failed calling webhook \"h.x.y\": {cause}");
+            assert!(text.starts_with(&want) || text.contains(cause), "{row} {phase}: {text}");
+            assert!(text.starts_with("Internal error occurred: failed calling webhook"), "{row}: {text}");
+            assert_eq!(status["reason"], "InternalError", "{row}");
+            assert!(peer.n_requests() <= 1, "{row}: called {} times", peer.n_requests());
+
+            let mut changes = changes;
+            changes["failurePolicy"] = "Ignore".into();
+            scene.ask(phase, &peer, changes).await;
+            scene.create("dryRun=All").await.expect(201);
+            n_open += 1.0;
+            assert_eq!(scene.metric(&open).await, n_open, "{row}");
+            assert!(peer.n_requests() <= 2, "{row}: called {} times", peer.n_requests());
+        }
+    }
+}
+
+/// T-104: what is counted.
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_that_fail_are_counted() {
+    let scene = Scene::start().await;
+    let hook = scene.hook(Answer::misbehave(Conduct::Refuse));
+    scene.ask(VALIDATING, &hook, json!({})).await;
+    scene.create("").await.expect(500);
+    let labels = "error_type=\"calling_webhook_error\",name=\"h.x.y\",operation=\"CREATE\",\
+                  rejection_code=\"503\",type=\"validating\"";
+    let series = format!("apiserver_admission_webhook_rejection_count{{{labels}}}");
+    assert_eq!(scene.metric(&series).await, 1.0);
+    let labels = "code=\"503\",name=\"h.x.y\",operation=\"CREATE\",rejected=\"true\",type=\"validating\"";
+    let series = format!("apiserver_admission_webhook_request_total{{{labels}}}");
+    assert_eq!(scene.metric(&series).await, 1.0);
+}
+
+/// T-095, and §4.9 of what older servers have stored.
+#[tokio::test(flavor = "multi_thread")]
+async fn stored_hooks_that_no_server_would_accept_today() {
+    let scene = Scene::start().await;
+    let hook = scene.hook(allow());
+    let stored = |changes: Value| {
+        let mut webhook = scene.webhook("h.x.y", &hook, changes);
+        webhook["rules"] = json!([crate::admission_hooks::rule(&["CREATE"], "", "configmaps")]);
+        let mut object = webhook_configuration(VALIDATING, "c", &[webhook]);
+        object["metadata"]["uid"] = "u".into();
+        object
+    };
+    let unknown = stored(json!({"admissionReviewVersions": ["v2", "v3"]}));
+    let mut silent = stored(json!({}));
+    silent["webhooks"][0].as_object_mut().unwrap().shift_remove("sideEffects");
+    let selector = json!({"matchExpressions": [{"key": "a", "operator": "Foo"}]});
+    let by_object = stored(json!({"objectSelector": selector, "failurePolicy": "Ignore"}));
+    let by_namespace = stored(json!({"namespaceSelector": selector, "failurePolicy": "Ignore"}));
+    let failed = "failed calling webhook \"h.x.y\": ";
+    for (row, object, want) in [
+        ("T-095", unknown, format!("{failed}webhook does not accept known AdmissionReview versions (v1, v1beta1)")),
+        ("§4.9", silent, format!("{failed}Webhook SideEffects is nil")),
+        ("§7.3: no class C, so nothing is ignored", by_object, "\"Foo\" is not a valid label selector operator".to_owned()),
+        ("§7.3", by_namespace, "\"Foo\" is not a valid label selector operator".to_owned()),
+    ] {
+        let revision = plant(&scene.cluster, "validatingwebhookconfigurations/c", object.to_string()).await;
+        // What nobody was told of is not known at once.
+        let answer = loop {
+            let answer = scene.create("dryRun=All").await;
+            let known = answer.headers["portcullis-admission-revision"].to_str().unwrap().to_owned();
+            if known.parse::<u64>().unwrap() >= revision {
+                break answer;
+            }
+        };
+        let text = message(answer, 500);
+        assert_eq!(text, format!("Internal error occurred: {want}"), "{row}");
+        scene.admin.delete(&format!("{VALIDATING}/c")).await.expect(200);
+    }
+    assert_eq!(hook.n_requests(), 0);
+}
+
+/// T-095, T-097: the older form is sent when it comes first, and less is asked of its answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_older_form_of_reviews() {
+    let scene = Scene::start().await;
+    let loose = r#"{"apiVersion":"x/v9","kind":"Other","response":{"uid":"other","allowed":true}}"#;
+    for phase in [MUTATING, VALIDATING] {
+        let hook = scene.hook(Answer::json(loose));
+        scene.ask(phase, &hook, json!({"admissionReviewVersions": ["v1beta1", "v1"]})).await;
+        scene.create("dryRun=All").await.expect(201);
+        let request = hook.take_requests().remove(0);
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        assert_eq!(body["apiVersion"], "admission.k8s.io/v1beta1");
+        scene.ask(phase, &hook, json!({"admissionReviewVersions": ["v2", "v1", "v1beta1"]})).await;
+        scene.create("dryRun=All").await.expect(500);
+        let request = hook.take_requests().remove(0);
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        assert_eq!(body["apiVersion"], "admission.k8s.io/v1");
+        scene.admin.delete(&format!("{phase}/c")).await.expect(200);
+    }
+}
+
+/// §4.5: what a call looks like.
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_are_posts_of_json_over_http_1() {
+    let scene = Scene::start().await;
+    let hook = scene.hook(allow());
+    scene.ask(VALIDATING, &hook, json!({})).await;
+    scene.create("dryRun=All").await.expect(201);
+    let request = hook.take_requests().remove(0);
+    assert_eq!((&*request.method, &*request.target), ("POST", "/admit?timeout=5s"));
+    for (header, want) in [
+        ("content-type", "application/json"),
+        ("accept", "application/json, */*"),
+        ("user-agent", "portcullis-admission"),
+    ] {
+        assert_eq!(request.header(header), Some(want));
+    }
+}
+
+/// T-125: who may only refuse has nothing to patch.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_validating_hook_with_a_patch() {
+    let scene = Scene::start().await;
+    let patch = patch_of(&json!([{"op": "add", "path": "/data/x", "value": "y"}]));
+    let hook = scene.hook(answering(patch.clone()));
+    scene.ask(VALIDATING, &hook, json!({})).await;
+    let text = message(scene.create("").await, 500);
+    let want = "Internal error occurred: failed calling webhook \"h.x.y\": received invalid webhook \
+                response: ";
+    assert!(text.starts_with(want), "{text}");
+    scene.ask(VALIDATING, &hook, json!({"admissionReviewVersions": ["v1beta1"]})).await;
+    let made = scene.create("").await.expect(201);
+    assert_eq!(made["data"], json!({"a": "b"}));
+}
+
+/// T-111: each call that is under way has a connection, and connections are used again.
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_are_kept() {
+    let scene = Scene::start().await;
+    let slow = |request: &scripted::Request| {
+        answer(request, &json!({"allowed": true})).delay(Duration::from_millis(500))
+    };
+    let hook = scene.hook(Script::rule(slow));
+    scene.ask(VALIDATING, &hook, json!({"timeoutSeconds": 20})).await;
+    for round in 0..2 {
+        let mut requests = tokio::task::JoinSet::new();
+        for _ in 0..10 {
+            let admin = scene.admin.clone();
+            requests.spawn(async move {
+                let path = format!("{}?dryRun=All", super::MAPS);
+                admin.post(&path, &super::map("m")).await.expect(201);
+            });
+        }
+        requests.join_all().await;
+        assert_eq!(hook.n_requests(), 10 * (round + 1));
+    }
+    assert!(hook.n_accepted() < 20, "{} connections for 20 calls", hook.n_accepted());
+}

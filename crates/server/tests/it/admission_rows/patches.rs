@@ -1,0 +1,217 @@
+//! What hooks change: §4.11, and class E of §4.13.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::{MAPS, PODS, RBAC, Scene, map, message, pod, told_once};
+use crate::admission_hooks::{MUTATING, VALIDATING, allow, answering, patch_of, patching, rule, warnings};
+
+const ADD: &str = r#"[{"op": "add", "path": "/data/x", "value": "y"}]"#;
+const FAILED: &str = "Internal error occurred: failed calling webhook \"h.x.y\": ";
+
+fn add() -> Value {
+    serde_json::from_str(ADD).unwrap()
+}
+
+/// T-118: creations and updates, and all that comes after sees it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_patch_is_stored() {
+    let scene = Scene::start().await;
+    let patch = json!([{"op": "add", "path": "/metadata/labels", "value": {"by": "hook"}}]);
+    let mutating = scene.hook(patching(&patch));
+    let validating = scene.hook(allow());
+    let rules = json!([rule(&["CREATE", "UPDATE"], "", "configmaps")]);
+    scene.ask(MUTATING, &mutating, json!({"rules": rules})).await;
+    scene.ask(VALIDATING, &validating, json!({"rules": rules})).await;
+    let made = scene.create("").await.expect(201);
+    assert_eq!(made["metadata"]["labels"], json!({"by": "hook"}));
+    assert_eq!(scene.admin.get(&format!("{MAPS}/m")).await.expect(200), made);
+    assert_eq!(told_once(&validating)["object"]["metadata"]["labels"], json!({"by": "hook"}));
+    let mut next = made.clone();
+    next["metadata"].as_object_mut().unwrap().shift_remove("labels");
+    next["data"] = json!({"c": "d"});
+    let changed = scene.admin.put(&format!("{MAPS}/m"), &next).await.expect(200);
+    assert_eq!(changed["metadata"]["labels"], json!({"by": "hook"}));
+    assert_eq!(changed["data"], json!({"c": "d"}));
+    assert_eq!(told_once(&validating)["object"]["metadata"]["labels"], json!({"by": "hook"}));
+}
+
+/// T-119 to T-124, as (row, response, fields of the entry, code, what the message begins with or,
+/// if it is made, its data).
+#[tokio::test(flavor = "multi_thread")]
+async fn patches_that_are_none() {
+    let scene = Scene::start().await;
+    let encoded = |text: &str| STANDARD.encode(text);
+    let with = |patch: &str, kind: Value| json!({"allowed": true, "patch": encoded(patch), "patchType": kind});
+    let only_patch = json!({"allowed": true, "patch": encoded(ADD)});
+    let only_type = json!({"allowed": true, "patchType": "JSONPatch"});
+    let ignore = json!({"failurePolicy": "Ignore"});
+    let older = json!({"admissionReviewVersions": ["v1beta1"]});
+    let plain = json!({"a": "b"});
+    let patched = json!({"a": "b", "x": "y"});
+    let invalid = format!("{FAILED}received invalid webhook response: ");
+    let internal = "Internal error occurred: ".to_owned();
+    let missing = r#"[{"op": "remove", "path": "/data/missing"}]"#;
+    let test = r#"[{"op": "test", "path": "/data/a", "value": "other"}]"#;
+    let denied = json!({"allowed": false, "patch": encoded(ADD), "patchType": "JSONPatch"});
+    let rows: Vec<(&str, Value, &Value, Result<&Value, (u16, String)>)> = vec![
+        ("T-119", only_patch.clone(), &Value::Null, Err((500, invalid.clone()))),
+        ("T-119", only_type.clone(), &Value::Null, Err((500, invalid.clone()))),
+        ("T-119", with(ADD, json!("")), &Value::Null, Err((500, invalid))),
+        ("T-119", with(ADD, json!("Foo")), &Value::Null, Err((500, format!("{FAILED}unsupported patch type \"Foo\"")))),
+        ("T-119", with(ADD, json!("Foo")), &ignore, Ok(&plain)),
+        ("T-120", with(ADD, json!("Foo")), &older, Ok(&patched)),
+        ("T-120", only_patch, &older, Ok(&patched)),
+        ("T-120", only_type, &older, Ok(&plain)),
+        ("T-121", with("[{", json!("JSONPatch")), &ignore, Ok(&plain)),
+        ("T-121", with("[{", json!("JSONPatch")), &Value::Null, Err((500, format!("{FAILED}received undecodable patch in webhook response: ")))),
+        ("T-122", with(missing, json!("JSONPatch")), &ignore, Err((500, internal.clone()))),
+        ("T-122", with(test, json!("JSONPatch")), &ignore, Err((500, internal.clone()))),
+        ("T-123", with("[]", json!("JSONPatch")), &Value::Null, Ok(&plain)),
+        ("T-124", denied, &ignore, Err((400, "admission webhook \"h.x.y\" denied the request without explanation".to_owned()))),
+        ("§4.11: no object any more", with(r#"[{"op": "replace", "path": "", "value": 7}]"#, json!("JSONPatch")), &ignore, Err((500, internal.clone()))),
+        ("§4.11: no configmap any more", with(r#"[{"op": "replace", "path": "/data", "value": 7}]"#, json!("JSONPatch")), &ignore, Err((500, internal.clone()))),
+        ("§4.11: another kind", with(r#"[{"op": "replace", "path": "/kind", "value": "Secret"}]"#, json!("JSONPatch")), &ignore, Err((500, internal))),
+    ];
+    for (row, response, changes, want) in rows {
+        let hook = scene.hook(answering(response.clone()));
+        let changes = if changes.is_null() { json!({}) } else { changes.clone() };
+        scene.ask(MUTATING, &hook, changes).await;
+        let answer = scene.create("").await;
+        match want {
+            Ok(data) => {
+                assert_eq!(&answer.expect(201)["data"], data, "{row} {response}");
+                scene.admin.delete(&format!("{MUTATING}/c")).await.expect(200);
+                scene.admin.delete(&format!("{MAPS}/m")).await.expect(200);
+            }
+            Err((code, want)) => {
+                let text = answer.text();
+                assert_eq!(answer.code, code, "{row} {response}: {text}");
+                let text = message(answer, code);
+                assert!(text.starts_with(&want), "{row} {response}: {text}");
+                scene.admin.get(&format!("{MAPS}/m")).await.expect(404);
+            }
+        }
+    }
+}
+
+/// T-123: what is deleted can not be changed, and still a hook may look at it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_patch_on_a_deletion() {
+    let scene = Scene::start().await;
+    scene.create("").await.expect(201);
+    let hook = scene.hook(patching(&add()));
+    scene.ask(MUTATING, &hook, json!({"failurePolicy": "Ignore"})).await;
+    let text = message(scene.admin.delete(&format!("{MAPS}/m")).await, 500);
+    let want = "Internal error occurred: admission webhook \"h.x.y\" attempted to modify the object, \
+                which is not supported for this operation";
+    assert_eq!(text, want);
+    hook.replace(patching(&json!([]))).unwrap();
+    scene.admin.delete(&format!("{MAPS}/m")).await.expect(200);
+}
+
+/// T-126: defaults come before the next hook; validation comes after the last.
+#[tokio::test(flavor = "multi_thread")]
+async fn defaults_and_validation_of_what_hooks_made() {
+    let scene = Scene::start().await;
+    let container = json!({"name": "d", "image": "i:1"});
+    let append = json!([{"op": "add", "path": "/spec/containers/-", "value": container}]);
+    let first = scene.hook(patching(&append));
+    let second = scene.hook(allow());
+    let pods = json!({"rules": [rule(&["CREATE"], "", "pods")]});
+    let webhooks =
+        [scene.webhook("a.x.y", &first, pods.clone()), scene.webhook("b.x.y", &second, pods.clone())];
+    scene.configure(MUTATING, &webhooks).await;
+    let made = scene.admin.post(PODS, &pod("p")).await.expect(201);
+    let told = told_once(&second);
+    let added = &told["object"]["spec"]["containers"][1];
+    assert_eq!(added["imagePullPolicy"], "IfNotPresent", "{told}");
+    assert_eq!(&made["spec"]["containers"][1], added);
+
+    let validating = scene.hook(allow());
+    scene.ask(VALIDATING, &validating, pods.clone()).await;
+    let break_it = json!([{"op": "replace", "path": "/spec/containers", "value": []}]);
+    let hook = scene.hook(patching(&break_it));
+    scene.ask(MUTATING, &hook, pods).await;
+    let status = scene.admin.post(PODS, &pod("q")).await.expect(422);
+    assert_eq!(status["details"]["causes"][0]["field"], "spec.containers");
+    assert_eq!(validating.n_requests(), 0, "what is invalid goes no further");
+    scene.admin.get(&format!("{PODS}/q")).await.expect(404);
+}
+
+/// §4.11: hooks may say what they want about metadata; what is not theirs to decide is put right or
+/// refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn metadata_that_hooks_change() {
+    let scene = Scene::start().await;
+    let hook = scene.hook(allow());
+    let rules = json!({"rules": [rule(&["CREATE", "UPDATE"], "", "configmaps")]});
+    let change = |path: &str, value: Value| patching(&json!([{"op": "add", "path": path, "value": value}]));
+    scene.ask(MUTATING, &hook, rules.clone()).await;
+    let made = scene.create("").await.expect(201);
+    let path = format!("{MAPS}/m");
+    let patch = json!({"data": {"n": "1"}});
+    for (at, value, code) in [
+        ("/metadata/name", json!("other"), 400),
+        ("/metadata/namespace", json!("other"), 400),
+        ("/metadata/uid", json!("other"), 200),
+        ("/metadata/creationTimestamp", json!("2001-01-01T00:00:00Z"), 200),
+        ("/metadata/labels", json!({"Not A Label!": "x"}), 422),
+    ] {
+        hook.replace(change(at, value)).unwrap();
+        let answer = scene.admin.patch(&path, "merge-patch", &patch).await;
+        assert_eq!(answer.code, code, "{at}: {}", answer.text());
+        let stored = scene.admin.get(&path).await.expect(200);
+        for member in ["name", "namespace", "uid", "creationTimestamp"] {
+            assert_eq!(stored["metadata"][member], made["metadata"][member], "{at}");
+        }
+    }
+    let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "m",
+        "uid": made["metadata"]["uid"]});
+    hook.replace(change("/metadata/ownerReferences", json!([owner, owner]))).unwrap();
+    let answer = scene.admin.post(MAPS, &map("owned")).await;
+    assert_eq!(warnings(&answer).len(), 1, "{:?}", answer.headers);
+    let made = answer.expect(201);
+    assert_eq!(made["metadata"]["ownerReferences"].as_array().map(Vec::len), Some(1));
+}
+
+/// T-137: what a hook adds counts as what the caller wants, so that it can not give them more than they
+/// may give.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_can_not_lend_permissions() {
+    let scene = Scene::start().await;
+    let alice =
+        scene.grant_alice(&["create", "get"], "rbac.authorization.k8s.io", &["clusterroles"]).await;
+    let all = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]});
+    let hook = scene.hook(patching(&json!([{"op": "add", "path": "/rules/-", "value": all}])));
+    let rules = json!([rule(&["CREATE"], "rbac.authorization.k8s.io", "clusterroles")]);
+    scene.ask(MUTATING, &hook, json!({"rules": rules})).await;
+    let own = json!({"verbs": ["get"], "apiGroups": ["rbac.authorization.k8s.io"],
+        "resources": ["clusterroles"]});
+    let role = json!({"metadata": {"name": "more"}, "rules": [own]});
+    let path = format!("{RBAC}/clusterroles");
+    let text = message(alice.post(&path, &role).await, 403);
+    assert!(text.contains("attempting to grant RBAC permissions not currently held"), "{text}");
+    assert_eq!(hook.n_requests(), 1);
+    scene.admin.delete(&format!("{MUTATING}/c")).await.expect(200);
+    alice.post(&path, &role).await.expect(201);
+}
+
+/// §4.11 by way of a subresource: only what the subresource is about changes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_patch_by_way_of_a_subresource() {
+    let scene = Scene::start().await;
+    scene.admin.post(PODS, &pod("p")).await.expect(201);
+    let patch = json!([
+        {"op": "add", "path": "/status/reason", "value": "hook"},
+        {"op": "add", "path": "/spec/nodeName", "value": "stolen"},
+    ]);
+    let hook = scene.hook(answering(patch_of(&patch)));
+    scene.ask(MUTATING, &hook, json!({"rules": [rule(&["UPDATE"], "", "pods/status")]})).await;
+    let body = json!({"status": {"phase": "Running"}});
+    let path = format!("{PODS}/p/status");
+    let changed = scene.admin.patch(&path, "merge-patch", &body).await.expect(200);
+    assert_eq!(changed["status"], json!({"phase": "Running", "reason": "hook"}));
+    assert_eq!(changed["spec"].get("nodeName"), None);
+}

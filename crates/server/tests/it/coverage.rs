@@ -1,0 +1,266 @@
+//! Nothing is written without permission, and nothing without asking hooks.
+//!
+//! The walk is over what the server says that it serves, so that a resource that is added later is in
+//! it. Each way to write is tried four times: without permission, with a validating hook that denies,
+//! with a mutating one that denies, and with everybody's consent.
+
+mod rig;
+mod samples;
+mod served;
+
+use std::collections::BTreeSet;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use self::rig::{Mood, Rig};
+use self::samples::sample;
+use self::served::{Served, Target};
+
+/// What no hook is asked about, as group and resource: what configures admission, and reviews.
+const EXEMPT: [(&str, &str); 17] = [
+    ("admissionregistration.k8s.io", "externaladmissionhookconfigurations"),
+    ("admissionregistration.k8s.io", "initializerconfigurations"),
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
+    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
+    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+    ("authentication.k8s.io", "selfsubjectreviews"),
+    ("authentication.k8s.io", "tokenreviews"),
+    ("authorization.k8s.io", "localsubjectaccessreviews"),
+    ("authorization.k8s.io", "selfsubjectaccessreviews"),
+    ("authorization.k8s.io", "selfsubjectrulesreviews"),
+    ("authorization.k8s.io", "subjectaccessreviews"),
+    // Reviews that only this server has.
+    ("authorization.portcullis.io", "localresourceaccessreviews"),
+    ("authorization.portcullis.io", "resourceaccessreviews"),
+    ("authorization.portcullis.io", "subjectaccessexplanations"),
+];
+
+/// What hooks were asked if they were not.
+const NOBODY: [Vec<Value>; 2] = [Vec::new(), Vec::new()];
+
+/// A request that writes, and what everybody must be told of it.
+struct Attempt<'t> {
+    target: &'t Target,
+    /// As authorizers call it.
+    verb: &'static str,
+    /// As hooks call it.
+    operation: &'static str,
+    method: Method,
+    path: String,
+    content_type: &'static str,
+    body: Value,
+    /// The name that authorizers are told.
+    name: &'t str,
+    /// The name that hooks are told.
+    told_name: &'t str,
+}
+
+/// §0.3, §0.4, and T-082 to T-085: every verb of every resource and subresource.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_write_is_authorized_and_admitted() {
+    let rig = Rig::start().await;
+    let all = Served::discover(&rig.admin).await;
+    let mut walked = BTreeSet::new();
+    for served in &all {
+        let n_attempts = walk(&rig, served).await;
+        println!("{}: {n_attempts} ways to write", served.main);
+        walked.insert((served.main.group.clone(), served.main.plural.clone()));
+    }
+    for (group, plural) in EXEMPT {
+        assert!(walked.contains(&(group.to_owned(), plural.to_owned())), "{plural} is not served");
+    }
+    assert!(walked.len() > 60, "{} resources", walked.len());
+    assert!(all.iter().any(|own| own.main.version == "v1beta1" && own.main.plural == "widgets"));
+}
+
+/// Tries everything with one resource, and returns how many ways there are to write.
+async fn walk(rig: &Rig, served: &Served) -> usize {
+    let Served { main, parts } = served;
+    let name = main.object_name();
+    let own = format!("{}/{name}", main.collection());
+    let mut n_attempts = 0;
+    if main.offers("create") {
+        let body = sample(main);
+        rig.attempt(&main.attempt("create", "CREATE", Method::POST, main.collection(), body)).await;
+        n_attempts += 1;
+    }
+    if !main.offers("get") {
+        assert_eq!(main.verbs, ["create"], "{main}");
+        return n_attempts;
+    }
+    rig.settled(main).await;
+    reads(rig, served).await;
+    for target in std::iter::once(main).chain(parts) {
+        let path = if target.part.is_empty() { own.clone() } else { format!("{own}/{}", target.part) };
+        if target.offers("update") {
+            let body = rig.admin.get(&own).await.expect(200);
+            rig.attempt(&target.attempt("update", "UPDATE", Method::PUT, path.clone(), body)).await;
+            n_attempts += 1;
+        }
+        if target.offers("patch") {
+            let body = json!({"metadata": {"annotations": {"by": target.part}}});
+            rig.attempt(&target.attempt("patch", "UPDATE", Method::PATCH, path.clone(), body)).await;
+            n_attempts += 1;
+        }
+        if !target.part.is_empty() && target.offers("create") {
+            let body = json!({"spec": {"audiences": ["a"]}});
+            rig.attempt(&target.attempt("create", "CREATE", Method::POST, path.clone(), body)).await;
+            n_attempts += 1;
+        }
+        rig.settled(main).await;
+        let known = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+        assert!(target.verbs.iter().all(|verb| known.contains(&verb.as_str())), "{target}");
+    }
+    if main.offers("delete") {
+        rig.attempt(&main.attempt("delete", "DELETE", Method::DELETE, own.clone(), json!({}))).await;
+        rig.gone(&own).await;
+        n_attempts += 1;
+    }
+    if main.offers("deletecollection") {
+        rig.admin.post(&main.collection(), &sample(main)).await.expect(201);
+        rig.settled(main).await;
+        let path = format!("{}?labelSelector=coverage%3Dyes", main.collection());
+        let body = json!({});
+        rig.attempt(&main.attempt("deletecollection", "DELETE", Method::DELETE, path, body)).await;
+        rig.gone(&own).await;
+        n_attempts += 1;
+    }
+    n_attempts
+}
+
+/// Whoever reads is asked about by nobody but the authorizers.
+async fn reads(rig: &Rig, served: &Served) {
+    rig.set(Mood::Allow);
+    rig.allow_alice(true);
+    rig.forget();
+    let main = &served.main;
+    let own = format!("{}/{}", main.collection(), main.object_name());
+    rig.alice.get(&own).await.expect(200);
+    rig.alice.get(&main.collection()).await.expect(200);
+    drop(rig.alice.watch(&format!("{}?watch=1&timeoutSeconds=1", main.collection())).await);
+    for part in served.parts.iter().filter(|part| part.offers("get")) {
+        rig.alice.get(&format!("{own}/{}", part.part)).await.expect(200);
+    }
+    assert_eq!(rig.told(), NOBODY, "{main}");
+}
+
+impl Rig {
+    /// Tries a write four times, or twice if hooks have no say.
+    async fn attempt(&self, attempt: &Attempt<'_>) {
+        let target = attempt.target;
+        let what = format!("{} {target}", attempt.verb);
+        self.forget();
+        let before = self.revision().await;
+
+        // (a) Without permission nobody but the authorizer hears of it.
+        self.allow_alice(false);
+        self.set(Mood::Allow);
+        let refused = self.send(attempt).await;
+        assert_eq!(refused.code, 403, "{what}: {}", refused.text());
+        assert!(refused.text().contains("alice"), "{what}: {}", refused.text());
+        assert_eq!(self.questions(), [attempt.question()], "{what}");
+        assert_eq!(self.told(), NOBODY, "{what}");
+        assert_eq!(self.revision().await, before, "{what}");
+        self.allow_alice(true);
+
+        if EXEMPT.contains(&(target.group.as_str(), target.plural.as_str())) {
+            self.set(Mood::MutatingDenies);
+            let answer = self.send(attempt).await;
+            assert!(matches!(answer.code, 200 | 201), "{what}: {}", answer.text());
+            assert_eq!(self.told(), NOBODY, "{what} is exempt");
+            assert_eq!(self.questions().first(), Some(&attempt.question()), "{what}");
+            return;
+        }
+
+        // (b) Who denies is obeyed, and the store is as it was.
+        for (mood, name, n_validating) in
+            [(Mood::ValidatingDenies, "v.x.y", 1), (Mood::MutatingDenies, "m.x.y", 0)]
+        {
+            self.set(mood);
+            let answer = self.send(attempt).await;
+            assert_eq!(answer.code, 403, "{what}: {}", answer.text());
+            let want = format!("admission webhook \"{name}\" denied the request: not alice");
+            assert_eq!(answer.json()["message"], want, "{what}");
+            let [mutating, validating] = self.told();
+            assert_eq!((mutating.len(), validating.len()), (1, n_validating), "{what}");
+            for told in mutating.iter().chain(&validating) {
+                attempt.check(told);
+            }
+            assert_eq!(self.revision().await, before, "{what}");
+        }
+
+        // With everybody's consent it is done.
+        self.set(Mood::Allow);
+        let answer = self.send(attempt).await;
+        assert!(matches!(answer.code, 200..=202), "{what}: {}", answer.text());
+        for told in self.told() {
+            assert_eq!(told.len(), 1, "{what}");
+            attempt.check(&told[0]);
+        }
+    }
+}
+
+impl Attempt<'_> {
+    /// What authorizers are asked.
+    fn question(&self) -> Value {
+        let Target { group, version, plural, part, .. } = self.target;
+        let mut question = json!({"verb": self.verb, "version": version, "resource": plural});
+        let namespace = self.target.told_namespace();
+        let namespace = if self.name.is_empty() && namespace != rig::NAMESPACE { "" } else { namespace };
+        for (member, value) in
+            [("group", group.as_str()), ("subresource", part), ("name", self.name), ("namespace", namespace)]
+        {
+            if !value.is_empty() {
+                question[member] = value.into();
+            }
+        }
+        question
+    }
+
+    /// What hooks are asked.
+    #[track_caller]
+    fn check(&self, told: &Value) {
+        let target = self.target;
+        let Target { group, version, plural, part, .. } = target;
+        let what = format!("{} {target}: {told}", self.verb);
+        let text = |text: &str| if text.is_empty() { Value::Null } else { text.into() };
+        assert_eq!(told["operation"], self.operation, "{what}");
+        let resource = json!({"group": group, "version": version, "resource": plural});
+        for member in ["resource", "requestResource"] {
+            assert_eq!(told[member], resource, "{what}");
+        }
+        for member in ["kind", "requestKind"] {
+            assert_eq!(told[member], target.kind, "{what}");
+        }
+        for member in ["subResource", "requestSubResource"] {
+            assert_eq!(told[member], text(part), "{what}");
+        }
+        assert_eq!(told["name"], text(self.told_name), "{what}");
+        assert_eq!(told["namespace"], text(target.told_namespace()), "{what}");
+        assert_eq!(told["userInfo"]["username"], "alice", "{what}");
+        assert_eq!(told["dryRun"], false, "{what}");
+        let options = match self.operation {
+            "CREATE" => "CreateOptions",
+            "UPDATE" => "UpdateOptions",
+            _ => "DeleteOptions",
+        };
+        assert_eq!(told["options"]["kind"], options, "{what}");
+        let name = target.object_name();
+        let kind = &target.kind;
+        for (member, is_there) in
+            [("object", self.operation != "DELETE"), ("oldObject", self.operation != "CREATE")]
+        {
+            let object = &told[member];
+            assert_eq!(object.is_object(), is_there, "{what}");
+            if is_there && kind["kind"] != "TokenRequest" {
+                assert_eq!(object["metadata"]["name"], name, "{what}");
+                assert_eq!(object["kind"], kind["kind"], "{what}");
+                assert!(object["apiVersion"].as_str().unwrap().ends_with(version), "{what}");
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! A server with an authorizer and hooks that remember what they are asked.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::time::Duration;
+
+use scripted::{Peer, Request, Script};
+use serde_json::{Value, json};
+use store::Store;
+
+use super::Attempt;
+use super::samples::definition;
+use super::served::Target;
+use crate::admission_hooks::{HookAuthority, MUTATING, VALIDATING, answer, asked, register, rule};
+use crate::client::{Answer, Client};
+use crate::cluster::Cluster;
+use crate::hooks::{Hooks, abstain, allow, deny, rbac};
+
+/// Where objects of namespaces are written.
+pub(super) const NAMESPACE: &str = "coverage";
+
+/// What hooks say about what alice does. Others have their consent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mood {
+    Allow,
+    MutatingDenies,
+    ValidatingDenies,
+}
+
+pub(super) struct Rig {
+    cluster: Cluster,
+    pub(super) admin: Client,
+    pub(super) alice: Client,
+    is_allowed: Arc<AtomicBool>,
+    mood: Arc<AtomicU8>,
+    authorizer: Peer,
+    mutating: Peer,
+    validating: Peer,
+    _files: Hooks,
+}
+
+impl Rig {
+    pub(super) async fn start() -> Self {
+        let files = Hooks::new();
+        let is_allowed = Arc::new(AtomicBool::new(false));
+        let own = Arc::clone(&is_allowed);
+        let authorizer = files.peer("recorder", Script::rule(move |request| {
+            match (spec(request)["user"] == "alice", own.load(Ordering::SeqCst)) {
+                (true, true) => allow(),
+                (true, false) => deny(),
+                (false, _) => abstain(),
+            }
+        }));
+        let uncached = json!({"cacheAuthorizedRequests": false, "cacheUnauthorizedRequests": false,
+            "authorizedTTL": "1s", "unauthorizedTTL": "1s"});
+        let plan = files.plan(&[files.webhook("recorder", uncached), rbac()]);
+        let cluster = files.cluster(&plan, |_, _| {}).await;
+        let admin = cluster.admin();
+        let namespace = json!({"metadata": {"name": NAMESPACE}});
+        admin.post("/api/v1/namespaces", &namespace).await.expect(201);
+        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        let widgets = definition("widgets", "Widget", &["v1", "v1beta1"]);
+        admin.post(definitions, &widgets).await.expect(201);
+
+        let mood = Arc::new(AtomicU8::new(Mood::Allow as u8));
+        let authority = HookAuthority::new();
+        let hook = |denies: Mood| {
+            let mood = Arc::clone(&mood);
+            authority.hook(Script::rule(move |request| {
+                let is_alice = asked(request)["userInfo"]["username"] == "alice";
+                let is_denied = is_alice && mood.load(Ordering::SeqCst) == denies as u8;
+                let status = json!({"code": 403, "message": "not alice"});
+                answer(request, &json!({"allowed": !is_denied, "status": status}))
+            }))
+        };
+        let (mutating, validating) = (hook(Mood::MutatingDenies), hook(Mood::ValidatingDenies));
+        let rules = json!({"rules": [rule(&["*"], "*", "*/*")]});
+        let webhooks = [authority.webhook("m.x.y", &mutating, rules.clone())];
+        register(&cluster, MUTATING, "m", &webhooks).await;
+        let webhooks = [authority.webhook("v.x.y", &validating, rules)];
+        register(&cluster, VALIDATING, "v", &webhooks).await;
+        let alice = cluster.alice();
+        let rig = Self {
+            cluster, admin, alice, is_allowed, mood, authorizer, mutating, validating, _files: files,
+        };
+        rig.established("widgets.example.com").await;
+        rig
+    }
+
+    pub(super) fn set(&self, mood: Mood) {
+        self.mood.store(mood as u8, Ordering::SeqCst);
+    }
+
+    pub(super) fn allow_alice(&self, is_allowed: bool) {
+        self.is_allowed.store(is_allowed, Ordering::SeqCst);
+    }
+
+    pub(super) async fn revision(&self) -> u64 {
+        self.cluster.store.current_rev().await.expect("a revision").number()
+    }
+
+    pub(super) async fn send(&self, attempt: &Attempt<'_>) -> Answer {
+        let headers = [("content-type", attempt.content_type)];
+        let body = attempt.body.to_string();
+        self.alice.send(attempt.method.clone(), &attempt.path, &headers, body).await
+    }
+
+    /// What the mutating and the validating hook were asked about what alice does, since this was last
+    /// asked.
+    pub(super) fn told(&self) -> [Vec<Value>; 2] {
+        [&self.mutating, &self.validating].map(|hook| {
+            let told = hook.take_requests().iter().map(asked).collect::<Vec<_>>().into_iter();
+            told.filter(|told| told["userInfo"]["username"] == "alice").collect()
+        })
+    }
+
+    /// What the authorizer was asked about alice since this was last asked.
+    pub(super) fn questions(&self) -> Vec<Value> {
+        let specs = self.authorizer.take_requests().iter().map(spec).collect::<Vec<_>>();
+        let own = specs.into_iter().filter(|spec| spec["user"] == "alice");
+        own.map(|spec| spec["resourceAttributes"].clone()).collect()
+    }
+
+    pub(super) fn forget(&self) {
+        self.told();
+        self.questions();
+    }
+
+    /// Waits until the server has done by itself what a new object makes it do.
+    pub(super) async fn settled(&self, target: &Target) {
+        if target.plural == "customresourcedefinitions" {
+            self.established(target.object_name()).await;
+        }
+    }
+
+    async fn established(&self, name: &str) {
+        let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
+        for _ in 0..2000 {
+            let conditions = self.admin.get(&path).await.expect(200)["status"]["conditions"].clone();
+            let is_met = |it: &Value| it["type"] == "Established" && it["status"] == "True";
+            if conditions.as_array().is_some_and(|list| list.iter().any(is_met)) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("{name} is not served");
+    }
+
+    /// Waits until an object is gone. What has contents goes later.
+    pub(super) async fn gone(&self, path: &str) {
+        for _ in 0..2000 {
+            if self.admin.get(path).await.code == 404 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("{path} stays");
+    }
+}
+
+/// What an authorizer is asked.
+fn spec(request: &Request) -> Value {
+    let review: Value = serde_json::from_slice(&request.body).expect("a review");
+    review["spec"].clone()
+}

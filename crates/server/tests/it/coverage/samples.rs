@@ -1,0 +1,63 @@
+//! An object of each kind.
+
+use serde_json::{Value, json};
+
+use super::rig::NAMESPACE;
+use super::served::Target;
+
+/// An object that the server takes.
+pub(super) fn sample(target: &Target) -> Value {
+    let kind = target.kind["kind"].as_str().expect("a kind");
+    let mut object = content(kind);
+    if !kind.ends_with("Review") && kind != "SubjectAccessExplanation" {
+        object["metadata"] = json!({"name": target.object_name(), "labels": {"coverage": "yes"}});
+    }
+    object["kind"] = kind.into();
+    object["apiVersion"] = match target.group.as_str() {
+        "" => target.version.clone().into(),
+        group => format!("{group}/{}", target.version).into(),
+    };
+    object
+}
+
+/// What a kind can not do without.
+fn content(kind: &str) -> Value {
+    let question = json!({"verb": "get", "resource": "pods", "namespace": NAMESPACE});
+    match kind {
+        "Pod" => json!({"spec": {"containers": [{"name": "c", "image": "i"}]}}),
+        "Service" => json!({"spec": {"ports": [{"port": 80}]}}),
+        "EndpointSlice" => json!({"addressType": "IPv4", "endpoints": []}),
+        "Event" => json!({"involvedObject": {"namespace": NAMESPACE}}),
+        "RoleBinding" | "ClusterRoleBinding" => json!({"subjects": [], "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}}),
+        "CustomResourceDefinition" => definition("gadgets", "Gadget", &["v1"]),
+        "TokenReview" => json!({"spec": {"token": "unknown"}}),
+        "SelfSubjectAccessReview" | "ResourceAccessReview" | "LocalResourceAccessReview" => {
+            json!({"spec": {"resourceAttributes": question}})
+        }
+        "SubjectAccessReview" | "LocalSubjectAccessReview" | "SubjectAccessExplanation" => {
+            json!({"spec": {"user": "bob", "resourceAttributes": question}})
+        }
+        "SelfSubjectRulesReview" => json!({"spec": {"namespace": NAMESPACE}}),
+        _ => json!({}),
+    }
+}
+
+/// A definition of a resource in some versions, each with a status.
+pub(super) fn definition(plural: &str, kind: &str, versions: &[&str]) -> Value {
+    let version = |(idx, name): (usize, &&str)| {
+        json!({
+            "name": name, "served": true, "storage": idx == 0, "subresources": {"status": {}},
+            "schema": {"openAPIV3Schema": {"type": "object",
+                "x-kubernetes-preserve-unknown-fields": true}},
+        })
+    };
+    json!({
+        "metadata": {"name": format!("{plural}.example.com")},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind},
+            "versions": versions.iter().enumerate().map(version).collect::<Value>(),
+        },
+    })
+}

@@ -1,0 +1,13 @@
+//! Objects that wait for initializers, over real sockets and on a clock that tests turn by hand:
+//! admission §8.6.
+
+mod creating;
+mod failing;
+mod hooks;
+mod orders;
+mod repair;
+mod scene;
+mod sight;
+mod timers;
+mod two_servers;
+mod updating;

@@ -1,0 +1,110 @@
+//! Hooks and the audit log on the way of objects that wait.
+
+use serde_json::{Value, json};
+
+use super::scene::{MAPS, Scene, entry, map, next, pending, seen};
+use crate::admission_hooks::{
+    HookAuthority, MUTATING, VALIDATING, allow, asked, patching, register,
+};
+use crate::initializers::scene::{INITIALIZERS, configuration};
+
+/// T-197, T-198.
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_see_every_step() {
+    let authority = HookAuthority::new();
+    let add = json!([{"op": "add", "path": "/data/added", "value": "x"}]);
+    let first = authority.hook(allow());
+    let second = authority.hook(patching(&add));
+    let validating = authority.hook(allow());
+    let scene = Scene::start().await;
+    let create = crate::admission_hooks::rule(&["CREATE"], "", "configmaps");
+    let again = json!({"rules": [create], "reinvocationPolicy": "IfNeeded"});
+    let webhooks = [
+        authority.webhook("a.m.y", &first, again),
+        authority.webhook("b.m.y", &second, json!({"rules": [create]})),
+    ];
+    register(&scene.cluster, MUTATING, "m", &webhooks).await;
+    let webhooks = [authority.webhook("v.x.y", &validating, json!({}))];
+    register(&scene.cluster, VALIDATING, "v", &webhooks).await;
+    scene.register(&[("a.x.y", "Ignore")]).await;
+    let alice = scene.grant_alice(&[]).await;
+    let path = format!("{MAPS}?includeUninitialized=1");
+    let made = alice.post(&path, &map("m")).await.expect(202);
+    assert_eq!(pending(&made), Some(vec!["a.x.y"]), "T-198");
+    let rounds: Vec<Value> = first.take_requests().iter().map(asked).collect();
+    assert_eq!(rounds.len(), 2, "the second hook changed what the first has seen");
+    for told in rounds.iter().chain(&[asked(&validating.take_requests()[0])]) {
+        assert_eq!(pending(&told["object"]), Some(vec!["a.x.y"]), "T-197");
+    }
+    scene.act("m", "a.x.y").await;
+    let told = asked(&validating.take_requests()[0]);
+    assert_eq!(told["operation"], "UPDATE", "T-197");
+    assert_eq!(pending(&told["oldObject"]), Some(vec!["a.x.y"]), "T-197");
+    assert_eq!(pending(&told["object"]), None, "T-197");
+}
+
+/// §6.3: a hook may say whom an object waits for, as the configuration may.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_may_choose_initializers() {
+    let authority = HookAuthority::new();
+    let own = |name: &str| {
+        json!([{"op": "add", "path": "/metadata/initializers",
+            "value": {"pending": [{"name": name}]}}])
+    };
+    let hook = authority.hook(patching(&own("x.y.z")));
+    let scene = Scene::start().await;
+    let create = json!({"rules": [crate::admission_hooks::rule(&["CREATE"], "", "configmaps")]});
+    let webhooks = [authority.webhook("m.x.y", &hook, create)];
+    register(&scene.cluster, MUTATING, "m", &webhooks).await;
+    let alice = scene.grant_alice(&[]).await;
+    let path = format!("{MAPS}?includeUninitialized=1");
+    let made = alice.post(&path, &map("m")).await.expect(202);
+    assert_eq!(pending(&made), Some(vec!["x.y.z"]));
+    hook.replace(patching(&own("Test"))).unwrap();
+    alice.post(&path, &map("n")).await.expect(422);
+}
+
+/// §6.6: what the server takes out by itself stands in the audit log.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_audit_log_tells_who_was_skipped() {
+    const POLICY: &str = r#"{"apiVersion": "audit.k8s.io/v1", "kind": "Policy",
+        "rules": [{"level": "Metadata", "resources": [{"resources": ["configmaps"]}]}]}"#;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit.log");
+    let log = audit::Log::file(&file, audit::Rotation::default()).unwrap();
+    let (policy, _) = audit::Policy::read(POLICY.as_bytes()).unwrap();
+    let auditor = audit::Auditor::new(policy, log);
+    let scene = Scene::start_in(folder, jiff::Timestamp::now(), |options| {
+        options.auditor = Some(auditor);
+    })
+    .await;
+    let entries = json!([entry("a.x.y", json!({})), entry("b.x.y", json!({}))]);
+    scene.admin.post(INITIALIZERS, &configuration("a", entries)).await.expect(201);
+    let mut all = scene.watch("includeUninitialized=1").await;
+    let path = format!("{MAPS}?includeUninitialized=1");
+    scene.admin.post(&path, &map("m")).await.expect(202);
+    assert_eq!(next(&mut all).await.0, "ADDED");
+    scene.asleep(5.0, 1).await;
+    scene.pass(1.0);
+    scene.act("m", "a.x.y").await;
+    assert_eq!(next(&mut all).await, seen("MODIFIED", "m", &["b.x.y"]));
+    scene.asleep(6.0, 1).await;
+    scene.pass(5.0);
+    assert_eq!(next(&mut all).await, seen("MODIFIED", "m", &[]));
+    let key = "failed-open.initializer.portcullis.io/1";
+    // The event is written when the object is, but not at the same moment.
+    let told = loop {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let told: Vec<Value> =
+            events.filter(|event| event["annotations"].get(key).is_some()).collect();
+        if !told.is_empty() {
+            break told;
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0]["annotations"][key], "b.x.y");
+    assert_eq!(told[0]["user"]["username"], server::SERVER_USER);
+    assert_eq!(told[0]["requestURI"], format!("{MAPS}/m"));
+}
