@@ -1,4 +1,5 @@
-//! Expressions of any kind are evaluated within the cost limit, and always with the same answer.
+//! Expressions of any kind are evaluated within the cost limit, and always with the same answer; those
+//! that ask the authorizer also if it answers one question after the other.
 //!
 //! The first byte of an input says whether the rest is source text, which seldom passes the
 //! checker, or decisions of a generator whose expressions nearly always do.
@@ -9,11 +10,11 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use authz_webhook::{Extra, MatchCondition, ResourceAttributes, ReviewSpec};
-use cel::{COST_LIMIT, Environment, Failure, Program, Value};
+use cel::{CHECK_COST, COST_LIMIT, Decisions, Environment, Failure, Program, Value};
 use libfuzzer_sys::fuzz_target;
 
 use expressions::Choices;
-use world::{Attributes, Request};
+use world::{Attributes, Request, answer_all};
 
 #[path = "../../crates/cel/tests/it/robustness/expressions.rs"]
 #[expect(dead_code, reason = "the tests of the crate use more of it")]
@@ -38,6 +39,8 @@ fuzz_target!(|bytes: &[u8]| {
         },
         1 => Choices::new(code).expression('x'),
         2 => Choices::new(code).expression('s'),
+        3 => Choices::new(code).expression_with_checks('x'),
+        4 => Choices::new(code).expression_with_checks('b'),
         _ => Choices::new(code).expression('b'),
     };
     let request = request(data);
@@ -62,7 +65,11 @@ fn request(data: &[u8]) -> Request {
 }
 
 fn check(source: &str, program: &Program, request: &Request) {
-    let variables = request.variables();
+    let mut decisions = Decisions::default();
+    let n_answers = answer_all(program, request, &mut decisions, COST_LIMIT);
+    assert!(n_answers as u64 * CHECK_COST <= COST_LIMIT, "{source}");
+    assert!(n_answers == 0 || program.reads(1) || program.reads(2), "{source}");
+    let variables = request.variables(&decisions);
     let first = program.evaluate(&variables, COST_LIMIT);
     let again = program.evaluate(&variables, COST_LIMIT);
     assert_eq!(shown(&first.result), shown(&again.result), "{source}");

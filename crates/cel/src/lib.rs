@@ -4,9 +4,12 @@
 //! turns source text into a [`Program`], which is immutable, shared freely between threads, and
 //! evaluated against values that borrow the host's data.
 //!
+//! An expression may ask an authorizer. It is evaluated with the [`Decisions`] that are known, and ends
+//! with [`Failure::Wanted`] where one is missing: whoever evaluates asks, and evaluates again.
+//!
 //! Owns: the grammar and its limits, macros, type checking, constant folding, runtime cost, what
 //! parts of an expression gave, the standard and the Kubernetes function libraries.
-//! Must not know: what a request is, authorization, admission, files, clocks, the network.
+//! Must not know: what a request is, how anybody decides, admission, files, clocks, the network.
 
 mod budget;
 mod environment;

@@ -5,7 +5,7 @@
 
 use cel::{
     Authorization, Authorizer, COST_LIMIT, CheckTarget, Decision, Decisions, Environment, Failure,
-    Map, ObjectType, OwnedMap, Program, Question, ResourceTarget, ServiceAccount, Type, Value,
+    Map, ObjectType, OwnedMap, Question, ResourceTarget, ServiceAccount, Type, Value,
 };
 use serde_json::{Value as Json, json};
 
@@ -132,7 +132,7 @@ fn answer(expr: &str, environment: &Environment) -> Json {
         }
     };
     let mut line = json!({"expr": expr, "type": checked.output_type().runtime_name()});
-    let program: Program = checked.program().unwrap();
+    let program = checked.program().unwrap();
     let (mut decisions, mut asked) = (Decisions::default(), Vec::new());
     loop {
         let variables = variables(&decisions);
