@@ -31,6 +31,11 @@ const NEEDS: &[Need] = &[
         install: &["sh", "-c", INSTALL_KUBECTL],
     },
     Need {
+        name: "openssl",
+        probe: &["openssl", "version"],
+        install: &["sh", "-c", INSTALL_OPENSSL],
+    },
+    Need {
         name: "the client of Python",
         probe: &["sh", "-c", PROBE_PYTHON],
         install: &["sh", "-c", INSTALL_PYTHON],
@@ -45,6 +50,10 @@ const INSTALL_ETCD: &str = "apt-get update; apt-get install --yes --no-install-r
 const INSTALL_KUBECTL: &str = "apt-get update; \
     apt-get install --yes --no-install-recommends kubectl \
     || apt-get install --yes --no-install-recommends kubernetes-client";
+
+/// Stories about admission make certificates as their reader would.
+const INSTALL_OPENSSL: &str =
+    "apt-get update; apt-get install --yes --no-install-recommends openssl";
 
 /// The first Python in PATH may be one without packages of the system.
 const PROBE_PYTHON: &str =

@@ -15,9 +15,9 @@ struct Totals {
     ignored: u64,
 }
 
-/// The arguments of cargo that run the tests: of the workspace, and of the peers that are workspaces of
-/// their own, one because it depends on a package that has the name of ours, the other because of how
-/// many it depends on.
+/// The arguments of cargo that run the tests: of the workspace, and of those that are workspaces of
+/// their own, one because it depends on a package that has the name of ours, the others because of how
+/// many they depend on, which they share.
 const RUNS: &[&[&str]] = &[
     &["test", "--workspace", "--no-fail-fast"],
     &[
@@ -33,6 +33,14 @@ const RUNS: &[&[&str]] = &[
         "--no-fail-fast",
         "--manifest-path",
         "peers/kube-rs/Cargo.toml",
+        "--target-dir",
+        "target/peers",
+    ],
+    &[
+        "test",
+        "--no-fail-fast",
+        "--manifest-path",
+        "examples/pod-initializer/Cargo.toml",
         "--target-dir",
         "target/peers",
     ],

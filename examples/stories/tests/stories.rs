@@ -32,6 +32,9 @@ stories! {
     confine_a_role: "4-confine-a-role",
     versioned_defaults: "5-versioned-defaults",
     skip_by_group: "6-skip-by-group",
+    label_and_check_pods: "7-label-and-check-pods",
+    fail_open_then_closed: "8-fail-open-then-closed",
+    hook_behind_a_service: "9-hook-behind-a-service",
 }
 
 fn home() -> &'static Path {
@@ -40,7 +43,7 @@ fn home() -> &'static Path {
 
 fn check(folder: &str) {
     let programs = Path::new(env!("CARGO_BIN_EXE_protect-crds")).parent().unwrap();
-    build_server(programs);
+    build_others(programs);
     let folder = home().join(folder);
     let output = Command::new(folder.join("run.sh"))
         .env("BIN", programs)
@@ -58,26 +61,35 @@ fn check(folder: &str) {
     assert!(printed == expected, "want:\n{expected}\ngot:\n{printed}\n{complaints}");
 }
 
-/// The server is a program of another package. Cargo builds it for the tests of the whole workspace,
-/// and for nobody else; then it is built here, unless it is newer than all its sources.
-fn build_server(programs: &Path) {
+/// Programs of other packages: the package, the program, and where its sources are.
+const OTHERS: [(&str, &str, &str); 2] = [
+    ("cli", "portcullis", "../../crates"),
+    ("admission-webhook", "admission-webhook", "../admission-webhook"),
+];
+
+/// Cargo builds the programs of other packages for the tests of the whole workspace, and for nobody
+/// else; then they are built here, unless they are newer than all their sources.
+fn build_others(programs: &Path) {
     static BUILT: Once = Once::new();
-    BUILT.call_once(|| {
-        let built = programs.join("portcullis").metadata().and_then(|own| own.modified());
-        let crates = home().join("../../crates");
-        if built.is_ok_and(|built| built > newest(&crates)) {
-            return;
-        }
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "--package", "cli", "--target-dir"]);
-        build.arg(programs.parent().unwrap());
-        if programs.ends_with("release") {
-            build.arg("--release");
-        }
-        let status = build.current_dir(home()).status().unwrap();
-        assert!(status.success(), "the server does not build");
-    });
-    assert!(programs.join("portcullis").exists(), "no server in {}", programs.display());
+    BUILT.call_once(|| OTHERS.iter().for_each(|other| build(programs, other)));
+    for (_, program, _) in OTHERS {
+        assert!(programs.join(program).exists(), "no {program} in {}", programs.display());
+    }
+}
+
+fn build(programs: &Path, (package, program, sources): &(&str, &str, &str)) {
+    let built = programs.join(program).metadata().and_then(|own| own.modified());
+    if built.is_ok_and(|built| built > newest(&home().join(sources))) {
+        return;
+    }
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "--package", package, "--target-dir"]);
+    build.arg(programs.parent().unwrap());
+    if programs.ends_with("release") {
+        build.arg("--release");
+    }
+    let status = build.current_dir(home()).status().unwrap();
+    assert!(status.success(), "{package} does not build");
 }
 
 /// When anything in a folder changed last.

@@ -1,0 +1,46 @@
+#!/bin/sh
+# Initializers 2: what becomes of pods when an initializer is dead. It has one second here, not five.
+. "$(dirname "$0")/../initializers.sh"
+
+# timed COMMAND...: shows a command, what it prints, and whether it had to wait.
+timed() {
+    begun=$(date +%s%N)
+    try "$@"
+    milliseconds=$((($(date +%s%N) - begun) / 1000000))
+    if [ $milliseconds -ge 1000 ]; then
+        echo "# It took more than a second."
+    else
+        echo "# It took $milliseconds ms."
+    fi
+}
+
+is_visible() {
+    kubectl get pods -o name | grep -q "^pod/$1\$"
+}
+
+server --admission-initializers-step-timeout=1s
+
+echo "# A new initializer may not fail closed: nobody has seen it at work."
+try kubectl create -f initializers.yaml
+sed -i 's/failurePolicy: Fail/failurePolicy: Ignore/' initializers.yaml
+try kubectl create -f initializers.yaml
+
+echo "# It is not there. After a while it is skipped, and the pod is created without it."
+timed kubectl run web --image registry.example.com/web:1
+containers web
+pending web
+metric portcullis_initializer_timeouts_total
+
+echo "# Who would rather have no pod than one without proxy says so."
+closed='{"initializers":[{"name":"proxy.example.com","failurePolicy":"Fail"}]}'
+try kubectl patch initializerconfiguration sidecars -p "$closed"
+timed kubectl run api --image registry.example.com/api:1
+metric portcullis_initializer_timeouts_total
+
+echo "# The pod is kept, hidden, for an initializer that comes late."
+try kubectl get pods -o name
+pending api
+initializer proxy
+until_ok "the pod" is_visible api
+containers api
+did proxy api

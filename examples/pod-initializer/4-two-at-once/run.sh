@@ -1,0 +1,48 @@
+#!/bin/sh
+# Initializers 4: two that do not care about each other, and one that comes after both.
+. "$(dirname "$0")/../initializers.sh"
+
+order='{range .metadata.initializers.pending[*]}#   {.name} after {.after}{"\n"}{end}'
+
+waits_for() {
+    [ "$(kubectl get pod web -o 'jsonpath={.metadata.initializers.pending[*].name}')" = "$1" ]
+}
+
+server --admission-initializers-step-timeout=30s
+try kubectl apply -f initializers.yaml
+creating web
+echo "# The pod says who has to wait for whom:"
+kubectl get pod web -o "jsonpath=$order"
+
+echo "# seal is there first, but it is not its turn. proxy need not wait for logs."
+initializer seal
+initializer proxy
+until_ok "proxy" waits_for "logs.example.com seal.example.com"
+pending web
+
+echo "# With logs, all goes on."
+initializer logs
+created web
+containers web
+did proxy web
+did logs web
+did seal web
+
+echo "# When all are there, two change a pod at the same time, and neither change is lost."
+creators=
+for name in a b c d e; do
+    kubectl run $name --image registry.example.com/$name:1 >$name.created 2>&1 &
+    creators="$creators $!"
+done
+for creator in $creators; do
+    wait "$creator" || :
+done
+for name in a b c d e; do
+    cat $name.created
+    names=$(kubectl get pod $name -o 'jsonpath={.spec.containers[*].name}')
+    echo "# $(echo "$names" | tr ' ' '\n' | sort | tr '\n' ' ')and ${names##* } came last"
+done
+
+echo "# An order that nobody can keep is refused."
+cycle='{"initializers":[{"name":"logs.example.com","after":["seal.example.com"]}]}'
+try kubectl patch initializerconfiguration sidecars -p "$cycle"
