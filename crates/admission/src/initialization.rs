@@ -3,7 +3,7 @@
 //! A server asks [`decide_create`] and [`decide_update`] what a write means for the field
 //! `metadata.initializers`, judges the outcome with [`Initializers::create_errors`] and
 //! [`Initializers::update_errors`], and drives [`Steps`] for each object that it has created, so that
-//! initializers that are dead do not block the cluster. [`repair`] is for objects whose server died.
+//! initializers that are dead do not block the cluster. [`repair()`] is for objects whose server died.
 //! Time is always an argument.
 
 mod answer;

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use authz::{Answer, Attributes, Authorizer, Decision, Recorder, RequestInfo, Resource, Target, User, Verdict};
+use authz::{
+    Answer, Attributes, Authorizer, Decision, Recorder, RequestInfo, Resource, Target, User,
+    Verdict,
+};
 use authz_chain::Chain;
 use object::Status;
 use store::Store;

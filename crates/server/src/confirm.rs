@@ -186,9 +186,8 @@ impl Confirmer {
             SyncMode::Poll => 0,
         };
         self.wanted.notify_one();
-        let is_answered = |asked: &Asked| {
-            asked.through >= number && (!is_first || asked.outcome.is_ok())
-        };
+        let is_answered =
+            |asked: &Asked| asked.through >= number && (!is_first || asked.outcome.is_ok());
         let limit = match is_first {
             true => self.options.bootstrap_wait,
             false => self.options.max_staleness,
@@ -267,8 +266,7 @@ mod tests {
 
     fn begin(scene: Scene, mode: SyncMode) -> (Arc<Scene>, Arc<Confirmer>) {
         let scene = Arc::new(scene);
-        let confirmer =
-            Arc::new(Confirmer::new(SyncOptions { mode, ..SyncOptions::default() }));
+        let confirmer = Arc::new(Confirmer::new(SyncOptions { mode, ..SyncOptions::default() }));
         let (own, run) = (Arc::clone(&scene), Arc::clone(&confirmer));
         tokio::spawn(async move {
             let applied = || Revision::new(own.applied.load(Ordering::SeqCst));

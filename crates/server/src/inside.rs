@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use admission_hooks::Notes;
 use audit::{Event, Received, Stage};
 use authz::{RequestInfo, User};
 use http::Method;
@@ -89,15 +90,17 @@ impl<S: Store> Host<S> {
     pub(crate) async fn own_get(&self, path: &str) -> Result<Shown, Status> {
         let errand = self.errand(Method::GET, path).await?;
         let result = errand.call(self).get(errand.name()).await;
-        errand.finish(self, 200, result)
+        errand.finish(self, 200, result, &[])
     }
 
     /// Makes an object.
     pub(crate) async fn own_create(&self, path: &str, tree: Tree) -> Result<Shown, Status> {
         let errand = self.errand(Method::POST, path).await?;
         let options = WriteOptions::default();
-        let result = errand.call(self).create(errand.typed(tree), options).await;
-        errand.finish(self, 201, result.map(|created| created.shown))
+        let mut call = errand.call(self);
+        let result = call.create(errand.typed(tree), options).await;
+        let notes = call.entrance.take_notes();
+        errand.finish(self, 201, result.map(|created| created.shown), &notes)
     }
 
     /// Replaces an object, or the part of it that the path names.
@@ -106,8 +109,10 @@ impl<S: Store> Host<S> {
         let part = errand.route.subresource.as_deref();
         let change = Change::Replace(errand.typed(tree));
         let options = WriteOptions::default();
-        let result = errand.call(self).update(errand.name(), part, &change, options).await;
-        errand.finish(self, 200, result.map(|updated| updated.shown))
+        let mut call = errand.call(self);
+        let result = call.update(errand.name(), part, &change, options).await;
+        let notes = call.entrance.take_notes();
+        errand.finish(self, 200, result.map(|updated| updated.shown), &notes)
     }
 
     /// Deletes an object.
@@ -117,8 +122,10 @@ impl<S: Store> Host<S> {
         options: &DeleteOptions,
     ) -> Result<Deleted, Status> {
         let errand = self.errand(Method::DELETE, path).await?;
-        let result = errand.call(self).delete(errand.name(), options).await;
-        errand.finish(self, 200, result)
+        let mut call = errand.call(self);
+        let result = call.delete(errand.name(), options).await;
+        let notes = call.entrance.take_notes();
+        errand.finish(self, 200, result, &notes)
     }
 }
 
@@ -149,14 +156,16 @@ impl Errand {
         tree
     }
 
-    /// Records what it came to.
+    /// Records what it came to, and what hooks said of it.
     fn finish<S, T>(
         mut self,
         host: &Host<S>,
         code: u16,
         result: Result<T, Status>,
+        notes: &[Notes],
     ) -> Result<T, Status> {
         if let Some(event) = &mut self.event {
+            record::admitted(event, notes);
             match &result {
                 Ok(_) => event.respond(code, None),
                 Err(status) => {

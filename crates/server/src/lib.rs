@@ -45,15 +45,15 @@ mod view;
 mod watch_body;
 
 pub use addresses::{ServiceRange, ServiceRangeError};
-pub use confirm::{SyncMode, SyncOptions};
 pub use bootstrap::BootstrapError;
 pub use clock::Clock;
+pub use confirm::{SyncMode, SyncOptions};
 pub use gate::{Admitted, Authorized};
+pub use hooks::Hooks;
 pub use host::HostOptions;
 pub use initialize::GetMode;
 pub use inside::SERVER_USER;
 pub use log::{Fact, Level, Log, LogFormat};
 pub use serve::{AdmissionOptions, Reseater, Server, ServerOptions, StartError};
 pub use service_directory::{ServiceDirectory, ServiceRouting};
-pub use hooks::Hooks;
 pub use view::{Namespace, NamespacePhase, View};

@@ -170,17 +170,10 @@ impl Record {
         host.authorization_metrics.decided(&late, waited);
     }
 
-    /// What hooks have left behind.
-    pub(crate) fn admission(&mut self, notes: &Notes) {
-        let Some(event) = &mut self.event else { return };
-        if let Some(trace) = trace::annotation(notes) {
-            event.annotate(trace::TRACE_ANNOTATION, &trace);
-        }
-        let has_bodies = event.wants_request_object();
-        for annotation in &notes.annotations {
-            if annotation.level == AnnotationLevel::Metadata || has_bodies {
-                event.annotate(annotation.key.clone(), &annotation.value);
-            }
+    /// What hooks have left behind, for each object of the request.
+    pub(crate) fn admission(&mut self, all: &[Notes]) {
+        if let Some(event) = &mut self.event {
+            admitted(event, all);
         }
     }
 
@@ -338,6 +331,19 @@ impl StreamRecord {
     pub(crate) fn finish<S>(self, host: &Host<S>) {
         if let Some(event) = &self.event {
             write(host, event, Stage::ResponseComplete);
+        }
+    }
+}
+
+/// Adds what hooks have left behind to an event.
+pub(crate) fn admitted(event: &mut Event, all: &[Notes]) {
+    if let Some(trace) = trace::annotation(all) {
+        event.annotate(trace::TRACE_ANNOTATION, &trace);
+    }
+    let has_bodies = event.wants_request_object();
+    for annotation in all.iter().flat_map(|notes| &notes.annotations) {
+        if annotation.level == AnnotationLevel::Metadata || has_bodies {
+            event.annotate(annotation.key.clone(), &annotation.value);
         }
     }
 }

@@ -10,14 +10,15 @@
 //!
 //! Everything else is called from here.
 
+mod act;
 mod bodies;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use authn::CertificateIdentity;
 use authz::{RequestInfo, User};
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::header::{HeaderMap, HeaderValue};
 use http::request::Parts;
 use http::{Method, Request, Response};
 use hyper::body::{Body as _, Incoming};
@@ -35,16 +36,13 @@ use crate::failure::Failure;
 use crate::gate::Authorized;
 use crate::health;
 use crate::host::Host;
-use crate::initialize::Read;
 use crate::panic_guard::guarded;
 use crate::record::Record;
 use crate::respond::{PLAIN, Reply, text_response};
-use crate::rest::{Call, Change, Deleted, Filter, Query, Shown};
+use crate::rest::{Call, Query};
 use crate::review;
-use crate::route::{Action, NoRoute, Route};
-use crate::servers::{ADMISSION_STATUS, ack_timeout};
-use crate::standing::is_configuration;
-use crate::trace;
+use crate::route::{NoRoute, Route};
+use crate::servers::ADMISSION_STATUS;
 use crate::watch_body;
 
 /// The longest body of a write.
@@ -52,6 +50,10 @@ pub(crate) const BODY_BYTES_MAX: usize = 3_145_728;
 
 /// Tells which authorizers are in use, since when, and how they fare.
 const AUTHORIZATION_STATUS: &str = "/portcullis/authorization/status";
+
+/// How much longer a request gets than its time, so that those who end with it, as hooks do, still say
+/// how.
+const LAST_WORDS: Duration = Duration::from_millis(250);
 
 const NOT_FOUND_TEXT: &str = "404 page not found\n";
 const PANIC_TEXT: &str = "This request caused apiserver to panic. Look in the logs for details.";
@@ -132,18 +134,12 @@ async fn live<S: Store>(
             return Err(Status::timeout().into());
         }
     };
-    let errand = Errand {
-        host,
-        parts,
-        authorized: &authorized,
-        query: &query,
-        now,
-        deadline: begun + most,
-    };
+    let errand =
+        Errand { host, parts, authorized: &authorized, query: &query, now, deadline: begun + most };
     let doing = errand.run(permit, body, record, &mut warnings);
     match deadline {
         None => doing.await,
-        Some(limit) => match tokio::time::timeout_at(begun + limit, doing).await {
+        Some(limit) => match tokio::time::timeout_at(begun + limit + LAST_WORDS, doing).await {
             Ok(result) => result,
             Err(_) => Err(Status::timeout().into()),
         },
@@ -288,135 +284,6 @@ impl<S: Store> Errand<'_, S> {
                 let mut response = form.response(reply, warnings);
                 response.headers_mut().extend(headers);
                 Ok(response)
-            }
-        }
-    }
-
-    /// What admission leaves behind: for the log, for the client, and in headers.
-    async fn tell_admission(
-        &self,
-        entrance: &mut Entrance,
-        record: &mut Record,
-        warnings: &mut Vec<String>,
-        headers: &mut HeaderMap,
-    ) {
-        if let Some(standing) = &entrance.standing {
-            headers.insert(trace::REVISION, standing.revision.number().into());
-        }
-        let all = entrance.take_notes();
-        if trace::is_wanted(&self.parts.headers, self.authorized).await
-            && let Some(value) = trace::header(&all)
-        {
-            headers.insert(trace::TRACE, value);
-        }
-        for notes in all {
-            record.admission(&notes);
-            warnings.extend(notes.warnings);
-        }
-    }
-
-    /// Does what is asked, and lets who changes the configuration of admission wait for all servers.
-    async fn act(
-        &self,
-        route: &Route,
-        call: &mut Call<'_, S>,
-        body: &mut Unread,
-        record: &mut Record,
-    ) -> Result<Reply<S>, Status> {
-        let is_waiting = route.action.is_write() && is_configuration(&route.resource);
-        let timeout = if is_waiting { ack_timeout(self.query)? } else { None };
-        let reply = self.act_at_once(route, call, body, record).await?;
-        if let Some(timeout) = timeout {
-            let revision = self.host.mark().await.map_err(|why| Status::internal(&why))?;
-            let warning = self.host.wait_for_servers(revision, timeout, self.deadline).await;
-            call.warnings.extend(warning);
-        }
-        Ok(reply)
-    }
-
-    async fn act_at_once(
-        &self,
-        route: &Route,
-        call: &mut Call<'_, S>,
-        body: &mut Unread,
-        record: &mut Record,
-    ) -> Result<Reply<S>, Status> {
-        let resource = &route.resource;
-        let name = route.name.as_deref().unwrap_or_default();
-        let object = |code: u16, shown: Shown| Reply::Object {
-            code,
-            resource: Arc::clone(resource),
-            tree: shown.into_tree(),
-        };
-        match route.action {
-            Action::Get => Ok(match call.read(name).await? {
-                Read::Object(shown) => object(200, shown),
-                Read::Accepted(tree) => Reply::Tree { code: 202, tree },
-            }),
-            Action::List => {
-                let filter = call.filter()?;
-                let listed = call.list(&filter).await?;
-                Ok(Reply::List { resource: Arc::clone(resource), listed })
-            }
-            Action::Watch => {
-                let filter = call.filter()?;
-                let options = self.query.watch_options()?;
-                let ends_at = watch_body::end(self.host, options.timeout_seconds);
-                let watcher = call.watch(Arc::clone(resource), filter, options, ends_at).await?;
-                Ok(Reply::Watch { watcher: Box::new(watcher) })
-            }
-            Action::Create => match route.subresource.as_deref() {
-                Some("token") => review::token(call, route, self, body, record).await,
-                Some(_) => Err(Status::method_not_allowed()),
-                None if !resource.is_stored() => {
-                    review::token_review(self.host, route, self, body, record).await
-                }
-                None => {
-                    let (tree, options) =
-                        self.decode(route, call, body, "CreateOptions", record).await?;
-                    let created = call.create(tree, options).await?;
-                    Ok(object(created.code(), created.shown))
-                }
-            },
-            Action::Update => {
-                let (tree, options) =
-                    self.decode(route, call, body, "UpdateOptions", record).await?;
-                let part = route.subresource.as_deref();
-                let change = Change::Replace(tree);
-                let updated = call.update(name, part, &change, options).await?;
-                Ok(object(updated.code, updated.shown))
-            }
-            Action::Patch => {
-                let patch_type =
-                    wire::patch_type(self.header(&CONTENT_TYPE), resource.is_custom())?;
-                let bytes = self.collect(body).await?;
-                let options = self.query.write_options("PatchOptions")?;
-                record.request_patch(&bytes);
-                let part = route.subresource.as_deref();
-                let change = Change::Patch(patch_type, bytes, options.field_validation);
-                let updated = call.update(name, part, &change, options).await?;
-                Ok(object(200, updated.shown))
-            }
-            Action::Delete => {
-                let options = self.delete_options(body, record).await?;
-                match call.delete(name, &options).await? {
-                    Deleted::Begun(shown) => {
-                        let is_accepted = options.orphan_dependents == Some(false);
-                        Ok(object(if is_accepted { 202 } else { 200 }, shown))
-                    }
-                    Deleted::Gone(shown) if resource.is_returned_on_delete => {
-                        Ok(object(200, shown))
-                    }
-                    Deleted::Gone(shown) => {
-                        Ok(Reply::Tree { code: 200, tree: call.gone(&shown.tree) })
-                    }
-                }
-            }
-            Action::DeleteCollection => {
-                let filter = Filter::parse(resource, self.query)?;
-                let options = self.delete_options(body, record).await?;
-                let listed = call.delete_collection(&filter, &options).await?;
-                Ok(Reply::List { resource: Arc::clone(resource), listed })
             }
         }
     }

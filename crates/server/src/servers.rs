@@ -83,7 +83,11 @@ impl<S: Store> Host<S> {
         loop {
             ticks.tick().await;
             let id = self.server_id.clone();
-            let beat = Beat { id, observed: self.observed().number(), at: Timestamp::now().as_millisecond() };
+            let beat = Beat {
+                id,
+                observed: self.observed().number(),
+                at: Timestamp::now().as_millisecond(),
+            };
             let value = serde_json::to_vec(&beat).unwrap_or_default().into();
             let put = Put { key: key.clone(), value, expect, ttl: Some(LIFETIME), mark: None };
             match tokio::time::timeout(LIFETIME, self.store.put(put)).await {
@@ -175,13 +179,16 @@ impl<S: Store> Host<S> {
         let invalid: Vec<Value> =
             unreadable.iter().map(|(path, why)| json!({"path": path, "error": why})).collect();
         let asked = tokio::time::timeout(LIFETIME, self.beats()).await;
-        let servers: Vec<Value> = asked.ok().and_then(Result::ok).unwrap_or_default().iter().map(
-            |own| {
+        let servers: Vec<Value> = asked
+            .ok()
+            .and_then(Result::ok)
+            .unwrap_or_default()
+            .iter()
+            .map(|own| {
                 let age = (now.as_millisecond().saturating_sub(own.at)).max(0) as f64 / 1000.0;
                 json!({"id": own.id, "observed": own.observed, "heartbeatAgeSeconds": age})
-            },
-        )
-        .collect();
+            })
+            .collect();
         json!({
             "serverId": self.server_id,
             "mode": mode,

@@ -107,7 +107,7 @@ impl ServiceDirectory {
     fn locate(&self, tables: &Tables, service: &ServiceName) -> Result<HostPort, String> {
         let ServiceName { namespace, name, port } = service;
         let found = tables.services.get(&format!("{namespace}/{name}"));
-        let found = found.ok_or_else(|| format!("service \"{name}\" not found"))?;
+        let found = found.ok_or_else(|| format!("services {name:?} not found"))?;
         match self.routing {
             ServiceRouting::ClusterIp => found.cluster_address(name, *port),
             ServiceRouting::Endpoints => {

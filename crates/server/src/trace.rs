@@ -38,11 +38,8 @@ pub(crate) async fn is_wanted(headers: &HeaderMap, authorized: &Authorized) -> b
     if !asks {
         return false;
     }
-    let attributes = Attributes {
-        user: Some(authorized.user()),
-        verb: "get",
-        target: Target::Path(TRACE_PATH),
-    };
+    let attributes =
+        Attributes { user: Some(authorized.user()), verb: "get", target: Target::Path(TRACE_PATH) };
     let chain = &authorized.view().chain;
     let outcome = chain.authorize(&attributes, authz::Recorder::off()).await;
     outcome.decision.verdict == authz::Verdict::Allow
@@ -57,8 +54,7 @@ pub(crate) fn header(notes: &[Notes]) -> Option<HeaderValue> {
 }
 
 /// The trace for the audit log; `None` if no hook was looked at.
-pub(crate) fn annotation(notes: &Notes) -> Option<String> {
-    let notes = std::slice::from_ref(notes);
+pub(crate) fn annotation(notes: &[Notes]) -> Option<String> {
     let is_empty = notes.iter().all(|own| own.events.is_empty());
     if is_empty { None } else { shortened(notes, AUDIT_BYTES_MAX) }
 }
@@ -217,7 +213,7 @@ mod tests {
         let told: Value = serde_json::from_slice(text.as_bytes()).unwrap();
         let told = told.as_array().unwrap();
         assert_eq!(told.last().unwrap()["omitted"], 200 - (told.len() - 1));
-        assert!(annotation(&many).unwrap().len() > TRACE_BYTES_MAX);
-        assert_eq!(annotation(&Notes::default()), None);
+        assert!(annotation(std::slice::from_ref(&many)).unwrap().len() > TRACE_BYTES_MAX);
+        assert_eq!(annotation(&[Notes::default()]), None);
     }
 }

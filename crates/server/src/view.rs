@@ -396,8 +396,7 @@ fn namespace(stored: &Value) -> Namespace {
     let metadata = &stored["metadata"];
     let is_terminating =
         stored["status"]["phase"] == "Terminating" || metadata["deletionTimestamp"].is_string();
-    let phase =
-        if is_terminating { NamespacePhase::Terminating } else { NamespacePhase::Active };
+    let phase = if is_terminating { NamespacePhase::Terminating } else { NamespacePhase::Active };
     let labelled = json!({"metadata": {"name": metadata["name"], "labels": metadata["labels"]}});
     Namespace { phase, labelled: Arc::new(labelled.as_object().cloned().unwrap_or_default()) }
 }

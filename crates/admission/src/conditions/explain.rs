@@ -42,3 +42,61 @@ impl MatchConditions {
         explained.collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use authz::Decision;
+    use cel::PartOutcome;
+
+    use super::*;
+    use crate::attributes::{Attributes, GroupVersionKind, GroupVersionResource, Operation};
+    use crate::conditions::{ConditionCompiler, Conditions};
+
+    const ATTRIBUTES: Attributes<'static> = Attributes {
+        operation: Operation::Create,
+        kind: GroupVersionKind { group: "", version: "v1", kind: "Pod" },
+        resource: GroupVersionResource { group: "", version: "v1", resource: "pods" },
+        subresource: "",
+        name: "web",
+        namespace: "prod",
+        object: None,
+        old_object: None,
+        options: None,
+        is_dry_run: false,
+        user: None,
+        equivalents: &[],
+    };
+
+    #[test]
+    fn each_condition_is_told_with_its_parts() {
+        let conditions = [
+            ("named", "request.name == 'web' && request.namespace != 'prod'"),
+            ("broken", "request.name +"),
+            ("asks", "authorizer.path('/x').check('get').allowed()"),
+        ];
+        let conditions = MatchConditions::compile(conditions, &mut ConditionCompiler::default());
+        let Attributes { kind, resource, .. } = ATTRIBUTES;
+        let input = ConditionInput::new(&ATTRIBUTES, &ATTRIBUTES, kind, resource);
+        let mut decisions = Decisions::default();
+        let question = conditions.evaluate(&input, Some(&decisions)).unwrap_err();
+        decisions.remember(*question, &Decision::allow(""));
+        let outcome = conditions.evaluate(&input, Some(&decisions)).unwrap();
+        assert_eq!(outcome, Conditions::Exclude { condition: "named" });
+
+        let explained = conditions.explain(&input, Some(&decisions));
+        let [named, broken, asks] = explained.as_slice() else { panic!("{explained:?}") };
+        assert_eq!((named.name, broken.name, asks.name), ("named", "broken", "asks"));
+        let parts = &named.explanation.as_ref().unwrap().parts;
+        let told = |text: &str| {
+            let part = parts.iter().find(|part| part.text == text);
+            part.map(|part| part.outcome.clone())
+        };
+        let value = |text: &str| Some(PartOutcome::Value(text.to_owned()));
+        assert_eq!(parts[0].outcome, PartOutcome::Value("false".to_owned()));
+        assert_eq!(told("request.name == 'web'"), value("true"));
+        assert_eq!(told("request.namespace"), value("\"prod\""));
+        assert!(matches!(broken.explanation, Err(ConditionError::Invalid(_))));
+        let asked = &asks.explanation.as_ref().unwrap().parts;
+        assert_eq!(asked[0].outcome, PartOutcome::Value("true".to_owned()));
+    }
+}

@@ -287,3 +287,23 @@ fn type_name(value: &Value) -> &'static str {
         Value::Object(_) => "object",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_known_by_place() {
+        let of = |at: &str| members_at(ConfigurationKind::Mutating, at);
+        assert_eq!(of(""), ["apiVersion", "kind", "metadata", "webhooks"]);
+        assert!(of("webhooks[7]").contains(&"reinvocationPolicy"));
+        assert_eq!(of("webhooks[0].matchConditions[1]"), ["name", "expression"]);
+        assert_eq!(of("webhooks[0].clientConfig"), ["url", "service", "caBundle"]);
+        for nowhere in ["webhooks", "webhooks[0].name", "webhooks[0].gone", "initializers[0]", "["]
+        {
+            assert!(of(nowhere).is_empty(), "{nowhere}");
+        }
+        let validating = members_at(ConfigurationKind::Validating, "webhooks[0]");
+        assert!(!validating.contains(&"reinvocationPolicy"));
+    }
+}

@@ -2,7 +2,7 @@
 
 use admission::{GroupVersionKind, Operation};
 use admission_hooks::{Kinds, Untyped};
-use object::Tree;
+use object::{GroupVersion, Tree};
 use resources::Registry;
 use wire::Expected;
 
@@ -20,6 +20,7 @@ impl Kinds for Served<'_> {
 
     fn settle(&self, tree: Tree, kind: &GroupVersionKind<'_>) -> Result<Tree, String> {
         let mut tree = Untyped.settle(tree, kind)?;
+        check_type(&mut tree, kind)?;
         let resource = self.registry.resource_of_kind(kind.group, kind.version, kind.kind);
         let expected = Expected {
             group: kind.group,
@@ -41,4 +42,19 @@ impl Kinds for Served<'_> {
         }
         Ok(tree)
     }
+}
+
+/// An object stays what it is: what is stored as one kind must not call itself another. One that says
+/// nothing of its version has the one that is expected.
+fn check_type(tree: &mut Tree, kind: &GroupVersionKind<'_>) -> Result<(), String> {
+    let wanted = GroupVersion::new(kind.group, kind.version).to_string();
+    if object::text(tree, "apiVersion").is_empty() {
+        tree.insert("apiVersion".to_owned(), wanted.as_str().into());
+    }
+    let (own_version, own_kind) = (object::text(tree, "apiVersion"), object::text(tree, "kind"));
+    if (own_version, own_kind) == (wanted.as_str(), kind.kind) {
+        return Ok(());
+    }
+    let wanted_kind = kind.kind;
+    Err(format!("{own_kind} of {own_version} can not stand for {wanted_kind} of {wanted}"))
 }

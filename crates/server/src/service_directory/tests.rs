@@ -64,7 +64,7 @@ fn addresses_of_services() {
         ("out", "example.com:443"),
         ("odd", "unsupported service type \"Odd\""),
         ("port", "no service port 443 found for service \"port\""),
-        ("unknown", "service \"unknown\" not found"),
+        ("unknown", "services \"unknown\" not found"),
     ] {
         assert_eq!(resolve(&own, name), want);
     }
@@ -141,5 +141,5 @@ fn what_can_not_be_read_counts_as_absent() {
         &[("services/specs/ns/a", service(json!({"clusterIP": "10.0.0.1", "ports": https()})))],
     );
     assert!(own.apply("services/specs/ns/a", Some(b"{")).is_err());
-    assert_eq!(resolve(&own, "a"), "service \"a\" not found");
+    assert_eq!(resolve(&own, "a"), "services \"a\" not found");
 }

@@ -55,7 +55,10 @@ async fn hooks_change_and_judge_what_is_stored() {
     assert_eq!(told["operation"], "UPDATE");
     assert_eq!(told["options"]["kind"], "UpdateOptions");
     assert_eq!(told["oldObject"]["data"]["a"], "b");
-    assert_eq!(told["oldObject"]["metadata"]["resourceVersion"].as_str().map(str::is_empty), Some(false));
+    assert_eq!(
+        told["oldObject"]["metadata"]["resourceVersion"].as_str().map(str::is_empty),
+        Some(false)
+    );
 
     admin.delete(&format!("{MAPS}/a")).await.expect(200);
     let told = asked(&validating.take_requests()[0]);
@@ -105,10 +108,8 @@ async fn who_may_ask_is_told_what_hooks_did() {
     ];
     register(&cluster, VALIDATING, "v", &webhooks).await;
     let headers = [("portcullis-admission-trace", "true")];
-    let answer = cluster
-        .admin()
-        .send(http::Method::POST, MAPS, &headers, map("a").to_string())
-        .await;
+    let answer =
+        cluster.admin().send(http::Method::POST, MAPS, &headers, map("a").to_string()).await;
     let trace = answer.headers["portcullis-admission-trace"].to_str().unwrap().to_owned();
     let trace: Value = serde_json::from_str(&trace).unwrap();
     let short = |idx: usize| (trace[idx]["webhook"].clone(), trace[idx]["outcome"].clone());

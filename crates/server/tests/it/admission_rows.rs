@@ -1,9 +1,9 @@
 //! Hooks as clients and hooks themselves see them, over real sockets. Rows are those of the
 //! specification of dynamic admission.
 //!
-//! Which hooks match, and what becomes of their answers, is decided and tested in every detail in the
-//! crates `admission` and `admission-hooks`. Here the same rows come through a server: it knows the
-//! objects, the namespaces, the services and the time of a request.
+//! Which hooks match, and what becomes of their answers, is decided and tested in every detail in
+//! the crates `admission` and `admission-hooks`. Here the same rows come through a server: it knows
+//! the objects, the namespaces, the services and the time of a request.
 //!
 //! Nobody is asked about what is not served: there are no paths with the operation CONNECT, nor a
 //! resource with two groups. Rows that need such (T-089, and parts of T-059 to T-063, T-067, T-069
@@ -42,8 +42,7 @@ const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const EXTERNAL: &str =
     "/apis/admissionregistration.k8s.io/v1alpha1/externaladmissionhookconfigurations";
-const INITIALIZERS: &str =
-    "/apis/admissionregistration.k8s.io/v1alpha1/initializerconfigurations";
+const INITIALIZERS: &str = "/apis/admissionregistration.k8s.io/v1alpha1/initializerconfigurations";
 
 /// A server, its administrator, and who vouches for hooks.
 struct Scene {
@@ -63,10 +62,7 @@ impl Scene {
     }
 
     /// A server on what a folder holds.
-    async fn start_in(
-        folder: tempfile::TempDir,
-        change: impl FnOnce(&mut ServerOptions),
-    ) -> Self {
+    async fn start_in(folder: tempfile::TempDir, change: impl FnOnce(&mut ServerOptions)) -> Self {
         let cluster = Cluster::start_by(folder, |_, _| {}, change).await;
         let admin = cluster.admin();
         Self { cluster, admin, authority: HookAuthority::new() }
@@ -118,9 +114,11 @@ impl Scene {
     }
 }
 
-/// What hooks were asked since this was last asked.
+/// What hooks were asked since this was last asked, but for what the server does by itself.
 fn told(peer: &Peer) -> Vec<Value> {
-    peer.take_requests().iter().map(asked).collect()
+    let told = peer.take_requests();
+    let told = told.iter().map(asked);
+    told.filter(|told| told["userInfo"]["username"] != server::SERVER_USER).collect()
 }
 
 /// The one thing that a hook was asked.

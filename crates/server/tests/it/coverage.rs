@@ -1,8 +1,8 @@
 //! Nothing is written without permission, and nothing without asking hooks.
 //!
-//! The walk is over what the server says that it serves, so that a resource that is added later is in
-//! it. Each way to write is tried four times: without permission, with a validating hook that denies,
-//! with a mutating one that denies, and with everybody's consent.
+//! The walk is over what the server says that it serves, so that a resource that is added later is
+//! in it. Each way to write is tried four times: without permission, with a validating hook that
+//! denies, with a mutating one that denies, and with everybody's consent.
 
 mod rig;
 mod samples;
@@ -38,6 +38,9 @@ const EXEMPT: [(&str, &str); 17] = [
     ("authorization.portcullis.io", "resourceaccessreviews"),
     ("authorization.portcullis.io", "subjectaccessexplanations"),
 ];
+
+/// Says which state of the configuration a write was admitted by.
+const REVISION: &str = "portcullis-admission-revision";
 
 /// What hooks were asked if they were not.
 const NOBODY: [Vec<Value>; 2] = [Vec::new(), Vec::new()];
@@ -95,7 +98,8 @@ async fn walk(rig: &Rig, served: &Served) -> usize {
     rig.settled(main).await;
     reads(rig, served).await;
     for target in std::iter::once(main).chain(parts) {
-        let path = if target.part.is_empty() { own.clone() } else { format!("{own}/{}", target.part) };
+        let path =
+            if target.part.is_empty() { own.clone() } else { format!("{own}/{}", target.part) };
         if target.offers("update") {
             let body = rig.admin.get(&own).await.expect(200);
             rig.attempt(&target.attempt("update", "UPDATE", Method::PUT, path.clone(), body)).await;
@@ -103,22 +107,29 @@ async fn walk(rig: &Rig, served: &Served) -> usize {
         }
         if target.offers("patch") {
             let body = json!({"metadata": {"annotations": {"by": target.part}}});
-            rig.attempt(&target.attempt("patch", "UPDATE", Method::PATCH, path.clone(), body)).await;
+            rig.attempt(&target.attempt("patch", "UPDATE", Method::PATCH, path.clone(), body))
+                .await;
             n_attempts += 1;
         }
         if !target.part.is_empty() && target.offers("create") {
             let body = json!({"spec": {"audiences": ["a"]}});
-            rig.attempt(&target.attempt("create", "CREATE", Method::POST, path.clone(), body)).await;
+            rig.attempt(&target.attempt("create", "CREATE", Method::POST, path.clone(), body))
+                .await;
             n_attempts += 1;
         }
         rig.settled(main).await;
-        let known = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+        let known =
+            ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
         assert!(target.verbs.iter().all(|verb| known.contains(&verb.as_str())), "{target}");
     }
     if main.offers("delete") {
-        rig.attempt(&main.attempt("delete", "DELETE", Method::DELETE, own.clone(), json!({}))).await;
+        rig.attempt(&main.attempt("delete", "DELETE", Method::DELETE, own.clone(), json!({})))
+            .await;
         rig.gone(&own).await;
         n_attempts += 1;
+    }
+    if main.offers("update") {
+        n_attempts += usize::from(rig.put_new(main, &own).await);
     }
     if main.offers("deletecollection") {
         rig.admin.post(&main.collection(), &sample(main)).await.expect(201);
@@ -165,6 +176,7 @@ impl Rig {
         assert_eq!(self.questions(), [attempt.question()], "{what}");
         assert_eq!(self.told(), NOBODY, "{what}");
         assert_eq!(self.revision().await, before, "{what}");
+        assert!(refused.headers.get(REVISION).is_none(), "{what}");
         self.allow_alice(true);
 
         if EXEMPT.contains(&(target.group.as_str(), target.plural.as_str())) {
@@ -172,6 +184,7 @@ impl Rig {
             let answer = self.send(attempt).await;
             assert!(matches!(answer.code, 200 | 201), "{what}: {}", answer.text());
             assert_eq!(self.told(), NOBODY, "{what} is exempt");
+            assert!(answer.headers.get(REVISION).is_none(), "{what} does not wait for anything");
             assert_eq!(self.questions().first(), Some(&attempt.question()), "{what}");
             return;
         }
@@ -197,10 +210,41 @@ impl Rig {
         self.set(Mood::Allow);
         let answer = self.send(attempt).await;
         assert!(matches!(answer.code, 200..=202), "{what}: {}", answer.text());
+        assert!(answer.headers.get(REVISION).is_some(), "{what}");
         for told in self.told() {
             assert_eq!(told.len(), 1, "{what}");
             attempt.check(&told[0]);
         }
+    }
+}
+
+impl Rig {
+    /// Replaces what does not exist, which is a creation where it is possible at all, and returns
+    /// whether it is.
+    async fn put_new(&self, main: &Target, path: &str) -> bool {
+        if EXEMPT.contains(&(main.group.as_str(), main.plural.as_str())) {
+            return false;
+        }
+        let attempt = main.attempt("create", "CREATE", Method::PUT, path.to_owned(), sample(main));
+        self.allow_alice(true);
+        self.forget();
+        let before = self.revision().await;
+        self.set(Mood::ValidatingDenies);
+        let answer = self.send(&attempt).await;
+        let told = self.told();
+        let is_made = answer.code != 404;
+        if is_made {
+            let verbs: Vec<Value> =
+                self.questions().iter().map(|own| own["verb"].clone()).collect();
+            assert!(verbs.starts_with(&["update".into(), "create".into()]), "{main}: {verbs:?}");
+            assert_eq!(answer.code, 403, "{main}: {}", answer.text());
+            assert_eq!((told[0].len(), told[1].len()), (1, 1), "{main}");
+            told.iter().flatten().for_each(|told| attempt.check(told));
+        } else {
+            assert_eq!(told, NOBODY, "{main}");
+        }
+        assert_eq!(self.revision().await, before, "{main}");
+        is_made
     }
 }
 
@@ -210,10 +254,14 @@ impl Attempt<'_> {
         let Target { group, version, plural, part, .. } = self.target;
         let mut question = json!({"verb": self.verb, "version": version, "resource": plural});
         let namespace = self.target.told_namespace();
-        let namespace = if self.name.is_empty() && namespace != rig::NAMESPACE { "" } else { namespace };
-        for (member, value) in
-            [("group", group.as_str()), ("subresource", part), ("name", self.name), ("namespace", namespace)]
-        {
+        let namespace =
+            if self.name.is_empty() && namespace != rig::NAMESPACE { "" } else { namespace };
+        for (member, value) in [
+            ("group", group.as_str()),
+            ("subresource", part),
+            ("name", self.name),
+            ("namespace", namespace),
+        ] {
             if !value.is_empty() {
                 question[member] = value.into();
             }

@@ -137,7 +137,9 @@ async fn no_write_is_admitted_by_an_older_configuration() {
         writers.spawn(async move {
             let mut session = client.session().await;
             let mut n_written = 0_u64;
-            while n_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok()
+            while n_left
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1))
+                .is_ok()
             {
                 let least = floor.0.load(Ordering::SeqCst);
                 let revision_least = floor.1.load(Ordering::SeqCst);
@@ -211,7 +213,8 @@ async fn a_server_that_is_cut_off_admits_nothing_and_recovers() {
         // The configuration changes where the third server can not see it.
         let path = format!("{MUTATING}/stamp");
         let url = format!("https://{}/n/{}", hook.address(), round + 2);
-        let patch = json!([{"op": "replace", "path": "/webhooks/0/clientConfig/url", "value": url}]);
+        let patch =
+            json!([{"op": "replace", "path": "/webhooks/0/clientConfig/url", "value": url}]);
         one.admin().patch(&path, "json-patch", &patch).await.expect(200);
         while cut.elapsed() < Duration::from_secs(6) {
             tokio::time::sleep(Duration::from_millis(200)).await;

@@ -178,7 +178,7 @@ async fn a_hook_inside_the_cluster() {
     // Nobody knows the service yet.
     let refused = alice.get(MAPS).await;
     assert_eq!(refused.code, 500);
-    assert!(refused.text().contains("service \"some-service\" not found"), "{}", refused.text());
+    assert!(refused.text().contains("services \"some-service\" not found"), "{}", refused.text());
 
     let name = "some-service.default.svc";
     let beta = |status: Value| {

@@ -33,7 +33,8 @@ async fn a_restart_sees_what_was_written_meanwhile() {
     let folder = cluster.stop(Duration::ZERO).await;
     let store = Embedded::open(&folder.path().join("store"), store_embedded::Options::default());
     let store = store.unwrap();
-    let object = webhook_configuration(VALIDATING, "v", &[authority.webhook("v.x.y", &hook, json!({}))]);
+    let object =
+        webhook_configuration(VALIDATING, "v", &[authority.webhook("v.x.y", &hook, json!({}))]);
     let put = Put {
         key: Key::new("/registry/validatingwebhookconfigurations/v").unwrap(),
         value: object.to_string().into_bytes().into(),
@@ -47,7 +48,10 @@ async fn a_restart_sees_what_was_written_meanwhile() {
     let cluster = Cluster::start_in(folder, |_, _| {}).await;
     let answer = cluster.admin().post(MAPS, &map("after")).await;
     assert!(admission_revision(&answer) >= Some(revision));
-    assert_eq!(message(answer, 403), "admission webhook \"v.x.y\" denied the request: written meanwhile");
+    assert_eq!(
+        message(answer, 403),
+        "admission webhook \"v.x.y\" denied the request: written meanwhile"
+    );
 }
 
 /// T-153: one request is admitted by one state, whatever happens between its phases.
@@ -85,8 +89,8 @@ async fn a_stored_object_that_can_not_be_read() {
     let hook = scene.hook(deny("no"));
     scene.ask(VALIDATING, &hook, json!({})).await;
     let garbage = [
-        "admissionregistration.k8s.io/initializerconfigurations/garbage",
         "admissionregistration.k8s.io/externaladmissionhookconfigurations/garbage",
+        "admissionregistration.k8s.io/initializerconfigurations/garbage",
         "mutatingwebhookconfigurations/garbage",
         "validatingwebhookconfigurations/garbage",
     ];
@@ -149,9 +153,11 @@ async fn writes_tell_by_which_state_they_were_admitted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_time_to_wait_that_is_none() {
     let scene = Scene::start().await;
-    for (kind, list) in
-        [(VALIDATING, "webhooks"), (EXTERNAL, "externalAdmissionHooks"), (INITIALIZERS, "initializers")]
-    {
+    for (kind, list) in [
+        (VALIDATING, "webhooks"),
+        (EXTERNAL, "externalAdmissionHooks"),
+        (INITIALIZERS, "initializers"),
+    ] {
         let body = json!({"metadata": {"name": "x"}, list: []});
         for bad in ["soon", "", "-1s", "31s", "5"] {
             let answer = scene.admin.post(&format!("{kind}?ackTimeout={bad}"), &body).await;
@@ -193,16 +199,19 @@ async fn a_stale_configuration() {
         "Unable to refresh the ExternalAdmissionHook configuration: ",
         "ExternalAdmissionHookConfigurationFailure",
     );
-    let initializers_row = (
-        "Unable to refresh the initializer configuration: ",
-        "InitializerConfigurationFailure",
-    );
+    let initializers_row =
+        ("Unable to refresh the initializer configuration: ", "InitializerConfigurationFailure");
     let default = format!("{NAMESPACES}/default");
     let patch = json!({"metadata": {"labels": {"a": "b"}}});
     for (operation, kind, answer, (message, cause)) in [
         ("CREATE", "configmaps", admin.post(MAPS, &map("m")).await, initializers_row),
         ("UPDATE", "namespaces", admin.patch(&default, "merge-patch", &patch).await, hooks_row),
-        ("DELETE", "namespaces", admin.delete(&format!("{NAMESPACES}/kube-public")).await, hooks_row),
+        (
+            "DELETE",
+            "namespaces",
+            admin.delete(&format!("{NAMESPACES}/kube-public")).await,
+            hooks_row,
+        ),
         ("DELETE", "configmaps", admin.delete(MAPS).await, hooks_row),
     ] {
         assert_eq!(answer.headers["retry-after"], "1", "T-145");
@@ -211,7 +220,11 @@ async fn a_stale_configuration() {
         let text = status["message"].as_str().unwrap();
         assert!(text.starts_with(message), "T-145: {text}");
         let details = &status["details"];
-        assert_eq!((&details["name"], &details["kind"]), (&json!(operation), &json!(kind)), "T-145");
+        assert_eq!(
+            (&details["name"], &details["kind"]),
+            (&json!(operation), &json!(kind)),
+            "T-145"
+        );
         assert_eq!(details["retryAfterSeconds"], 1, "T-145");
         assert_eq!(details["causes"][0]["reason"], cause, "T-145");
     }
@@ -222,10 +235,13 @@ async fn a_stale_configuration() {
     let review = json!({"spec": {"user": "bob",
         "resourceAttributes": {"verb": "get", "resource": "pods"}}});
     admin.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await.expect(201);
-    for (kind, list) in
-        [(VALIDATING, "webhooks"), (EXTERNAL, "externalAdmissionHooks"), (INITIALIZERS, "initializers")]
-    {
-        let made = admin.post(kind, &json!({"metadata": {"name": "x"}, list: []})).await.expect(201);
+    for (kind, list) in [
+        (VALIDATING, "webhooks"),
+        (EXTERNAL, "externalAdmissionHooks"),
+        (INITIALIZERS, "initializers"),
+    ] {
+        let made =
+            admin.post(kind, &json!({"metadata": {"name": "x"}, list: []})).await.expect(201);
         admin.put(&format!("{kind}/x"), &made).await.expect(200);
         admin.delete(&format!("{kind}/x")).await.expect(200);
     }

@@ -25,7 +25,13 @@ async fn truth_falsehood_and_errors() {
         ("T-078", &["true", ERROR], "Fail", 403, 0),
         ("T-078", &["true", ERROR], "Ignore", 201, 0),
         ("T-080", &["oldObject == null"], "Fail", 201, 1),
-        ("§3.9", &["request.operation == 'CREATE' && request.userInfo.username == 'admin'"], "Fail", 201, 1),
+        (
+            "§3.9",
+            &["request.operation == 'CREATE' && request.userInfo.username == 'admin'"],
+            "Fail",
+            201,
+            1,
+        ),
         ("§3.9", &["request.dryRun && namespaceObject == null"], "Fail", 201, 1),
     ];
     for kind in [MUTATING, VALIDATING] {
@@ -43,6 +49,7 @@ async fn truth_falsehood_and_errors() {
                 assert_eq!(status["reason"], "Forbidden");
             }
         }
+        scene.admin.delete(&format!("{kind}/c")).await.expect(200);
     }
     // An object that has no name yet is not named.
     let hook = scene.hook(allow());
@@ -64,6 +71,7 @@ async fn conditions_on_objects() {
         scene.admin.post(&maps, &map("m")).await.expect(201);
         assert_eq!(told(&hook).len(), n_calls, "T-079 {namespace}");
     }
+    scene.admin.delete(&format!("{VALIDATING}/c")).await.expect(200);
     let path = format!("{MAPS}/m");
     for kind in [MUTATING, VALIDATING] {
         let hook = scene.hook(allow());
@@ -76,6 +84,7 @@ async fn conditions_on_objects() {
         scene.ask(kind, &hook, json!({"matchConditions": list})).await;
         scene.admin.delete(&format!("{path}?dryRun=All")).await.expect(200);
         assert_eq!(told(&hook).len(), 1, "a deletion has an old object only");
+        scene.admin.delete(&format!("{kind}/c")).await.expect(200);
     }
 }
 

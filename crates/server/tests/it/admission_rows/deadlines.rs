@@ -32,10 +32,16 @@ async fn hooks_have_what_they_want_and_what_is_left() {
         ];
         scene.configure(kind, &webhooks).await;
         scene.create("dryRun=All&timeout=10s").await.expect(201);
-        assert_eq!((timeouts(&a), timeouts(&b)), (vec!["timeout=10s".into()], vec!["timeout=5s".into()]));
+        assert_eq!(
+            (timeouts(&a), timeouts(&b)),
+            (vec!["timeout=10s".into()], vec!["timeout=5s".into()])
+        );
         // Without a limit of the client there is still one.
         scene.create("dryRun=All").await.expect(201);
-        assert_eq!((timeouts(&a), timeouts(&b)), (vec!["timeout=20s".into()], vec!["timeout=5s".into()]));
+        assert_eq!(
+            (timeouts(&a), timeouts(&b)),
+            (vec!["timeout=20s".into()], vec!["timeout=5s".into()])
+        );
         scene.admin.delete(&format!("{kind}/c")).await.expect(200);
     }
 }

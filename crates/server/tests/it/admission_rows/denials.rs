@@ -20,8 +20,20 @@ async fn denials() {
         ("T-100", json!({"code": 399, "message": "no"}), 400, format!("{DENIED}: no"), &failure),
         ("T-100", json!({"code": 401, "message": "no"}), 401, format!("{DENIED}: no"), &failure),
         ("T-100", json!({"code": 500, "message": "no"}), 500, format!("{DENIED}: no"), &failure),
-        ("T-101", json!({"status": "Success", "message": "no"}), 400, format!("{DENIED}: no"), &failure),
-        ("T-101", json!({"status": "custom", "message": "no"}), 400, format!("{DENIED}: no"), &json!("custom")),
+        (
+            "T-101",
+            json!({"status": "Success", "message": "no"}),
+            400,
+            format!("{DENIED}: no"),
+            &failure,
+        ),
+        (
+            "T-101",
+            json!({"status": "custom", "message": "no"}),
+            400,
+            format!("{DENIED}: no"),
+            &json!("custom"),
+        ),
     ];
     for phase in [MUTATING, VALIDATING] {
         for (row, status, code, want, state) in &rows {
@@ -43,6 +55,27 @@ async fn denials() {
         }
         scene.admin.delete(&format!("{phase}/c")).await.expect(200);
     }
+}
+
+/// What is denied takes nothing with it: the address of a service is free again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_is_denied_has_no_address() {
+    let scene = Scene::start_with(|options| {
+        options.host.service_range = "10.0.0.0/29".parse().ok();
+    })
+    .await;
+    let hook = scene.hook(answering(json!({"allowed": false})));
+    let rules = json!([crate::admission_hooks::rule(&["*"], "", "services")]);
+    scene.ask(VALIDATING, &hook, json!({"rules": rules})).await;
+    let services = "/api/v1/namespaces/default/services";
+    let body = json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}});
+    // More often than there are addresses.
+    for _ in 0..10 {
+        scene.admin.post(services, &body).await.expect(400);
+    }
+    hook.replace(crate::admission_hooks::allow()).unwrap();
+    let made = scene.admin.post(services, &body).await.expect(201);
+    assert!(made["spec"]["clusterIP"].as_str().unwrap().starts_with("10.0.0."), "{made}");
 }
 
 /// §4.13: what else the hook says of its reasons passes through.

@@ -35,7 +35,8 @@ async fn hooks_with_side_effects_refuse() {
             let webhook = scene.webhook("h.x.y", &hook, changes);
             let object = webhook_configuration(kind, "c", &[webhook]);
             let resource = kind.rsplit('/').next().unwrap();
-            let revision = plant(&scene.cluster, &format!("{resource}/c"), object.to_string()).await;
+            let revision =
+                plant(&scene.cluster, &format!("{resource}/c"), object.to_string()).await;
             // A request that is not dry is admitted, and tells when the hook is known.
             loop {
                 let answer = scene.create("").await;

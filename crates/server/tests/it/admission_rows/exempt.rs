@@ -57,7 +57,8 @@ async fn a_broken_hook_for_everything_stops_no_repair() {
 
     let deployment = json!({"metadata": {"name": "d"}});
     let text = message(admin.post(DEPLOYMENTS, &deployment).await, 500);
-    let want = "Internal error occurred: failed calling webhook \"h.x.y\": failed to call webhook: ";
+    let want =
+        "Internal error occurred: failed calling webhook \"h.x.y\": failed to call webhook: ";
     assert!(text.starts_with(want), "T-083: {text}");
     for kind in [MUTATING, VALIDATING] {
         admin.delete(&format!("{kind}/c")).await.expect(200);

@@ -5,15 +5,15 @@ use std::time::Duration;
 use scripted::{Peer, Script};
 use serde_json::{Value, json};
 
-use super::{MAPS, NAMESPACES, Scene, map, told};
+use super::{MAPS, NAMESPACES, Scene, map};
 use crate::admission_hooks::{VALIDATING, allow, answer, asked, deny, rule};
 
 /// Waits until somebody was asked about an object by the server itself, and returns that.
 async fn told_by_server(hook: &Peer, name: &str) -> Value {
     for _ in 0..2000 {
-        let mut told = told(hook).into_iter();
+        let requests = hook.take_requests();
         let is_own = |it: &Value| it["userInfo"]["username"] == server::SERVER_USER;
-        if let Some(told) = told.find(|it| is_own(it) && it["name"] == name) {
+        if let Some(told) = requests.iter().map(asked).find(|it| is_own(it) && it["name"] == name) {
             return told;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;

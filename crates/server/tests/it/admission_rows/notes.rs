@@ -4,9 +4,7 @@ use scripted::Answer as Say;
 use serde_json::{Value, json};
 
 use super::{MAPS, NAMESPACES, Scene, map};
-use crate::admission_hooks::{
-    MUTATING, VALIDATING, allow, answering, patch_of, rule, warnings,
-};
+use crate::admission_hooks::{MUTATING, VALIDATING, allow, answering, patch_of, rule, warnings};
 use crate::client::Answer;
 
 /// T-130, T-131.
@@ -152,6 +150,41 @@ async fn annotations_stand_in_the_audit_log() {
         }
         assert_eq!(found, want, "{namespace}");
     }
+}
+
+/// What hooks said of each object of a collection, and of what the server deletes by itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn annotations_of_several_objects_and_of_the_server() {
+    let (scene, file) = audited().await;
+    scene.admin.post(NAMESPACES, &json!({"metadata": {"name": "n"}})).await.expect(201);
+    let maps = format!("{NAMESPACES}/n/configmaps");
+    let hook = scene.hook(allow());
+    scene.ask(MUTATING, &hook, json!({})).await;
+    for name in ["a", "b", "c"] {
+        scene.admin.post(&maps, &map(name)).await.expect(201);
+    }
+    let answer = scene.admin.delete(&format!("{maps}?dryRun=All")).await;
+    let found = annotations(&file, &answer).await;
+    answer.expect(200);
+    let trace = found["admission.portcullis.io/hooks"].as_str().unwrap();
+    let trace: Value = serde_json::from_str(trace).unwrap();
+    assert_eq!(trace.as_array().map(Vec::len), Some(3), "{trace}");
+
+    let path = format!("{NAMESPACES}/n");
+    scene.admin.delete(&path).await.expect(200);
+    while scene.admin.get(&path).await.code != 404 {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    let text = std::fs::read_to_string(&file).unwrap();
+    let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let is_own = |event: &Value| {
+        event["user"]["username"] == server::SERVER_USER
+            && event["requestURI"] == format!("{maps}/b")
+            && event["stage"] == "ResponseComplete"
+    };
+    let event = events.into_iter().find(is_own).expect("an event");
+    let key = "mutation.webhook.admission.k8s.io/round_0_index_0";
+    assert!(event["annotations"][key].is_string(), "{event}");
 }
 
 /// §4.12: rounds are told apart, and a request that is denied leaves as much behind.

@@ -6,9 +6,7 @@ use scripted::Script;
 use serde_json::{Value, json};
 
 use super::{MAPS, Scene, map, message};
-use crate::admission_hooks::{
-    MUTATING, VALIDATING, allow, answer, deny, patching, register, rule,
-};
+use crate::admission_hooks::{MUTATING, VALIDATING, allow, answer, deny, patching, register, rule};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -41,8 +39,7 @@ async fn a_hook_does_not_see_what_was_removed_before_it() {
 async fn the_first_in_the_list_is_reported() {
     let scene = Scene::start().await;
     let (a, b) = (scene.hook(denying("slow", SECOND)), scene.hook(denying("fast", Duration::ZERO)));
-    let webhooks =
-        [scene.webhook("a.x.y", &a, json!({})), scene.webhook("b.x.y", &b, json!({}))];
+    let webhooks = [scene.webhook("a.x.y", &a, json!({})), scene.webhook("b.x.y", &b, json!({}))];
     scene.configure(VALIDATING, &webhooks).await;
     let text = message(scene.create("").await, 403);
     assert_eq!(text, "admission webhook \"a.x.y\" denied the request: slow");
@@ -69,8 +66,8 @@ async fn validating_hooks_are_asked_at_once() {
     assert!(hooks.iter().all(|hook| hook.n_requests() == 1));
 }
 
-/// T-129: mutating hooks come in the order of their objects' names, and a denial ends the walk. What
-/// was denied there is not shown to validating hooks.
+/// T-129: mutating hooks come in the order of their objects' names, and a denial ends the walk.
+/// What was denied there is not shown to validating hooks.
 #[tokio::test(flavor = "multi_thread")]
 async fn mutating_hooks_are_asked_in_order() {
     let scene = Scene::start().await;

@@ -73,20 +73,23 @@ async fn validating_hooks_see_the_last_state() {
     assert_eq!(told[0]["object"]["data"]["x"], "false");
 }
 
-/// T-137: the rules of the server are asked again before the second round, here about a namespace that
-/// has begun to go meanwhile.
+/// T-137: the rules of the server are asked again before the second round, here about a namespace
+/// that has begun to go meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_server_may_refuse_in_the_second_round() {
     let scene = Scene::start().await;
     let admin = &scene.admin;
     let held = json!({"metadata": {"name": "going"}, "spec": {"finalizers": ["x.y/z"]}});
     admin.post(super::NAMESPACES, &held).await.expect(201);
-    let (a, b) = (scene.hook(allow()), scene.hook(Script::rule(|request| {
-        let patch = json!([{"op": "add", "path": "/data/x", "value": "y"}]);
-        let response = crate::admission_hooks::patch_of(&patch);
-        let answer = crate::admission_hooks::answer(request, &response);
-        answer.delay(std::time::Duration::from_secs(1))
-    })));
+    let (a, b) = (
+        scene.hook(allow()),
+        scene.hook(Script::rule(|request| {
+            let patch = json!([{"op": "add", "path": "/data/x", "value": "y"}]);
+            let response = crate::admission_hooks::patch_of(&patch);
+            let answer = crate::admission_hooks::answer(request, &response);
+            answer.delay(std::time::Duration::from_secs(1))
+        })),
+    );
     scene.two(&a, &b, "IfNeeded", json!({})).await;
     let creating = {
         let admin = admin.clone();

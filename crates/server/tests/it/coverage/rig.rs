@@ -44,13 +44,16 @@ impl Rig {
         let files = Hooks::new();
         let is_allowed = Arc::new(AtomicBool::new(false));
         let own = Arc::clone(&is_allowed);
-        let authorizer = files.peer("recorder", Script::rule(move |request| {
-            match (spec(request)["user"] == "alice", own.load(Ordering::SeqCst)) {
-                (true, true) => allow(),
-                (true, false) => deny(),
-                (false, _) => abstain(),
-            }
-        }));
+        let authorizer = files.peer(
+            "recorder",
+            Script::rule(move |request| {
+                match (spec(request)["user"] == "alice", own.load(Ordering::SeqCst)) {
+                    (true, true) => allow(),
+                    (true, false) => deny(),
+                    (false, _) => abstain(),
+                }
+            }),
+        );
         let uncached = json!({"cacheAuthorizedRequests": false, "cacheUnauthorizedRequests": false,
             "authorizedTTL": "1s", "unauthorizedTTL": "1s"});
         let plan = files.plan(&[files.webhook("recorder", uncached), rbac()]);
@@ -81,10 +84,49 @@ impl Rig {
         register(&cluster, VALIDATING, "v", &webhooks).await;
         let alice = cluster.alice();
         let rig = Self {
-            cluster, admin, alice, is_allowed, mood, authorizer, mutating, validating, _files: files,
+            cluster,
+            admin,
+            alice,
+            is_allowed,
+            mood,
+            authorizer,
+            mutating,
+            validating,
+            _files: files,
         };
         rig.established("widgets.example.com").await;
+        rig.aggregated().await;
         rig
+    }
+
+    /// Waits until the server has written down which rules roles have of others.
+    async fn aggregated(&self) {
+        for (role, parts) in [
+            ("view", ["system:aggregate-to-view"].as_slice()),
+            ("edit", &["view", "system:aggregate-to-edit"]),
+            ("admin", &["edit", "system:aggregate-to-admin"]),
+        ] {
+            for part in parts {
+                let wanted = self.rules(part).await;
+                assert!(!wanted.is_empty(), "{part}");
+                let mut n_tries = 0;
+                loop {
+                    let found = self.rules(role).await;
+                    if wanted.iter().all(|rule| found.contains(rule)) {
+                        break;
+                    }
+                    n_tries += 1;
+                    assert!(n_tries < 2000, "{role} has not the rules of {part}");
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            }
+        }
+    }
+
+    async fn rules(&self, role: &str) -> Vec<Value> {
+        let path = format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{role}");
+        let rules = self.admin.get(&path).await.expect(200)["rules"].clone();
+        rules.as_array().cloned().unwrap_or_default()
     }
 
     pub(super) fn set(&self, mood: Mood) {
@@ -105,8 +147,8 @@ impl Rig {
         self.alice.send(attempt.method.clone(), &attempt.path, &headers, body).await
     }
 
-    /// What the mutating and the validating hook were asked about what alice does, since this was last
-    /// asked.
+    /// What the mutating and the validating hook were asked about what alice does, since this was
+    /// last asked.
     pub(super) fn told(&self) -> [Vec<Value>; 2] {
         [&self.mutating, &self.validating].map(|hook| {
             let told = hook.take_requests().iter().map(asked).collect::<Vec<_>>().into_iter();
@@ -118,7 +160,13 @@ impl Rig {
     pub(super) fn questions(&self) -> Vec<Value> {
         let specs = self.authorizer.take_requests().iter().map(spec).collect::<Vec<_>>();
         let own = specs.into_iter().filter(|spec| spec["user"] == "alice");
-        own.map(|spec| spec["resourceAttributes"].clone()).collect()
+        let question = |spec: Value| {
+            let mut question = spec["resourceAttributes"].clone();
+            // What is selected is no matter of the walk.
+            question.as_object_mut().expect("a resource").shift_remove("labelSelector");
+            question
+        };
+        own.map(question).collect()
     }
 
     pub(super) fn forget(&self) {
@@ -136,7 +184,8 @@ impl Rig {
     async fn established(&self, name: &str) {
         let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
         for _ in 0..2000 {
-            let conditions = self.admin.get(&path).await.expect(200)["status"]["conditions"].clone();
+            let conditions =
+                self.admin.get(&path).await.expect(200)["status"]["conditions"].clone();
             let is_met = |it: &Value| it["type"] == "Established" && it["status"] == "True";
             if conditions.as_array().is_some_and(|list| list.iter().any(is_met)) {
                 return;

@@ -64,6 +64,28 @@ async fn a_hook_may_choose_initializers() {
     alice.post(&path, &map("n")).await.expect(422);
 }
 
+/// B5: not even a hook changes the list by way of a subresource.
+#[tokio::test(flavor = "multi_thread")]
+async fn subresources_keep_the_list_whatever_hooks_say() {
+    const PODS: &str = "/api/v1/namespaces/default/pods";
+    let authority = HookAuthority::new();
+    let remove = json!([{"op": "remove", "path": "/metadata/initializers"}]);
+    let hook = authority.hook(patching(&remove));
+    let scene = Scene::start().await;
+    let update = crate::admission_hooks::rule(&["UPDATE"], "", "pods/status");
+    let webhooks = [authority.webhook("m.x.y", &hook, json!({"rules": [update]}))];
+    register(&scene.cluster, MUTATING, "m", &webhooks).await;
+    let pod = json!({"metadata": {"name": "p", "initializers": {"pending": [{"name": "x.y.z"}]}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    scene.admin.post(&format!("{PODS}?includeUninitialized=1"), &pod).await.expect(202);
+    let patch = json!({"status": {"phase": "Running"}});
+    let path = format!("{PODS}/p/status");
+    let changed = scene.admin.patch(&path, "merge-patch", &patch).await.expect(200);
+    assert_eq!(hook.n_requests(), 1);
+    assert_eq!(changed["status"]["phase"], "Running");
+    assert_eq!(pending(&changed), Some(vec!["x.y.z"]));
+}
+
 /// §6.6: what the server takes out by itself stands in the audit log.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_audit_log_tells_who_was_skipped() {

@@ -12,6 +12,8 @@ use crate::cluster::Cluster;
 pub(super) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 pub(super) const INITIALIZERS: &str =
     "/apis/admissionregistration.k8s.io/v1alpha1/initializerconfigurations";
+/// How long anything may take that takes no time on the clock.
+const PATIENCE: Duration = Duration::from_secs(20);
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
 
 pub(super) struct Scene {
@@ -133,7 +135,7 @@ impl Scene {
 
     /// Waits until timers are set to so many seconds after the beginning, for so many objects.
     pub(super) async fn asleep(&self, until: f64, n_objects: usize) {
-        self.clock.until_asleep(Duration::from_secs_f64(until), n_objects).await;
+        asleep(&self.clock, until, n_objects).await;
     }
 
     /// The value of a metric with its labels.
@@ -142,6 +144,12 @@ impl Scene {
         let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '))?;
         line.parse().ok()
     }
+}
+
+/// Waits until timers of a clock are set.
+pub(super) async fn asleep(clock: &Clock, until: f64, n_objects: usize) {
+    let waiting = clock.until_asleep(Duration::from_secs_f64(until), n_objects);
+    tokio::time::timeout(PATIENCE, waiting).await.expect("timers that are set");
 }
 
 /// An entry of a configuration that concerns new configmaps, with some fields otherwise.

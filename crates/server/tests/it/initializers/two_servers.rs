@@ -6,9 +6,16 @@ use etcd_rig::{Member, State};
 use serde_json::{Value, json};
 use server::{Clock, SyncOptions};
 
-use super::scene::{INITIALIZERS, MAPS, configuration, entry, map, next, pending, seen};
+use super::scene::{INITIALIZERS, MAPS, asleep, configuration, entry, map, next, pending, seen};
 use crate::client::Client;
 use crate::three_servers::Station;
+
+/// A store for both.
+fn member() -> Member {
+    let member = Member::alone();
+    member.wait_until_healthy();
+    member
+}
 
 /// A server whose clock began so much later than time did.
 async fn station(members: &[Member], later: Duration) -> (Station, Clock) {
@@ -36,7 +43,7 @@ async fn act(admin: &Client, initializer: &str) -> Value {
 /// Everybody sees the same, and whoever acts may do so anywhere.
 #[tokio::test(flavor = "multi_thread")]
 async fn initializers_act_at_any_server() {
-    let members = [Member::alone()];
+    let members = [member()];
     let (one, clock) = station(&members, Duration::ZERO).await;
     let (two, _) = station(&members, Duration::ZERO).await;
     register(&two.admin()).await;
@@ -55,10 +62,10 @@ async fn initializers_act_at_any_server() {
     assert_eq!(next(&mut all).await, seen("ADDED", "m", &["a.x.y", "b.x.y"]));
     let page = two.admin().get(&format!("{MAPS}?labelSelector=x")).await.expect(200);
     assert_eq!(page["items"], json!([]));
-    clock.until_asleep(Duration::from_secs(5), 1).await;
+    asleep(&clock, 5.0, 1).await;
     clock.advance(Duration::from_secs(1));
     assert_eq!(pending(&act(&two.admin(), "a.x.y").await), Some(vec!["b.x.y"]));
-    clock.until_asleep(Duration::from_secs(6), 1).await;
+    asleep(&clock, 6.0, 1).await;
     assert!(!creator.is_finished());
     act(&two.admin(), "b.x.y").await;
     assert_eq!(pending(&creator.await.unwrap().expect(201)), None);
@@ -68,7 +75,7 @@ async fn initializers_act_at_any_server() {
 /// T-188, T-189: the server that waited is gone.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_server_repairs() {
-    let members = [Member::alone()];
+    let members = [member()];
     let (one, _) = station(&members, Duration::ZERO).await;
     let (two, clock) = station(&members, Duration::from_secs(600)).await;
     register(&one.admin()).await;
@@ -86,23 +93,23 @@ async fn another_server_repairs() {
 /// T-207: a server that is cut off takes nobody out, until it knows again who may be skipped.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_cut_off_waits() {
-    let members = [Member::alone()];
+    let members = [member()];
     let (one, clock) = station(&members, Duration::ZERO).await;
     let (two, _) = station(&members, Duration::ZERO).await;
     register(&two.admin()).await;
     let path = format!("{MAPS}?includeUninitialized=1");
     one.admin().post(&path, &map("m")).await.expect(202);
-    clock.until_asleep(Duration::from_secs(5), 1).await;
+    asleep(&clock, 5.0, 1).await;
     one.set_lines(State::Closed);
     while one.status().await["state"] != "stale" {}
     clock.advance(Duration::from_secs(5));
-    clock.until_asleep(Duration::from_secs(6), 1).await;
+    asleep(&clock, 6.0, 1).await;
     let kept = two.admin().get(&format!("{MAPS}/m")).await.expect(200);
     assert_eq!(pending(&kept), Some(vec!["a.x.y", "b.x.y"]), "T-207");
     one.set_lines(State::Open);
     while one.status().await["state"] != "ready" {}
     clock.advance(Duration::from_secs(1));
-    clock.until_asleep(Duration::from_secs(11), 1).await;
+    asleep(&clock, 11.0, 1).await;
     let next = two.admin().get(&format!("{MAPS}/m")).await.expect(200);
     assert_eq!(pending(&next), Some(vec!["b.x.y"]), "T-207");
 }
