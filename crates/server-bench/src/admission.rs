@@ -138,15 +138,17 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<String> {
     };
     let matching = matching::run(arguments.is_quick)?;
     let mut embedded = pair(&program, &[]).await?;
+    // Before anything else, for both stores are to hold the same.
+    let mut overheads = vec![plan.overhead("embedded", &mut embedded).await?];
     let passed = match embedded.first_mut() {
         Some(site) => plan.passes(site).await?,
         None => Vec::new(),
     };
-    let mut overheads = vec![plan.overhead("embedded", &mut embedded).await?];
     for site in embedded {
         site.stop();
     }
     let member = Member::alone();
+    member.wait_until_healthy();
     let flags = ["--store=etcd".to_owned(), format!("--etcd-servers={}", member.url)];
     let mut etcd = pair(&program, &flags).await?;
     overheads.push(plan.overhead("etcd", &mut etcd).await?);
