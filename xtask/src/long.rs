@@ -6,8 +6,10 @@ use crate::{process, setup};
 
 /// A test whose number of repetitions can be chosen.
 pub(crate) struct Long {
-    /// The name of the chore and of the test.
+    /// The name of the chore.
     chore: &'static str,
+    /// The package, its test program, and the test in there.
+    place: [&'static str; 3],
     /// The flag that chooses the number.
     flag: &'static str,
     /// The number if nobody says.
@@ -17,13 +19,29 @@ pub(crate) struct Long {
 }
 
 /// Kills the server again and again on both stores, and fails if anything acknowledged is lost.
-pub(crate) const CRASH: Long =
-    Long { chore: "crash", flag: "--kills", default: 200, variable: "PORTCULLIS_CRASH_KILLS" };
+pub(crate) const CRASH: Long = Long {
+    chore: "crash",
+    place: ["cli", "e2e", "crash::"],
+    flag: "--kills",
+    default: 200,
+    variable: "PORTCULLIS_CRASH_KILLS",
+};
+
+/// Writes to three servers on three members of etcd while the configuration of admission changes, and
+/// fails if a write is admitted by an older one than was acknowledged before it.
+pub(crate) const RACE: Long = Long {
+    chore: "race",
+    place: ["server", "it", "three_servers::no_write_is_admitted"],
+    flag: "--writes",
+    default: 10_000,
+    variable: "PORTCULLIS_RACE_WRITES",
+};
 
 /// Changes the authorization configuration again and again under load, and fails if a request is
 /// dropped or a decision comes from no configuration.
 pub(crate) const RELOAD: Long = Long {
     chore: "reload",
+    place: ["cli", "e2e", "reload::"],
     flag: "--changes",
     default: 1000,
     variable: "PORTCULLIS_RELOAD_CHANGES",
@@ -34,16 +52,16 @@ impl Long {
     pub(crate) fn run(&self, args: &[&str]) -> anyhow::Result<()> {
         let number = self.number(args)?;
         setup::run()?;
-        let filter = format!("{}::", self.chore);
+        let [package, program, filter] = self.place;
         let test = [
             "test",
             "--release",
             "--package",
-            "cli",
+            package,
             "--test",
-            "e2e",
+            program,
             "--",
-            &filter,
+            filter,
             "--nocapture",
         ];
         process::run(process::command("cargo", &test).env(self.variable, number.to_string()))
@@ -69,6 +87,7 @@ mod tests {
         assert_eq!(CRASH.number(&[]).unwrap(), 200);
         assert_eq!(CRASH.number(&["--kills", "7"]).unwrap(), 7);
         assert!(CRASH.number(&["--changes", "7"]).is_err());
+        assert_eq!(RACE.number(&["--writes", "9"]).unwrap(), 9);
         assert!(RELOAD.number(&["--changes", "many"]).is_err());
         assert!(RELOAD.number(&["7"]).is_err());
     }

@@ -28,6 +28,7 @@ Chores:
   conformance [--vectors DIR] [--suite NAME] [-v]
                                          compare with recorded answers of Kubernetes
   crash [--kills N]                      kill the server N times while clients write
+  race [--writes N]                      write N times to three servers while hooks change
   reload [--changes N]                   change its configuration N times while clients ask
   bench NAME [ARGUMENT...]               run a benchmark; without NAME, list them
   fuzz [TARGET] [--seconds N]            fuzz one target or all of them, N seconds each";
@@ -53,6 +54,7 @@ fn run(args: &[&str]) -> anyhow::Result<ExitCode> {
         ["tidy"] => tidy::run()?,
         ["conformance", rest @ ..] => return conformance::run(rest),
         ["crash", rest @ ..] => long::CRASH.run(rest)?,
+        ["race", rest @ ..] => long::RACE.run(rest)?,
         ["reload", rest @ ..] => long::RELOAD.run(rest)?,
         ["bench", rest @ ..] => bench::run(rest)?,
         ["fuzz", rest @ ..] => fuzz::run(rest)?,

@@ -111,7 +111,7 @@ fn revision(answer: &Answer) -> u64 {
     header.to_str().expect("text").parse().expect("a number")
 }
 
-/// How many writes race with changes of the configuration; the number is for long runs.
+/// How many writes race with changes of the configuration; `cargo xtask race` makes many more.
 fn n_writes() -> u64 {
     std::env::var("PORTCULLIS_RACE_WRITES").map_or(1_500, |text| text.parse().expect("a number"))
 }
@@ -121,6 +121,7 @@ fn n_writes() -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_write_is_admitted_by_an_older_configuration() {
     let members = Member::three();
+    members.iter().for_each(Member::wait_until_healthy);
     let stations = stations(&members).await;
     let authority = HookAuthority::new();
     let hook = stamping(&authority);
@@ -201,6 +202,7 @@ async fn no_write_is_admitted_by_an_older_configuration() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_server_that_is_cut_off_admits_nothing_and_recovers() {
     let members = Member::three();
+    members.iter().for_each(Member::wait_until_healthy);
     let [one, two, three] = stations(&members).await;
     let authority = HookAuthority::new();
     let hook = stamping(&authority);
@@ -264,6 +266,7 @@ async fn a_server_that_is_cut_off_admits_nothing_and_recovers() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn polling_sees_changes_within_its_interval() {
     let members = [Member::alone()];
+    members.iter().for_each(Member::wait_until_healthy);
     let poll = |options: &mut ServerOptions| {
         options.admission.sync = SyncOptions {
             mode: SyncMode::Poll,
@@ -307,6 +310,7 @@ async fn polling_sees_changes_within_its_interval() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn who_writes_a_configuration_may_wait_for_all_servers() {
     let members = [Member::alone()];
+    members.iter().for_each(Member::wait_until_healthy);
     let quick = Station::start(&members, |_| {}).await;
     // It reads the configuration once in ten seconds: a live server that lags.
     let slow = Station::start(&members, |options| {
