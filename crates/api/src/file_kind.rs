@@ -7,6 +7,9 @@ use crate::kubeconfig;
 use crate::manifest::MANIFEST_BYTES_MAX;
 use crate::source::{DOCUMENT_BYTES_MAX, Source};
 
+/// An object that configures hooks of admission, not of authorization.
+const ADMISSION_HOOK_KIND: &str = "ExternalAdmissionHookConfiguration";
+
 /// A kind of file that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
@@ -59,8 +62,10 @@ impl FileKind {
         if is_configuration {
             return Some(Self::AuthorizationConfiguration);
         }
+        // The two are spelled nearly alike, and only one of them is a file of its own.
+        let alike = [hooks::KIND, ADMISSION_HOOK_KIND];
         let is_hooks = group == Some(hooks::GROUP)
-            || kind.is_some_and(|kind| field::nearest(kind, [hooks::KIND]).is_some());
+            || kind.and_then(|kind| field::nearest(kind, alike)) == Some(hooks::KIND);
         if is_hooks {
             return Some(Self::HookConfiguration);
         }
@@ -125,6 +130,12 @@ mod tests {
             ("kind: ExternalHook\n", Some(Manifest)),
             ("kind: ExternalAuthorizationHookConfiguratio\n", Some(HookConfiguration)),
             ("externalAuthorizationHooks: []\n", Some(HookConfiguration)),
+            (
+                "apiVersion: admissionregistration.k8s.io/v1alpha1\nkind: \
+                 ExternalAdmissionHookConfiguration\n",
+                Some(Manifest),
+            ),
+            ("kind: ExternalAdmisionHookConfiguration\n", Some(Manifest)),
             ("apiVersion: v1\nkind: Config\n", Some(Kubeconfig)),
             ("kind: Config\nclusters: []\n", Some(Kubeconfig)),
             ("clusters:\n- cluster: {server: https://h}\n", Some(Kubeconfig)),

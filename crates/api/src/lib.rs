@@ -11,6 +11,7 @@ pub mod authorization;
 mod decode;
 mod diagnostic;
 mod document;
+mod expression;
 mod file_kind;
 mod hint;
 pub mod hooks;

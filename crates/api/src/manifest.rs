@@ -4,12 +4,14 @@
 //! stand for their items. Of all objects only those count that an authorizer learns from: roles and
 //! bindings, and what relates other objects to nodes. Others are passed over. Roles and bindings
 //! are read strictly, since a misspelled field is a grant that nobody meant; the rest is taken as a
-//! server gave it.
+//! server gave it. Whoever knows more kinds can have their objects whole, with the place of
+//! everything in them.
 
 mod duplicate_keys;
 mod duplicates;
 mod hint;
 mod identity;
+mod kept;
 mod lint;
 mod locate;
 mod read;
@@ -26,9 +28,10 @@ use crate::diagnostic::{Diagnostic, Warning};
 use crate::rbac;
 use crate::source::Place;
 
-pub use duplicates::duplicates;
+pub use duplicates::{duplicates, duplicates_kept};
+pub use kept::{Keep, Keeps, Kept};
 pub use lint::lint;
-pub use read::read;
+pub use read::{read, read_keeping};
 
 /// The largest file that is read, in bytes: room for a dump of some hundred thousand objects.
 pub const MANIFEST_BYTES_MAX: usize = 256 << 20;
@@ -51,6 +54,8 @@ pub const WARNINGS_MAX: usize = 10_000;
 pub struct Manifests {
     /// The objects that an authorizer learns from, in the order of the file.
     pub objects: Vec<Found>,
+    /// The objects that the caller wanted whole, in the order of the file.
+    pub kept: Vec<Kept>,
     /// How many objects were passed over.
     pub n_others: usize,
     /// Every fault, in the order of the file. There are at most [`ERRORS_MAX`] and one that says

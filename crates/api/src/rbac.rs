@@ -13,4 +13,5 @@ mod wire;
 pub use bootstrap::bootstrap_policy;
 pub use decode::{API_VERSION, DecodeError, Kind, Manifest, Object, decode, decode_rules};
 pub use encode::{encode, encode_rule, encode_subject};
+pub(crate) use shapes::OBJECT_META;
 pub use validate::validate_update;

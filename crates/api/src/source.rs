@@ -78,7 +78,7 @@ impl Span {
 /// A line ends with LF, CR LF or CR, as editors count them. A file may be one long line with many
 /// faults, so characters are counted from the nearest checkpoint and not from the start of a line.
 pub(crate) struct Lines<'t> {
-    text: &'t str,
+    text: Cow<'t, str>,
     /// Offset of the first byte of each line. INVARIANT: the first is 0.
     starts: Vec<usize>,
     /// Number of characters before each multiple of [`CHECKPOINT_BYTES`].
@@ -102,7 +102,18 @@ impl<'t> Lines<'t> {
             n_chars += count_chars(chunk);
             checkpoints.push(n_chars);
         }
-        Self { text, starts, checkpoints }
+        Self { text: Cow::Borrowed(text), starts, checkpoints }
+    }
+
+    /// The text.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The same with a text of its own, for what outlives the file.
+    pub(crate) fn into_owned(self) -> Lines<'static> {
+        let Self { text, starts, checkpoints } = self;
+        Lines { text: Cow::Owned(text.into_owned()), starts, checkpoints }
     }
 
     pub(crate) fn place(&self, span: Span) -> Place {

@@ -1,5 +1,6 @@
 //! `portcullis check`: says what is wrong with configuration files, manifests and policy files.
 
+mod admission;
 mod connection;
 mod excerpt;
 mod finding;
@@ -30,20 +31,25 @@ pub(crate) use excerpt::printable;
 pub(crate) use finding::is_missing_file;
 pub(crate) use human::write_errors;
 
-/// Check configuration files, roles and bindings, and ABAC policies
+/// Check configuration files, manifests of access and admission, and ABAC policies
 ///
 /// Every fault is reported in kube-apiserver's words, with its place in the file and, for a near
 /// miss, a hint. What a file is, its content tells: an AuthorizationConfiguration (v1, v1beta1 or
 /// v1alpha1 of apiserver.config.k8s.io), a kubeconfig or a file of hooks
 /// (ExternalAuthorizationHookConfiguration) that says how webhooks are reached, manifests of objects
-/// in YAML or JSON, of which roles and bindings (rbac.authorization.k8s.io/v1) are checked and
-/// others passed over, or ABAC policies, one JSON object a line.
+/// in YAML or JSON, or ABAC policies, one JSON object a line. Of manifests, roles and bindings
+/// (rbac.authorization.k8s.io/v1) are checked, and what configures admission
+/// (admissionregistration.k8s.io): MutatingWebhookConfiguration and ValidatingWebhookConfiguration of
+/// v1, InitializerConfiguration and ExternalAdmissionHookConfiguration of v1alpha1. Other objects are
+/// passed over.
 ///
 /// The files that a configuration names are checked with it, and so are the certificates and keys
 /// that those name in turn; what is in order there is not mentioned. Nobody is called.
 ///
-/// All manifests are also checked together: an object may occur only once, and a binding to a role
-/// that is in none of them is warned about.
+/// All manifests are also checked together: an object may occur only once, initializers must not
+/// wait for each other in a circle, and who names a role or an initializer that is in none of them is
+/// warned. A configuration of admission is held against the rules for new objects, by which an entry
+/// of v1alpha1 begins with failurePolicy Ignore, unless it has a metadata.uid and so was stored once.
 ///
 /// Exit codes: 0 when no file has an error, 1 when one has, 2 for wrong usage, 3 when a file can
 /// not be read. All files are checked in any case, and the greatest code wins.
@@ -52,7 +58,7 @@ pub(crate) use human::write_errors;
   portcullis check authorization.yaml
   portcullis check --strict -o json *.yaml
   portcullis check manifests/ policies.jsonl
-  kubectl get clusterroles,clusterrolebindings -o yaml | portcullis check -
+  kubectl get clusterroles,mutatingwebhookconfigurations -o yaml | portcullis check -
   portcullis check --assume-files-exist -o sarif config/*.yaml > portcullis.sarif
 
 The first reports for people. The second takes warnings for errors and writes one JSON object.

@@ -1,7 +1,9 @@
 //! `portcullis explain`: shows how an answer came about.
 
+mod admission;
 mod human;
 mod json;
+mod paint;
 mod particular;
 mod phrase;
 #[cfg(test)]
@@ -15,6 +17,7 @@ use api::review::Question;
 use authz::{Recorder, Trace};
 use clap::ValueEnum;
 
+use self::admission::AdmissionFlags;
 use crate::exit::Exit;
 use crate::offline::{
     Answer, CallFlags, Policy, PolicyFlags, QuestionFlags, Questions, hint_of_missing_group,
@@ -22,16 +25,24 @@ use crate::offline::{
 
 /// Show how an answer comes about: who is asked, what decides, what nearly did
 ///
+/// With --admission it shows who would touch a write in place of whether it is allowed: the
+/// initializers that a new object waits for, with who may act at once, and each hook in the order of
+/// calls with why it is called or not, its failure policy, timeout and version of review, and the
+/// values of the parts of its match conditions. No admission hook is called.
+///
 /// Takes the same questions as `portcullis eval` and gives the same answers, for it asks the same
 /// chain and has it note what it does. For each authorizer that is asked the tree tells its verdict
 /// and what decided: the line of the policy file, the binding and the rule, the way through the
-/// graph of a node, the match conditions of a webhook and how the call of it went. Where the answer is no, near misses are
-/// shown: the rule that lacks one part of the request, the binding in another namespace, the user
-/// or group whose name is one letter off.
+/// graph of a node, the match conditions of a webhook and how the call of it went. Where the answer
+/// is no, near misses are shown: the rule that lacks one part of the request, the binding in another
+/// namespace, the user or group whose name is one letter off.
 ///
-/// Marks: ✓ allows, ✗ denies, ○ has no opinion, ? unknown without the call, ≈ a near miss.
+/// Marks: ✓ allows, ✗ denies or refuses, ○ has no opinion or is skipped, ? unknown without the call,
+/// ≈ a near miss, · not asked.
 ///
-/// Exit codes: those of `portcullis eval`.
+/// Exit codes: those of `portcullis eval`. With --admission 0 says that nobody would be asked and
+/// nothing refuses the write, 1 that it is refused whatever hooks say, and 4 that it depends on hooks
+/// or initializers, or on something that --objects does not have.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   portcullis explain --objects manifests/ --as ana --verb get --resource secrets --name db -n prod
@@ -40,10 +51,15 @@ use crate::offline::{
   portcullis explain --authorization-config authorization.yaml --webhook guard.example.com=error \\
     --as ana --verb get --resource secrets -n prod
   portcullis explain questions.jsonl --objects manifests/ -o json
+  portcullis explain --admission pod.yaml --objects manifests/ --as ana -n prod
+  portcullis explain --admission new.yaml --old stored.yaml --objects manifests/ --as ana --dry-run
 
-The third one shows what happens when a webhook fails. The last one writes a JSON object a line: what `portcullis eval` writes, and the trace as a tree.")]
+The third one shows what happens when a webhook fails. The fourth one writes a JSON object a line:
+what `portcullis eval` writes, and the trace as a tree. The last two show which hooks a creation and
+an update would meet.")]
 pub(crate) struct Args {
-    /// Files of questions, one a line; `-` is standard input, which is the default
+    /// Files of questions, one a line, or with --admission manifests of what is written; `-` is
+    /// standard input, which is the default
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -59,6 +75,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     calls: CallFlags,
+
+    #[command(flatten)]
+    admission: AdmissionFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -81,6 +100,9 @@ pub(crate) fn run(
     colour: bool,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
+    if args.admission.admission {
+        return admission::run(args, stdin, out, err, colour, colour_of_errors);
+    }
     let (question, files) = (&args.question, &args.files);
     let (questions, policy) =
         match Questions::with_policy(question, files, &args.policy, &args.calls, stdin) {

@@ -1,8 +1,12 @@
 //! The kinds of files that the program knows.
 
+use admission::ConfigurationKind;
 use api::FileKind;
 use clap::ValueEnum;
 use serde_json::Value;
+
+/// The group of what configures admission.
+const GROUP: &str = ConfigurationKind::GROUP;
 
 /// A kind of configuration file, of which there is a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -23,7 +27,7 @@ pub(crate) enum KindArgument {
     HookConfiguration,
     /// How one webhook is reached
     Kubeconfig,
-    /// Objects: roles, bindings and others
+    /// Objects: roles, bindings, configurations of admission and others
     Manifest,
     /// ABAC policies, one JSON object a line
     AbacPolicy,
@@ -74,6 +78,7 @@ pub(crate) fn known_kinds() -> String {
     kinds.push("ExternalAuthorizationHookConfiguration".to_owned());
     kinds.push("kubeconfig".to_owned());
     kinds.push(format!("roles and bindings ({})", api::rbac::API_VERSION));
+    kinds.push(format!("configurations of admission ({GROUP}/v1, {GROUP}/v1alpha1)"));
     kinds.push("ABAC policies (one JSON object a line)".to_owned());
     kinds.join("; ")
 }
@@ -89,7 +94,9 @@ mod tests {
             "AuthorizationConfiguration (apiserver.config.k8s.io/v1, \
              apiserver.config.k8s.io/v1beta1, apiserver.config.k8s.io/v1alpha1); \
              ExternalAuthorizationHookConfiguration; kubeconfig; roles and bindings \
-             (rbac.authorization.k8s.io/v1); ABAC policies (one JSON object a line)"
+             (rbac.authorization.k8s.io/v1); configurations of admission \
+             (admissionregistration.k8s.io/v1, admissionregistration.k8s.io/v1alpha1); ABAC \
+             policies (one JSON object a line)"
         );
     }
 

@@ -6,6 +6,7 @@
 //!
 //! Each subcommand is a file with its `Args` and a function that returns an [`Exit`].
 
+mod admission;
 mod authorization;
 mod check;
 mod colour;
@@ -52,6 +53,7 @@ const OUTPUT_BUFFER_BYTES: usize = 64 << 10;
   portcullis serve
   portcullis check authorization.yaml
   portcullis explain --objects manifests/ --as ana --verb get --resource pods -n prod
+  portcullis explain --admission pod.yaml --objects manifests/ --as ana
   portcullis who-can delete namespaces --objects manifests/
   portcullis convert --authorization-mode Node,RBAC > authorization.yaml
   portcullis schema > authorization.schema.json

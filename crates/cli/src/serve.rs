@@ -1,5 +1,6 @@
 //! `portcullis serve`: the API server.
 
+mod admission;
 mod auditing;
 mod authentication;
 mod authorizing;
@@ -13,8 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use admission_hooks::AccessTable;
 use anyhow::Context;
-use server::{AdmissionOptions, HostOptions, Level, Log, LogFormat, Server, ServerOptions, SyncOptions};
+use server::{HostOptions, Level, Log, LogFormat, Server, ServerOptions};
 use serving::{
     CertificateFiles, DrainPlan, Limits, Listener, Pki, PkiOptions, ReloadingCertificate,
     ServerNames, Supplied,
@@ -26,6 +28,7 @@ pub(crate) use flags::Args;
 
 use crate::authorization::node_rules;
 use crate::exit::Exit;
+use admission::Sharing;
 use authorizing::Authorizing;
 use flags::{LoggingFormat, StoreKind};
 
@@ -48,6 +51,9 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour: bool,
 ) -> io::Result<Exit> {
+    if let Err(unusable) = args.admission.check() {
+        return unusable.show(err, colour);
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_stack_size(STACK_BYTES)
         .enable_all()
@@ -68,7 +74,11 @@ pub(crate) fn run(
         Ok(authorizing) => authorizing,
         Err(unusable) => return unusable.show(err, colour),
     };
-    match runtime.block_on(serve(args, authorizing, log, out)) {
+    let access = match args.admission.access(log) {
+        Ok(access) => access,
+        Err(unusable) => return unusable.show(err, colour),
+    };
+    match runtime.block_on(serve(args, authorizing, access, log, out)) {
         Ok(()) => Ok(Exit::Clean),
         Err(error) => {
             writeln!(err, "error: {error:#}")?;
@@ -87,11 +97,13 @@ fn node() -> anyhow::Result<authz_node::Policy> {
 async fn serve(
     args: &Args,
     authorizing: Authorizing,
+    access: AccessTable,
     log: Log,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let started = Instant::now();
     authorizing.warn(log);
+    args.admission.warn(log);
     let pki = prepare(args)?;
     let certificate = Arc::new(ReloadingCertificate::load(pki.serving.clone())?);
     let tls = Arc::new(serving::server_config(Arc::clone(&certificate))?);
@@ -112,6 +124,7 @@ async fn serve(
         Some(kind) => kind == StoreKind::Etcd,
         None => !args.store.etcd_servers.is_empty(),
     };
+    let sharing = if is_etcd { Sharing::Shared } else { Sharing::Own };
     let options = ServerOptions {
         host: HostOptions {
             event_ttl: args.requests.event_ttl,
@@ -120,6 +133,7 @@ async fn serve(
             service_range: args.listen.service_cluster_ip_range,
             has_graceful_pods: args.requests.pod_graceful_deletion,
             request_timeout: args.requests.request_timeout,
+            write_timeout: args.admission.write_timeout_ceiling,
             min_watch: Duration::from_secs(args.requests.min_request_timeout.max(1)),
             bookmark_every: BOOKMARK_EVERY,
             report_version: args.listen.report_version.clone(),
@@ -131,10 +145,7 @@ async fn serve(
         directory: Arc::clone(&authorizing.directory),
         registry: authorizing.registry.clone(),
         authorization_metrics: Arc::clone(&authorizing.metrics),
-        admission: AdmissionOptions {
-            sync: SyncOptions { is_only_server: !is_etcd, ..SyncOptions::default() },
-            ..AdmissionOptions::default()
-        },
+        admission: args.admission.options(sharing, access),
         node: node()?,
         authentication: authentication::options(
             &args.authentication,

@@ -16,6 +16,7 @@ use super::validate::Rules;
 use super::wire;
 use crate::diagnostic::{Fault, Finding, FindingNote};
 use crate::document::Text;
+use crate::expression::span_within;
 use crate::hint::{self, suggestion};
 use crate::report::Report;
 use crate::source::Span;
@@ -317,26 +318,13 @@ fn condition_finding(
 fn locate_issue(issue: Issue, text: &Text, value_span: Span) -> FindingNote {
     let line = usize::try_from(issue.line).unwrap_or(usize::MAX);
     let column = usize::try_from(issue.column).unwrap_or(usize::MAX);
-    let offset = expression_offset(text.as_str(), line, column);
-    let start = text.file_offset(offset).unwrap_or(value_span.start);
-    let width = text.as_str().get(offset..).and_then(|rest| rest.chars().next());
     FindingNote {
         message: issue.message,
         line,
         column,
-        span: Span::new(start, start + width.map_or(0, char::len_utf8)),
+        span: span_within(text, 0, (line, column), value_span),
         hint: issue.hint,
     }
-}
-
-/// The offset of a line and column, both from 1; the end of the line if it is shorter.
-fn expression_offset(expression: &str, line: usize, column: usize) -> usize {
-    let start: usize =
-        expression.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
-    let rest = expression.get(start..).unwrap_or_default();
-    let line = rest.split('\n').next().unwrap_or_default();
-    let within = line.char_indices().nth(column.saturating_sub(1));
-    start + within.map_or(line.len(), |(at, _)| at)
 }
 
 #[cfg(test)]
@@ -346,23 +334,6 @@ mod tests {
     use super::super::{LoadError, LoadOptions, assume_regular, load};
     use super::*;
     use crate::source::Source;
-
-    #[test]
-    fn places_in_an_expression_become_offsets() {
-        let text = "a &&\nä == b";
-        for (line, column, offset) in [
-            (1, 1, 0),
-            (1, 3, 2),
-            (1, 9, 4),
-            (2, 1, 5),
-            (2, 2, 7),
-            (2, 99, 12),
-            (9, 1, 12),
-            (0, 0, 0),
-        ] {
-            assert_eq!(expression_offset(text, line, column), offset, "{line}:{column}");
-        }
-    }
 
     /// Two webhooks with these conditions each.
     fn file(condition: impl Fn(usize) -> String) -> String {

@@ -3,6 +3,7 @@
 use authz_rbac::GROUP;
 use field::{BadValue, FieldError};
 
+use super::kept::{Keep, Keeps};
 use crate::decode::{At, Problem};
 use crate::diagnostic::{Fault, Finding};
 use crate::document::{Node, Value};
@@ -23,6 +24,8 @@ pub(super) enum Identity {
     Node {
         is_namespaced: bool,
     },
+    /// The caller wants it.
+    Kept,
     /// Its items are objects.
     List {
         /// What an item is that does not say so.
@@ -47,6 +50,7 @@ pub(super) fn identify(
     node: &Node,
     inherited: Option<&TypeMeta>,
     at: &At<'_>,
+    keeps: Keeps<'_>,
 ) -> Result<(Identity, TypeMeta), Box<Finding>> {
     let Value::Object(_) = &node.value else {
         let message = format!("an object is expected here, this is {}", named(&node.value));
@@ -54,7 +58,7 @@ pub(super) fn identify(
     };
     let kind = text(node, "kind", inherited.map(|meta| &meta.kind), at)?;
     let api_version = text(node, "apiVersion", inherited.map(|meta| &meta.api_version), at)?;
-    let identity = classify(&api_version, &kind).map_err(|mistake| {
+    let identity = classify(&api_version, &kind, keeps).map_err(|mistake| {
         let span = member(node, mistake.field).map_or(node.span, |value| value.span);
         let path = at.child(mistake.field).indexed();
         finding(path, mistake.message, span, Some(mistake.hint))
@@ -120,7 +124,7 @@ struct Mistake {
     hint: String,
 }
 
-fn classify(api_version: &str, kind: &str) -> Result<Identity, Mistake> {
+fn classify(api_version: &str, kind: &str, keeps: Keeps<'_>) -> Result<Identity, Mistake> {
     let (group, version) = match api_version.split_once('/') {
         None => ("", api_version),
         Some((_, version)) if version.contains('/') => {
@@ -138,6 +142,12 @@ fn classify(api_version: &str, kind: &str) -> Result<Identity, Mistake> {
         Err(Mistake { field, message, hint })
     };
     let item_kind = kind.strip_suffix("List").unwrap_or(kind);
+    match keeps(api_version, item_kind) {
+        Keep::Whole if item_kind == kind => return Ok(Identity::Kept),
+        Keep::Whole if !item_kind.is_empty() => return Ok(list_of(api_version, item_kind)),
+        Keep::Mistaken { field, hint } => return unknown(field, hint),
+        Keep::Whole | Keep::No => {}
+    }
     if group == GROUP {
         return match Kind::of(api_version, item_kind) {
             Some(known) if item_kind == kind => Ok(Identity::Rbac(known)),
@@ -225,7 +235,7 @@ mod tests {
             ("authorization.openshift.io/v1", "RoleBinding", Identity::Other),
             ("iam.example.com/v1", "Role", Identity::Other),
         ] {
-            let found = classify(api_version, kind);
+            let found = classify(api_version, kind, &|_, _| Keep::No);
             assert_eq!(found.map_err(|mistake| mistake.message), Ok(want), "{api_version} {kind}");
         }
     }
@@ -255,8 +265,30 @@ mod tests {
                 "this is a configuration file and no object",
             ),
         ] {
-            let mistake = classify(api_version, kind).unwrap_err();
+            let mistake = classify(api_version, kind, &|_, _| Keep::No).unwrap_err();
             assert_eq!((mistake.field, mistake.hint.as_str()), (field, hint), "{api_version}");
         }
+    }
+    #[test]
+    fn the_caller_keeps_what_it_wants() {
+        let keeps = |api_version: &str, kind: &str| match (api_version, kind) {
+            (_, "Pod" | "Widget") => Keep::Whole,
+            ("example.com/v2", _) => Keep::Mistaken { field: "apiVersion", hint: "v1".to_owned() },
+            _ => Keep::No,
+        };
+        for (api_version, kind, want) in [
+            ("v1", "Pod", Ok(Identity::Kept)),
+            ("v1", "PodList", Ok(list_of("v1", "Pod"))),
+            ("v1", "List", Ok(Identity::List { item: None })),
+            ("example.com/v1", "Widget", Ok(Identity::Kept)),
+            ("example.com/v1", "Gadget", Ok(Identity::Other)),
+            ("example.com/v2", "Gadget", Err("apiVersion")),
+        ] {
+            let found = classify(api_version, kind, &keeps);
+            assert_eq!(found.map_err(|mistake| mistake.field), want, "{api_version} {kind}");
+        }
+        // A list of everything is still a list.
+        let all = classify("v1", "List", &|_, _| Keep::Whole);
+        assert_eq!(all.ok(), Some(Identity::List { item: None }));
     }
 }

@@ -35,6 +35,18 @@ pub(super) fn locate<'n>(root: &'n Node, path: &str) -> Located<'n> {
     Located { span: here.span, value: Some(here) }
 }
 
+/// The place of the key of a field, or of what the field is missing in.
+pub(super) fn locate_key(root: &Node, path: &str) -> Span {
+    let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
+    let parent = match parent {
+        "" => Located { span: root.span, value: Some(root) },
+        parent => locate(root, parent),
+    };
+    let Some(Node { value: Value::Object(entries), .. }) = parent.value else { return parent.span };
+    let entry = entries.iter().rev().find(|entry| entry.key == name);
+    entry.map_or(parent.span, |entry| entry.key_span)
+}
+
 /// Finds what an error is about. Kubernetes gives the path of a map and not that of its entry;
 /// where the entry can be found by the value at fault, it is the place.
 pub(super) fn locate_fault<'n>(root: &'n Node, error: &FieldError) -> Located<'n> {

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use authz_node as node;
+use serde_json::Value as Json;
 
 use super::duplicate_keys::DuplicateKeys;
 use super::identity::{Identity, TypeMeta, identify, member};
+use super::kept::{Keep, Keeps, Unfinished, duplicate_members};
 use super::locate::{locate, locate_fault};
 use super::shapes::LIST;
 use super::to_json::to_json;
@@ -35,36 +37,55 @@ const LIMITS: Limits = Limits {
 ///    skipped; a file without any is refused, and what is not well-formed ends the walk.
 /// 2. Of each document, or each item of a list, kind and version are found. Objects that no
 ///    authorizer learns from are only counted.
-/// 3. A role or a binding is checked against the table of its kind, gets its defaults, and is held
+/// 3. What the caller wants is kept. A role or a binding is checked against the table of its kind, gets its defaults, and is held
 ///    against the rules of the API. Any other object is taken as it is.
 pub fn read(source: &Source<'_>) -> Manifests {
+    read_keeping(source, &|_, _| Keep::No)
+}
+
+/// Reads the objects of a file, and keeps those whole whose kinds the caller wants, whatever they are.
+pub fn read_keeping(source: &Source<'_>, keeps: Keeps<'_>) -> Manifests {
     if source.bytes.len() > MANIFEST_BYTES_MAX {
         let message = format!("file is larger than {MANIFEST_BYTES_MAX} bytes");
-        let mut reader = Reader::new(source.name, "");
+        let mut reader = Reader::new(source.name, "", keeps);
         reader.fault(whole_file(message, Span::default()));
         return reader.manifests;
     }
     let (text, malformed) = source.decode();
-    let mut reader = Reader::new(source.name, &text);
+    let mut reader = Reader::new(source.name, &text, keeps);
     if source.is_json() {
         reader.read_json(malformed);
     } else {
         reader.read_yaml(malformed);
     }
-    reader.manifests
+    reader.finish()
 }
 
 struct Reader<'t> {
     file: Arc<str>,
     text: &'t str,
     lines: Lines<'t>,
+    keeps: Keeps<'t>,
+    kept: Vec<Unfinished>,
     manifests: Manifests,
 }
 
 impl<'t> Reader<'t> {
-    fn new(name: &str, text: &'t str) -> Self {
+    fn new(name: &str, text: &'t str, keeps: Keeps<'t>) -> Self {
         let lines = Lines::new(text);
-        Self { file: name.into(), text, lines, manifests: Manifests::default() }
+        let manifests = Manifests::default();
+        Self { file: name.into(), text, lines, keeps, kept: Vec::new(), manifests }
+    }
+
+    /// Objects that are kept need the text for as long as they are; without any it may go.
+    fn finish(self) -> Manifests {
+        let Self { file, lines, kept, mut manifests, .. } = self;
+        if !kept.is_empty() {
+            let lines = Arc::new(lines.into_owned());
+            let kept = kept.into_iter().map(|object| object.finish(&file, &lines));
+            manifests.kept = kept.collect();
+        }
+        manifests
     }
 
     fn read_json(&mut self, malformed: Option<usize>) {
@@ -121,7 +142,7 @@ impl<'t> Reader<'t> {
 
     /// Reads a JSON value, of which the items are still to be read if it is a list.
     fn outline(&mut self, Outline { root, items_start }: &Outline) {
-        let (identity, _) = match identify(root, None, &At::ROOT) {
+        let (identity, _) = match identify(root, None, &At::ROOT, self.keeps) {
             Ok(found) => found,
             Err(finding) => return self.fault(*finding),
         };
@@ -151,7 +172,7 @@ impl<'t> Reader<'t> {
         at: &At<'_>,
         duplicates: &DuplicateKeys,
     ) {
-        let (identity, type_meta) = match identify(root, inherited, at) {
+        let (identity, type_meta) = match identify(root, inherited, at, self.keeps) {
             Ok(found) => found,
             Err(finding) => return self.fault(*finding),
         };
@@ -161,6 +182,7 @@ impl<'t> Reader<'t> {
                 self.check_said_once(root, at, duplicates);
                 self.node_object(is_namespaced, root, &type_meta, at);
             }
+            Identity::Kept => self.kept_object(root, &type_meta, at, duplicates),
             Identity::List { item } => {
                 self.check_list(root, at, duplicates);
                 let at = at.child("items");
@@ -299,6 +321,22 @@ impl<'t> Reader<'t> {
             self.fault(Finding { fault, span, hint: Some(hint), notes: Vec::new() });
         }
         self.found(object, root, None);
+    }
+
+    fn kept_object(
+        &mut self,
+        root: &Node,
+        type_meta: &TypeMeta,
+        at: &At<'_>,
+        duplicates: &DuplicateKeys,
+    ) {
+        // Those of YAML are not in the tree any more.
+        let mut twice = duplicates.within(&at.indexed());
+        duplicate_members(root, at, &mut twice);
+        twice.into_iter().for_each(|problem| self.fault(problem.into()));
+        if let Json::Object(value) = to_json(root, type_meta) {
+            self.kept.push(Unfinished { value, root: root.clone(), at: at.indexed() });
+        }
     }
 
     fn found(&mut self, object: Object, root: &Node, role_name: Option<Reference>) {

@@ -1,5 +1,6 @@
 //! What files hold, what is wrong with them and where.
 
+mod kept;
 mod limits;
 mod lint;
 

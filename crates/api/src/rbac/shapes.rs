@@ -133,7 +133,7 @@ static LABEL_EXPRESSION: Object = Object {
 };
 
 /// What every object has. Most of it is set by the server and found in dumps only.
-static OBJECT_META: Object = Object {
+pub(crate) static OBJECT_META: Object = Object {
     type_name: "ObjectMeta",
     description: "What identifies and describes an object.",
     fields: &[
@@ -152,6 +152,7 @@ static OBJECT_META: Object = Object {
         list("ownerReferences", "The objects that this one is deleted with.", &OWNER_REFERENCE),
         field("finalizers", "What must happen before the object is deleted.", Shape::Texts),
         field("managedFields", "Who set which field.", Shape::Any),
+        field("initializers", "Who has to act before others see the object.", Shape::Any),
     ],
 };
 

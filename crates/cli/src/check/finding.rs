@@ -46,7 +46,7 @@ pub(super) enum Summary {
     },
     Manifest {
         /// How many objects there are of each kind that has any.
-        kinds: Vec<(&'static str, usize)>,
+        kinds: Vec<(String, usize)>,
         /// How many objects were passed over.
         n_others: usize,
     },

@@ -187,7 +187,7 @@ fn describe(summary: &Summary) -> String {
         Summary::Manifest { kinds, n_others } => {
             let mut parts: Vec<_> = kinds.iter().map(|(kind, n)| count(*n, kind)).collect();
             if parts.is_empty() {
-                parts.push("no roles or bindings".to_owned());
+                parts.push("nothing that is checked".to_owned());
             }
             if *n_others > 0 {
                 parts.push(count(*n_others, "other object"));

@@ -75,7 +75,7 @@ fn file_json(Checked { name, outcome }: &Checked) -> Value {
             authorizers = names;
         }
         Some(Summary::Manifest { kinds, .. }) => {
-            objects.extend(kinds.iter().map(|(kind, n)| ((*kind).to_owned(), json!(n))));
+            objects.extend(kinds.iter().map(|(kind, n)| (kind.clone(), json!(n))));
         }
         Some(Summary::AbacPolicy { n_policies }) => policies = Some(n_policies),
         Some(Summary::Hooks { names }) => authorizers = names,

@@ -5,11 +5,12 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use api::authorization::{self, LoadError, LoadOptions};
-use api::manifest::{self, Found};
+use api::manifest::{self, Found, Kept};
 use api::{Diagnostic, FileKind, Source, abac, hooks, kubeconfig};
 use authz_chain::{Authorizer, Configuration};
 use authz_webhook::Connection;
 
+use super::admission::{Configurations, check_order};
 use super::connection;
 use super::finding::{Checked, Finding, Outcome, ReadFile, Summary, is_missing_file};
 use super::input::{Content, Input};
@@ -33,7 +34,7 @@ pub(super) fn check(inputs: &[Input], stdin: &mut dyn Read, options: &Options<'_
     let mut gathered = Gathered::default();
     let mut checked: Vec<Checked> =
         inputs.iter().map(|input| check_input(input, stdin, options, &mut gathered)).collect();
-    check_together(&mut checked, &gathered.objects, options.has_bootstrap_policy);
+    check_together(&mut checked, &gathered, options.has_bootstrap_policy);
     if options.has_named_files {
         let is_input = |path: &PathBuf| inputs.iter().any(|input| input.is_file(path));
         let named = gathered.connection_files.iter().filter(|path| !is_input(path));
@@ -54,6 +55,7 @@ pub(super) fn check(inputs: &[Input], stdin: &mut dyn Read, options: &Options<'_
 #[derive(Default)]
 struct Gathered {
     objects: Vec<Found>,
+    configurations: Configurations,
     /// The files that say how webhooks are reached.
     connection_files: BTreeSet<PathBuf>,
 }
@@ -71,7 +73,7 @@ fn check_input(
             let source = Source { name: &name, bytes: &bytes };
             let path = input.path().filter(|_| options.has_named_files);
             let file = match (kind, path) {
-                (Some(FileKind::Manifest), _) => check_manifest(&source, &mut gathered.objects),
+                (Some(FileKind::Manifest), _) => check_manifest(&source, gathered),
                 (Some(FileKind::AbacPolicy), _) => check_policies(&source),
                 (Some(FileKind::HookConfiguration | FileKind::Kubeconfig), Some(path)) => {
                     connection::check(&source, path)
@@ -226,26 +228,31 @@ fn check_kubeconfig(source: &Source<'_>) -> ReadFile {
     }
 }
 
-fn check_manifest(source: &Source<'_>, objects: &mut Vec<Found>) -> ReadFile {
-    let read = manifest::read(source);
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for found in &read.objects {
-        *counts.entry(found.object.kind_name()).or_default() += 1;
+fn check_manifest(source: &Source<'_>, gathered: &mut Gathered) -> ReadFile {
+    let read = manifest::read_keeping(source, &crate::admission::keeps);
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let kinds = read.objects.iter().map(|found| found.object.kind_name());
+    for kind in kinds.chain(read.kept.iter().map(Kept::kind_name)) {
+        *counts.entry(kind.to_owned()).or_default() += 1;
     }
-    objects.extend(read.objects);
-    let (kinds, n_others) = (counts.into_iter().collect(), read.n_others);
-    ReadFile {
-        summary: read.errors.is_empty().then_some(Summary::Manifest { kinds, n_others }),
+    gathered.objects.extend(read.objects);
+    let mut file = ReadFile {
         errors: read.errors.into_iter().map(Finding::from).collect(),
         warnings: read.warnings.into_iter().map(Finding::from).collect(),
         n_warnings_dropped: read.n_warnings_dropped,
         ..ReadFile::default()
+    };
+    gathered.configurations.check(read.kept, &mut file);
+    if file.errors.is_empty() {
+        let (kinds, n_others) = (counts.into_iter().collect(), read.n_others);
+        file.summary = Some(Summary::Manifest { kinds, n_others });
     }
+    file
 }
 
 /// Checks what no file shows by itself. A role that could not be read is not missing, so with an
 /// error anywhere nobody asks for missing roles.
-fn check_together(checked: &mut [Checked], objects: &[Found], has_bootstrap_policy: bool) {
+fn check_together(checked: &mut [Checked], gathered: &Gathered, has_bootstrap_policy: bool) {
     let is_clean = checked.iter().all(|checked| match &checked.outcome {
         Outcome::Unreadable { .. } => false,
         Outcome::Read(file) => file.errors.is_empty(),
@@ -256,7 +263,12 @@ fn check_together(checked: &mut [Checked], objects: &[Found], has_bootstrap_poli
             files.entry(name.as_str()).or_insert(file);
         }
     }
-    for fault in manifest::duplicates(objects) {
+    let Gathered { objects, configurations, .. } = gathered;
+    let (circles, unknown) = check_order(configurations);
+    let mut faults = manifest::duplicates(objects);
+    faults.extend(configurations.duplicates());
+    faults.extend(circles);
+    for fault in faults {
         if let Some(file) = files.get_mut(fault.file.as_str()) {
             file.errors.push(fault.into());
         }
@@ -267,6 +279,11 @@ fn check_together(checked: &mut [Checked], objects: &[Found], has_bootstrap_poli
     for warning in manifest::lint(objects, has_bootstrap_policy) {
         if let Some(file) = files.get_mut(warning.file.as_str()) {
             file.warnings.push(warning.into());
+        }
+    }
+    for (name, finding) in unknown {
+        if let Some(file) = files.get_mut(name) {
+            file.warnings.push(finding);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The classes of findings: stable names for programs, descriptions for people.
 
+use admission::WarningCause;
 use api::{Fault, WarningCode};
 use field::Kind;
 
@@ -52,9 +53,46 @@ impl Rule {
         Self { id: fault.type_name(), summary, help, level: Level::Error }
     }
 
+    /// What is accepted in a configuration of admission and still deserves a word.
+    pub(super) fn of_admission(cause: WarningCause) -> Self {
+        let (summary, help) = describe_cause(cause);
+        Self { id: cause.name(), summary, help, level: Level::Warning }
+    }
+
     pub(super) fn of_warning(code: WarningCode) -> Self {
         let (summary, help) = describe_warning(code);
         Self { id: code.name(), summary, help, level: Level::Warning }
+    }
+}
+
+fn describe_cause(cause: WarningCause) -> (&'static str, &'static str) {
+    match cause {
+        WarningCause::ExcludedResource => (
+            "A rule names a review, which hooks never see.",
+            "Remove the resource from the rule. Reviews are questions and are not admitted.",
+        ),
+        WarningCause::OverlappingResources => (
+            "A resource of a rule is covered by another one.",
+            "Remove the narrower one. kube-apiserver refuses the two in the opposite order.",
+        ),
+        WarningCause::UnusableCaBundle => (
+            "A bundle of authorities can not be read.",
+            "Set caBundle to the base64 of PEM certificates. It is accepted as it is, and every call \
+             of the webhook fails.",
+        ),
+        WarningCause::RaisedWithChanges => (
+            "Failures of an entry begin to count together with other changes of it.",
+            "Change rules and clientConfig first, and failurePolicy when it is serving.",
+        ),
+        WarningCause::UnknownInitializer => (
+            "An initializer waits for one that nobody registers.",
+            "Correct the name, or check the file that has the initializer as well. The constraint \
+             has no effect until somebody registers one of that name.",
+        ),
+        WarningCause::ReservedName => (
+            "The name of the object is reserved.",
+            "Rename it. Names like this are for manifests on the disk of the server.",
+        ),
     }
 }
 

@@ -10,6 +10,7 @@ use super::load::{Options, check};
 use super::{human, json, sarif};
 
 const SAMPLE: &str = include_str!("../../testdata/expressions.yaml");
+const CONFIGURATIONS: &str = include_str!("../../testdata/admission/faulty.yaml");
 
 fn check_bytes(bytes: &[u8]) -> Checked {
     let options = Options {
@@ -98,6 +99,12 @@ fn hostile_input_is_shown_harmlessly() {
     assert_sound("ä".repeat(100_000).as_bytes());
 }
 
+fn assert_sound_when_damaged(sample: &str, at: usize, n_removed: usize, inserted: &str) {
+    let (before, after) = sample.split_at(at);
+    let after = after.get(n_removed..).unwrap_or_default();
+    assert_sound(format!("{before}{inserted}{after}").as_bytes());
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_sound(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
@@ -110,9 +117,16 @@ proptest! {
         n_removed in 0_usize..40,
         inserted in "[ \t\r\n'\"!&*{}\\[\\]:,#|>-]{0,6}|\\PC{0,6}|.{0,3}",
     ) {
-        let (before, after) = SAMPLE.split_at(at);
-        let after = after.get(n_removed..).unwrap_or_default();
-        assert_sound(format!("{before}{inserted}{after}").as_bytes());
+        assert_sound_when_damaged(SAMPLE, at, n_removed, &inserted);
+    }
+
+    #[test]
+    fn any_damage_to_a_configuration_of_admission_is_sound(
+        at in 0..CONFIGURATIONS.len(),
+        n_removed in 0_usize..80,
+        inserted in "[ \t\r\n'\"!&*{}\\[\\]:,#|>-]{0,6}|\\PC{0,6}|.{0,3}",
+    ) {
+        assert_sound_when_damaged(CONFIGURATIONS, at, n_removed, &inserted);
     }
 }
 

@@ -6,7 +6,8 @@ use api::review::{Question, QuestionTarget};
 use reviews::{TraceNode, trace_tree};
 
 use super::Explanation;
-use super::phrase::{Mark, Phrase, authorizer, phrase};
+use super::paint::{Mark, Paint};
+use super::phrase::{Phrase, authorizer, phrase};
 use crate::offline::printable;
 
 /// Writes a heading, a tree of what was asked, and what follows from it.
@@ -83,30 +84,6 @@ fn describe(question: &Question<'_>) -> String {
         namespace => text.push_str(&format!(" in namespace \"{namespace}\"")),
     }
     text
-}
-
-#[derive(Clone, Copy)]
-struct Paint {
-    colour: bool,
-}
-
-impl Paint {
-    fn with(self, code: &str, text: &str) -> String {
-        if self.colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
-    }
-
-    fn mark(self, mark: Mark) -> String {
-        let (code, text) = match mark {
-            Mark::Allow => ("32", "✓ "),
-            Mark::Deny => ("31", "✗ "),
-            Mark::NoOpinion => ("2", "○ "),
-            Mark::Open => ("33", "? "),
-            Mark::NearMiss => ("36", "≈ "),
-            Mark::NotAsked => ("2", "· "),
-            Mark::None => return String::new(),
-        };
-        self.with(code, text)
-    }
 }
 
 /// The most children that only say that they do not allow the request.

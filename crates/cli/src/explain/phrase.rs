@@ -7,6 +7,7 @@ use api::review::{Question, QuestionTarget};
 use authz::{Event, Value};
 use reviews::TraceNode;
 
+use super::paint::Mark;
 use super::particular::{flag, list, number, text};
 use super::webhook;
 
@@ -15,19 +16,6 @@ const SUPERUSER: (&str, &str) = ("kubernetes.io/system-privileged-group", "super
 
 /// The most entries of a list that are shown.
 const LIST_MAX: usize = 10;
-
-/// How a line is marked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
-    Allow,
-    Deny,
-    NoOpinion,
-    /// The answer is not known without a server.
-    Open,
-    NearMiss,
-    NotAsked,
-    None,
-}
 
 /// A line of the tree.
 #[derive(Debug, PartialEq, Eq)]

@@ -84,7 +84,7 @@ pub(crate) struct QuestionFlags {
     pub(crate) verb: Option<String>,
 
     /// What it is done to: `RESOURCE[.GROUP][/SUBRESOURCE]`, such as `deployments.apps/scale`
-    #[arg(long, value_name = "RESOURCE", conflicts_with = "path", requires = "verb")]
+    #[arg(long, value_name = "RESOURCE", conflicts_with = "path")]
     pub(crate) resource: Option<ResourceText>,
 
     /// Name of the object
@@ -92,7 +92,7 @@ pub(crate) struct QuestionFlags {
     pub(crate) name: Option<String>,
 
     /// Namespace of the object; without it the question is about the whole cluster
-    #[arg(short, long, value_name = "NAMESPACE", requires = "resource", conflicts_with = "path")]
+    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "path")]
     pub(crate) namespace: Option<String>,
 
     /// A path that is no resource, such as /healthz

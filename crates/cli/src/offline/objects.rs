@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use api::authorization::ReadError;
-use api::manifest::{self, Found, MANIFEST_BYTES_MAX};
+use api::manifest::{self, Found, Keeps, Kept, MANIFEST_BYTES_MAX};
 use api::{Diagnostic, Source};
 
 use super::show::Trouble;
@@ -18,11 +18,40 @@ const STDIN_NAME: &str = "<stdin>";
 /// show what is wrong. A dump of the largest clusters has a tenth of it.
 const ALL_BYTES_MAX: usize = 1 << 30;
 
+/// What manifests hold.
+#[derive(Debug, Default)]
+pub(crate) struct Objects {
+    /// What authorizers learn from.
+    pub(crate) found: Vec<Found>,
+    /// What the command wants besides.
+    pub(crate) kept: Vec<Kept>,
+}
+
+/// Which further objects a command wants, and what is wrong with one of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'w> {
+    pub(crate) keeps: Keeps<'w>,
+    pub(crate) faults: &'w dyn Fn(&Kept) -> Vec<Diagnostic>,
+}
+
+impl Wanted<'_> {
+    /// None.
+    pub(crate) const NOTHING: Self =
+        Self { keeps: &|_, _| manifest::Keep::No, faults: &|_| Vec::new() };
+    /// All, as they are.
+    pub(crate) const EVERYTHING: Self =
+        Self { keeps: &|_, _| manifest::Keep::Whole, faults: &|_| Vec::new() };
+}
+
 /// Reads all objects below the paths.
 ///
 /// # Errors
 /// Everything that can not be read or is wrong, in the order of the paths. Nothing is loaded then.
-pub(super) fn read(paths: &[PathBuf], stdin: &mut dyn Read) -> Result<Vec<Found>, Vec<Trouble>> {
+pub(crate) fn read(
+    paths: &[PathBuf],
+    stdin: &mut dyn Read,
+    wanted: Wanted<'_>,
+) -> Result<Objects, Vec<Trouble>> {
     let mut troubles = Vec::new();
     let mut sources: Vec<(String, Vec<u8>)> = Vec::new();
     let mut n_bytes = 0;
@@ -39,14 +68,22 @@ pub(super) fn read(paths: &[PathBuf], stdin: &mut dyn Read) -> Result<Vec<Found>
             return Err(vec![Trouble::Unreadable(message)]);
         }
     }
-    let mut objects = Vec::new();
+    let mut objects = Objects::default();
     for (name, bytes) in &sources {
-        let found = manifest::read(&Source { name, bytes });
-        troubles.extend(trouble(name, bytes, found.errors));
-        objects.extend(found.objects);
+        let read = manifest::read_keeping(&Source { name, bytes }, wanted.keeps);
+        let mut errors = read.errors;
+        let more: Vec<Diagnostic> = read.kept.iter().flat_map(wanted.faults).collect();
+        if !more.is_empty() {
+            errors.extend(more);
+            errors.sort_by_key(|error| error.place);
+        }
+        troubles.extend(trouble(name, bytes, errors));
+        objects.found.extend(read.objects);
+        objects.kept.extend(read.kept);
     }
     if troubles.is_empty() {
-        let mut repeated = manifest::duplicates(&objects);
+        let mut repeated = manifest::duplicates(&objects.found);
+        repeated.extend(manifest::duplicates_kept(&objects.kept.iter().collect::<Vec<_>>()));
         for (name, bytes) in &sources {
             let (here, elsewhere) = repeated.into_iter().partition(|fault| fault.file == *name);
             repeated = elsewhere;

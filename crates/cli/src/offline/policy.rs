@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use api::manifest::{Found, Object};
+use api::manifest::{Found, Kept, Object};
 use api::{abac, rbac};
 use authz::{Attributes, Recorder};
 use authz_chain::{Authorizer, Chain, Member, Outcome, Webhook};
@@ -14,7 +14,7 @@ use tokio::runtime::{self, Runtime};
 
 use super::called;
 use super::flags::PolicyFlags;
-use super::objects;
+use super::objects::{self, Objects, Wanted};
 use super::order::{ConnectionFiles, Order};
 use super::show::Unusable;
 use super::webhook::{Assumed, Assumption, StandIn};
@@ -48,6 +48,20 @@ impl Policy {
         webhooks: Webhooks,
         stdin: &mut dyn Read,
     ) -> Result<Self, Unusable> {
+        let (policy, _) = Self::load_with(flags, webhooks, stdin, Wanted::NOTHING)?;
+        Ok(policy)
+    }
+
+    /// The same, and what else a command wants of the objects.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load).
+    pub(crate) fn load_with(
+        flags: &PolicyFlags,
+        webhooks: Webhooks,
+        stdin: &mut dyn Read,
+        wanted: Wanted<'_>,
+    ) -> Result<(Self, Vec<Kept>), Unusable> {
         if flags.objects.iter().filter(|path| *path == Path::new("-")).count() > 1 {
             let message = "`-` is given twice, but standard input can be read once".to_owned();
             return Err(Unusable::Usage(vec![message]));
@@ -66,11 +80,11 @@ impl Policy {
             Err(Unusable::Invalid(troubles)) => (Order::default(), troubles),
             Err(usage) => return Err(usage),
         };
-        let objects = match objects::read(&flags.objects, stdin) {
+        let objects = match objects::read(&flags.objects, stdin, wanted) {
             Ok(objects) => objects,
             Err(more) => {
                 troubles.extend(more);
-                Vec::new()
+                Objects::default()
             }
         };
         if !troubles.is_empty() {
@@ -78,9 +92,10 @@ impl Policy {
         }
         let runtime = runtime().map_err(Unusable::broken)?;
         let guard = runtime.enter();
-        let chain = chain(flags, webhooks, order, objects, &plan, &directory)?;
+        let Objects { found, kept } = objects;
+        let chain = chain(flags, webhooks, order, found, &plan, &directory)?;
         drop(guard);
-        Ok(Self { chain, runtime })
+        Ok((Self { chain, runtime }, kept))
     }
 
     /// The authorizers.

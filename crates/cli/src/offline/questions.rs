@@ -70,6 +70,11 @@ impl<'f> Questions<'f> {
                             flags, which needs --verb"
                     .to_owned());
             }
+            if flags.resource.is_some() || flags.namespace.is_some() {
+                let message = "--resource and --namespace are for a question by flags, which needs \
+                               --verb";
+                return Err(message.to_owned());
+            }
             if files.iter().filter(|file| is_stdin(file)).count() > 1 {
                 return Err("`-` is given twice, but standard input can be read once".to_owned());
             }
@@ -77,6 +82,9 @@ impl<'f> Questions<'f> {
         };
         if flags.subject.user.is_none() && flags.subject.groups.is_empty() {
             return Err("a question by flags needs --as or --as-group".to_owned());
+        }
+        if flags.resource.is_none() && flags.namespace.is_some() {
+            return Err("--namespace needs --resource".to_owned());
         }
         let target = match (&flags.resource, &flags.path) {
             (Some(resource), _) => {

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use api::{Diagnostic, Source};
 use authz_live::{BuildCause, BuildError, StartError};
+use kubeconfig::LoadError;
 
 use crate::check;
 use crate::exit::Exit;
@@ -47,6 +48,12 @@ impl From<StartError> for Unusable {
                 Self::placed(error.diagnostics(), &error.to_string())
             }
         }
+    }
+}
+
+impl From<LoadError> for Unusable {
+    fn from(error: LoadError) -> Self {
+        Self::placed(error.diagnostics(), &error.to_string())
     }
 }
 

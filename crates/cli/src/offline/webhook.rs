@@ -63,7 +63,7 @@ impl FromStr for Assumption {
 }
 
 /// Reports whether the failure is that a webhook was not asked.
-pub(super) fn is_unanswered(failure: Option<&Failure>) -> bool {
+pub(crate) fn is_unanswered(failure: Option<&Failure>) -> bool {
     let causes = failure.map_or(&[][..], Failure::causes);
     causes.iter().any(|cause| cause.is::<Unanswered>())
 }

@@ -8,6 +8,7 @@ use authz_webhook::Guards;
 use breaker::BreakerOptions;
 use server::ServiceRange;
 
+use super::admission::AdmissionFlags;
 use crate::authorization::AuthorizationFlags;
 
 /// Serves the API: `kubectl` and other clients of Kubernetes work with it
@@ -35,6 +36,8 @@ pub(crate) struct Args {
     pub(crate) authorization: AuthorizationFlags,
     #[command(flatten)]
     pub(crate) chain: ChainFlags,
+    #[command(flatten)]
+    pub(crate) admission: AdmissionFlags,
     #[command(flatten)]
     pub(crate) requests: RequestFlags,
     #[command(flatten)]
@@ -376,7 +379,7 @@ pub(crate) struct AuditFlags {
 }
 
 /// A duration as Go writes it: `1m30s`.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let nanos = gotext::parse_duration(text).map_err(|error| error.to_string())?;
     let nanos = u64::try_from(nanos).map_err(|_| "a duration can not be negative".to_owned())?;
     Ok(Duration::from_nanos(nanos))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::request::Builder;
 use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -80,6 +81,18 @@ impl Client {
         connection.send(method, path, body).await.unwrap()
     }
 
+    /// Posts an object and tells the code and the trace of the hooks.
+    pub(crate) async fn post_traced(&self, path: &str, body: &Value) -> (u16, Value) {
+        const TRACE: &str = "portcullis-admission-trace";
+        let mut connection = self.connect().await.unwrap();
+        let request = connection.request(Method::POST, path).header(TRACE, "true");
+        let body = Full::new(Bytes::from(body.to_string()));
+        let answer = connection.sender.send_request(request.body(body).unwrap()).await.unwrap();
+        let trace = answer.headers().get(TRACE).map(|own| own.to_str().unwrap().to_owned());
+        let trace = trace.map(|own| serde_json::from_str(&own).unwrap()).unwrap_or_default();
+        (answer.status().as_u16(), trace)
+    }
+
     /// What is read at a path that does not answer in JSON.
     pub(crate) async fn text(&self, path: &str) -> String {
         let mut connection = self.connect().await.unwrap();
@@ -113,6 +126,11 @@ impl Connection {
         Ok((code, serde_json::from_slice(&bytes).expect("JSON")))
     }
 
+    fn request(&self, method: Method, path: &str) -> Builder {
+        let request = Request::builder().method(method).uri(path);
+        request.header("host", &self.host).header("content-type", "application/json")
+    }
+
     async fn begin(
         &mut self,
         method: Method,
@@ -123,13 +141,7 @@ impl Connection {
             Value::Null => Bytes::new(),
             body => Bytes::from(body.to_string()),
         };
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("host", &self.host)
-            .header("content-type", "application/json")
-            .body(Full::new(bytes))
-            .unwrap();
+        let request = self.request(method, path).body(Full::new(bytes)).unwrap();
         let answer = tokio::time::timeout(PATIENCE, self.sender.send_request(request)).await;
         let answer = answer.expect("an answer in time").map_err(|_| Broken)?;
         Ok((answer.status().as_u16(), answer.into_body()))

@@ -57,7 +57,17 @@ macro_rules! transcripts {
 
 const TRANSCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/transcripts");
 
-transcripts![access, apply, definitions, namespaces, objects, patch, reconcile, schema];
+transcripts![
+    access,
+    apply,
+    configurations,
+    definitions,
+    namespaces,
+    objects,
+    patch,
+    reconcile,
+    schema
+];
 
 fn check(name: &str, place: &Place) {
     let text = std::fs::read_to_string(Path::new(TRANSCRIPTS).join(name).with_extension("txt"));

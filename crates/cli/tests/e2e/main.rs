@@ -3,6 +3,8 @@
 //! Nothing here is skipped where a program is missing: such a test fails and says what to install.
 
 #[cfg(test)]
+mod admission;
+#[cfg(test)]
 mod client;
 #[cfg(test)]
 mod crash;

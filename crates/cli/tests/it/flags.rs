@@ -256,3 +256,27 @@ fn flg_18_custom_values_are_translated() {
     });
     assert_eq!(answer, want);
 }
+
+/// The flags of dynamic admission are refused before anything is made.
+#[test]
+fn flags_of_admission_that_make_no_sense() {
+    for (flags, code, want) in [
+        (
+            &["--admission-sync-poll-interval=10s"][..],
+            2,
+            "error: --admission-sync-poll-interval must not be longer than \
+             --admission-sync-max-staleness",
+        ),
+        (&["--admission-sync-mode=push"], 2, "invalid value 'push' for '--admission-sync-mode"),
+        (
+            &["--admission-webhook-client-timeout=1m"],
+            2,
+            "for '--admission-webhook-client-timeout <DURATION>': must not be longer than 30s",
+        ),
+        (&["--admission-webhook-kubeconfig=missing"], 3, "open missing: no such file or directory"),
+        (&["--admission-webhook-kubeconfig=valid.yaml"], 3, "valid.yaml:"),
+    ] {
+        let told = refused_at_start(flags, code);
+        assert!(told.contains(want), "{flags:?}: {told}");
+    }
+}

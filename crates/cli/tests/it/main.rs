@@ -1,6 +1,8 @@
 //! The program as people and scripts run it.
 
 #[cfg(test)]
+mod admission_rows;
+#[cfg(test)]
 mod connections;
 #[cfg(test)]
 mod convert;
@@ -12,6 +14,8 @@ mod eval;
 mod expected;
 #[cfg(test)]
 mod explain;
+#[cfg(test)]
+mod explain_admission;
 #[cfg(test)]
 mod flags;
 #[cfg(test)]

@@ -203,7 +203,7 @@ fn the_content_tells_what_a_file_is() {
     let found = run_with_stdin(&["check", "-"], others);
     assert_eq!(
         (found.code, found.stdout.as_str()),
-        (0, "<stdin>: valid: no roles or bindings, 1 other object\n")
+        (0, "<stdin>: valid: nothing that is checked, 1 other object\n")
     );
     // Whoever says what a file is gets the loader of that kind.
     let found = run_with_stdin(&["check", "--kind", "abac-policy", "-"], BINDING.as_bytes());

@@ -1,0 +1,85 @@
+//! Which objects of a manifest configure admission.
+
+use admission::ConfigurationKind;
+use api::manifest::Keep;
+
+/// Keeps objects of the four kinds. What looks like one of them and is none is refused: to pass it
+/// over would lose a hook silently.
+pub(crate) fn keeps(api_version: &str, kind: &str) -> Keep {
+    if ConfigurationKind::of(api_version, kind).is_some() {
+        return Keep::Whole;
+    }
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let is_own_group = group == ConfigurationKind::GROUP;
+    if let Some(known) = ConfigurationKind::ALL.into_iter().find(|own| own.name() == kind) {
+        // Other groups may well have kinds of these names.
+        let is_meant = match group {
+            "" => version.starts_with('v') || is_near(version, ConfigurationKind::GROUP),
+            group => is_own_group || is_near(group, ConfigurationKind::GROUP),
+        };
+        let hint = format!("use `{}/{}`", ConfigurationKind::GROUP, known.version());
+        return if is_meant { Keep::Mistaken { field: "apiVersion", hint } } else { Keep::No };
+    }
+    let nearest = field::nearest(kind, ConfigurationKind::ALL.map(ConfigurationKind::name));
+    match nearest {
+        Some(nearest) if is_own_group => {
+            Keep::Mistaken { field: "kind", hint: format!("did you mean `{nearest}`?") }
+        }
+        Some(_) | None => Keep::No,
+    }
+}
+
+fn is_near(text: &str, known: &str) -> bool {
+    field::nearest(text, [known]).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_nearly_a_configuration_is_not_passed_over() {
+        let own = "admissionregistration.k8s.io";
+        let of = |api_version: &str, kind: &str| match keeps(api_version, kind) {
+            Keep::No => "no".to_owned(),
+            Keep::Whole => "whole".to_owned(),
+            Keep::Mistaken { field, hint } => format!("{field}: {hint}"),
+        };
+        let v1 = format!("{own}/v1");
+        for (api_version, kind, want) in [
+            (v1.as_str(), "MutatingWebhookConfiguration", "whole"),
+            (&format!("{own}/v1alpha1"), "InitializerConfiguration", "whole"),
+            (
+                &format!("{own}/v1beta1"),
+                "ValidatingWebhookConfiguration",
+                "apiVersion: use `admissionregistration.k8s.io/v1`",
+            ),
+            (
+                &v1,
+                "InitializerConfiguration",
+                "apiVersion: use `admissionregistration.k8s.io/v1alpha1`",
+            ),
+            (
+                "v1",
+                "MutatingWebhookConfiguration",
+                "apiVersion: use `admissionregistration.k8s.io/v1`",
+            ),
+            (
+                "admissionregistrations.k8s.io/v1",
+                "MutatingWebhookConfiguration",
+                "apiVersion: use `admissionregistration.k8s.io/v1`",
+            ),
+            (
+                &v1,
+                "MutatingWebhookConfigurations",
+                "kind: did you mean `MutatingWebhookConfiguration`?",
+            ),
+            (&v1, "ValidatingAdmissionPolicy", "no"),
+            (&v1, "ValidatingAdmissionPolicyBinding", "no"),
+            ("example.com/v1", "MutatingWebhookConfiguration", "no"),
+            ("v1", "Pod", "no"),
+        ] {
+            assert_eq!(of(api_version, kind), want, "{api_version} {kind}");
+        }
+    }
+}

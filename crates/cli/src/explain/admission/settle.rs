@@ -1,0 +1,35 @@
+//! Objects as hooks would be told them.
+
+use admission::Operation;
+use object::{Status, Tree};
+use resources::Resource;
+
+/// Brings an object into the state in which a server takes it to the hooks: in shape, in its
+/// namespace, and a new one with its defaults.
+///
+/// # Errors
+/// The answer of a server that does not take it.
+pub(super) fn settle(
+    resource: &Resource,
+    operation: Operation,
+    subresource: &str,
+    namespace: &str,
+    mut tree: Tree,
+) -> Result<Tree, Status> {
+    let bad = |why: String| {
+        let (kind, version) = (&resource.kind, &resource.version);
+        Status::bad_request(format!(
+            "{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"
+        ))
+    };
+    object::shape_metadata(&mut tree).map_err(|error| bad(error.to_string()))?;
+    admission::shape_initializers(&mut tree).map_err(|error| bad(error.to_string()))?;
+    object::fit_namespace(&mut tree, namespace)?;
+    if operation == Operation::Create && subresource.is_empty() {
+        if resource.has_status() {
+            tree.shift_remove("status");
+        }
+        resources::prepare_create(resource, &mut tree)?;
+    }
+    Ok(tree)
+}

@@ -1,0 +1,386 @@
+//! How dynamic admission behaves, from flags and files.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use admission::{InitializerOptions, PENDING_MAX};
+use admission_hooks::{Access, AccessTable, RESPONSE_BYTES_MAX};
+use kubeconfig::{UserAccess, Users};
+use server::{AdmissionOptions, GetMode, Level, Log, SyncMode, SyncOptions};
+
+use super::flags::duration;
+use crate::offline::Unusable;
+
+/// The most initializers that a flag can let an object wait for. All of them are part of it, whenever
+/// it is written.
+const PENDING_CEILING: u64 = 1000;
+
+/// How hooks and initializers are configured, called and waited for. None of these flags is
+/// kube-apiserver's.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Dynamic admission")]
+pub(crate) struct AdmissionFlags {
+    /// How the server makes sure that it admits by a configuration of hooks and initializers that is
+    /// new enough
+    #[arg(long, value_name = "MODE", value_enum, default_value = "barrier")]
+    admission_sync_mode: SyncModeArgument,
+
+    /// How often the store is asked for the configuration: in mode `poll` always, otherwise when no
+    /// request asks
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = positive)]
+    admission_sync_poll_interval: Duration,
+
+    /// How long ago the store must have confirmed the configuration; what can not be admitted by one
+    /// that is newer is refused (500, LoadingConfiguration)
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = positive)]
+    admission_sync_max_staleness: Duration,
+
+    /// How long a write waits after a start for the first configuration, before it is refused
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
+    admission_sync_bootstrap_wait: Duration,
+
+    /// Whether new objects wait for initializers; if not, `metadata.initializers` is dropped
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    admission_initializers_enabled: bool,
+
+    /// How long an initializer may take once it can act. After that it is removed from the object, or
+    /// the creator gets an error if its failurePolicy is Fail
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = positive)]
+    admission_initializers_step_timeout: Duration,
+
+    /// After this time nobody waits for an object any more, and who reads it repairs it: it is more
+    /// than all initializers of an object may take together
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = positive)]
+    admission_initializers_global_timeout: Duration,
+
+    /// By how much the clocks of servers that share a store may differ; readers wait that much longer
+    /// before they repair an object [default: 30s with etcd, 0s with the embedded store]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    admission_initializers_clock_drift: Option<Duration>,
+
+    /// How many initializers an object may wait for: 1 to 1000
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = PENDING_MAX as u64,
+        value_parser = clap::value_parser!(u64).range(1..=PENDING_CEILING)
+    )]
+    admission_initializers_max_pending: u64,
+
+    /// What who gets an object by its name that still waits for initializers
+    #[arg(long, value_name = "MODE", value_enum, default_value = "object")]
+    admission_initializers_get_mode: GetModeArgument,
+
+    /// The longest that a call of an admission webhook may take, whatever its timeoutSeconds: up to
+    /// 30s
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = call_time)]
+    admission_webhook_client_timeout: Duration,
+
+    /// The longest answer of an admission webhook in bytes; a longer one is a failure of the call
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = RESPONSE_BYTES_MAX as u64,
+        value_parser = clap::value_parser!(u64).range(1..=RESPONSE_BYTES_CEILING)
+    )]
+    admission_webhook_max_response_bytes: u64,
+
+    /// Who the server is to admission webhooks: a kubeconfig file whose users are named after them
+    ///
+    /// A user is that for `HOST:PORT` or for `HOST` (port 443), where the first labels of HOST may be
+    /// `*`: h.example.com:8443, *.example.com. The most specific name counts, then the user `*`, then
+    /// that of the current context; without any the server shows nothing. A service is
+    /// NAME.NAMESPACE.svc. Tokens, token files, client certificates and passwords are understood.
+    #[arg(long, value_name = "FILE")]
+    admission_webhook_kubeconfig: Option<PathBuf>,
+
+    /// The longest that the write of one object may take with all its webhooks, whatever the client
+    /// allows; --request-timeout holds, too
+    #[arg(long, value_name = "DURATION", default_value = "34s", value_parser = positive)]
+    pub(super) write_timeout_ceiling: Duration,
+}
+
+/// The largest answer that a flag can allow: it is kept in memory for each call.
+const RESPONSE_BYTES_CEILING: u64 = 1 << 30;
+
+/// The longest that any call may take.
+const CALL_TIME_CEILING: Duration = admission_hooks::CALL_TIME_MAX;
+
+/// How the configuration is kept new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum SyncModeArgument {
+    /// Each write makes sure: what was acknowledged before it holds for it, at any server
+    Barrier,
+    /// It is read at intervals, and writes rely on the last time
+    Poll,
+}
+
+/// What who reads an object that waits for initializers gets to see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum GetModeArgument {
+    /// The object
+    Object,
+    /// 202 and a Status that says that there will be one
+    Accepted,
+}
+
+/// Which store the server has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sharing {
+    /// One that other servers may have, too.
+    Shared,
+    /// One of its own.
+    Own,
+}
+
+impl AdmissionFlags {
+    /// What the flags contradict each other in.
+    ///
+    /// # Errors
+    /// Says which flags, and why.
+    pub(super) fn check(&self) -> Result<(), Unusable> {
+        if self.admission_sync_poll_interval <= self.admission_sync_max_staleness {
+            return Ok(());
+        }
+        let fault = "--admission-sync-poll-interval must not be longer than \
+                     --admission-sync-max-staleness: the configuration would be stale most of the \
+                     time";
+        Err(Unusable::Usage(vec![fault.to_owned()]))
+    }
+
+    /// What the flags mean for a server with such a store.
+    pub(super) fn options(&self, sharing: Sharing, access: AccessTable) -> AdmissionOptions {
+        let mode = match self.admission_sync_mode {
+            SyncModeArgument::Barrier => SyncMode::Barrier,
+            SyncModeArgument::Poll => SyncMode::Poll,
+        };
+        let drift = match sharing {
+            Sharing::Shared => InitializerOptions::default().clock_drift,
+            Sharing::Own => Duration::ZERO,
+        };
+        AdmissionOptions {
+            sync: SyncOptions {
+                mode,
+                poll_interval: self.admission_sync_poll_interval,
+                max_staleness: self.admission_sync_max_staleness,
+                bootstrap_wait: self.admission_sync_bootstrap_wait,
+                // Who wants to poll gets it, also where nobody else writes.
+                is_only_server: sharing == Sharing::Own && mode == SyncMode::Barrier,
+            },
+            initializers: InitializerOptions {
+                is_enabled: self.admission_initializers_enabled,
+                step_timeout: self.admission_initializers_step_timeout,
+                global_timeout: self.admission_initializers_global_timeout,
+                clock_drift: self.admission_initializers_clock_drift.unwrap_or(drift),
+                pending_max: bounded(self.admission_initializers_max_pending),
+                ..InitializerOptions::default()
+            },
+            get_mode: match self.admission_initializers_get_mode {
+                GetModeArgument::Object => GetMode::Object,
+                GetModeArgument::Accepted => GetMode::Accepted,
+            },
+            access,
+            response_bytes_max: bounded(self.admission_webhook_max_response_bytes),
+            call_time_max: self.admission_webhook_client_timeout,
+            ..AdmissionOptions::default()
+        }
+    }
+
+    /// Who the server is to hooks.
+    ///
+    /// # Errors
+    /// The file is missing or wrong.
+    pub(super) fn access(&self, log: Log) -> Result<AccessTable, Unusable> {
+        let Some(path) = &self.admission_webhook_kubeconfig else {
+            return Ok(AccessTable::default());
+        };
+        let users = kubeconfig::load_users(path, &kubeconfig::read_file)?;
+        tell(path, &users, log);
+        let Users { by_name, current, .. } = users;
+        Ok(AccessTable {
+            users: by_name.into_iter().map(|(name, own)| (name, access(own))).collect(),
+            current: current.map(access),
+            own: None,
+        })
+    }
+
+    /// Says what is odd about the flags.
+    pub(super) fn warn(&self, log: Log) {
+        let step = self.admission_initializers_step_timeout;
+        let n_steps = u32::try_from(self.admission_initializers_max_pending).unwrap_or(u32::MAX);
+        if step.saturating_mul(n_steps) > self.admission_initializers_global_timeout {
+            let why = "who reads an object that waits for many initializers may repair it while \
+                       another server still waits for them";
+            log.warn(
+                "--admission-initializers-global-timeout is shorter than all steps together",
+                &[("why", &why)],
+            );
+        }
+    }
+}
+
+fn tell(path: &Path, users: &Users, log: Log) {
+    for warning in &users.warnings {
+        let (line, column) = (warning.place.line, warning.place.column);
+        log.write(
+            Level::Warn,
+            "the kubeconfig of admission webhooks is odd",
+            &[
+                ("at", &format_args!("{}:{line}:{column}", path.display())),
+                ("why", &warning.message),
+            ],
+        );
+    }
+}
+
+fn access(UserAccess { credentials, identity }: UserAccess) -> Access {
+    Access { credentials, identity }
+}
+
+/// A number that a flag has bounded already.
+fn bounded(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// A duration that is longer than nothing.
+fn positive(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("must be longer than 0".to_owned()),
+        duration => Ok(duration),
+    }
+}
+
+/// What a call may take.
+fn call_time(text: &str) -> Result<Duration, String> {
+    match positive(text)? {
+        time if time > CALL_TIME_CEILING => {
+            Err(format!("must not be longer than {}s", CALL_TIME_CEILING.as_secs()))
+        }
+        time => Ok(time),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        flags: AdmissionFlags,
+    }
+
+    fn flags(args: &[&str]) -> Result<AdmissionFlags, String> {
+        let parsed = Program::try_parse_from([&["x"], args].concat());
+        parsed.map(|program| program.flags).map_err(|error| error.to_string())
+    }
+
+    fn options(args: &[&str], sharing: Sharing) -> AdmissionOptions {
+        flags(args).unwrap().options(sharing, AccessTable::default())
+    }
+
+    #[test]
+    fn without_flags_the_server_has_its_defaults() {
+        let own = AdmissionOptions::default();
+        for sharing in [Sharing::Shared, Sharing::Own] {
+            let found = options(&[], sharing);
+            let is_own = sharing == Sharing::Own;
+            assert_eq!(found.sync, SyncOptions { is_only_server: is_own, ..own.sync.clone() });
+            let drift = if is_own { Duration::ZERO } else { Duration::from_secs(30) };
+            let want = InitializerOptions { clock_drift: drift, ..own.initializers.clone() };
+            assert_eq!(found.initializers, want);
+            assert_eq!(found.get_mode, own.get_mode);
+            assert_eq!(found.response_bytes_max, own.response_bytes_max);
+            assert_eq!(found.call_time_max, own.call_time_max);
+        }
+        assert_eq!(flags(&[]).unwrap().write_timeout_ceiling, Duration::from_secs(34));
+    }
+
+    #[test]
+    fn each_flag_changes_something() {
+        let second = Duration::from_secs;
+        let found = options(
+            &[
+                "--admission-sync-mode=poll",
+                "--admission-sync-poll-interval=2s",
+                "--admission-sync-max-staleness=7s",
+                "--admission-sync-bootstrap-wait=0s",
+                "--admission-initializers-enabled=false",
+                "--admission-initializers-step-timeout=3s",
+                "--admission-initializers-global-timeout=1m",
+                "--admission-initializers-clock-drift=4s",
+                "--admission-initializers-max-pending=9",
+                "--admission-initializers-get-mode=accepted",
+                "--admission-webhook-client-timeout=8s",
+                "--admission-webhook-max-response-bytes=1024",
+            ],
+            Sharing::Own,
+        );
+        let sync = SyncOptions {
+            mode: SyncMode::Poll,
+            poll_interval: second(2),
+            max_staleness: second(7),
+            bootstrap_wait: second(0),
+            is_only_server: false,
+        };
+        assert_eq!(found.sync, sync);
+        let initializers = InitializerOptions {
+            is_enabled: false,
+            step_timeout: second(3),
+            global_timeout: second(60),
+            clock_drift: second(4),
+            pending_max: 9,
+            ..InitializerOptions::default()
+        };
+        assert_eq!(found.initializers, initializers);
+        assert_eq!(found.get_mode, GetMode::Accepted);
+        assert_eq!((found.call_time_max, found.response_bytes_max), (second(8), 1024));
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_with_the_name_of_the_flag() {
+        for (flag, why) in [
+            ("--admission-sync-mode=push", "barrier, poll"),
+            ("--admission-sync-poll-interval=0", "must be longer than 0"),
+            ("--admission-sync-max-staleness=0s", "must be longer than 0"),
+            ("--admission-sync-bootstrap-wait=-1s", "can not be negative"),
+            ("--admission-initializers-step-timeout=0s", "must be longer than 0"),
+            ("--admission-initializers-global-timeout=soon", "invalid duration"),
+            ("--admission-initializers-clock-drift=-3s", "can not be negative"),
+            ("--admission-initializers-max-pending=0", "0 is not in 1..=1000"),
+            ("--admission-initializers-max-pending=1001", "1001 is not in 1..=1000"),
+            ("--admission-initializers-get-mode=nothing", "object, accepted"),
+            ("--admission-webhook-client-timeout=31s", "must not be longer than 30s"),
+            ("--admission-webhook-client-timeout=0s", "must be longer than 0"),
+            ("--admission-webhook-max-response-bytes=0", "0 is not in 1..="),
+            ("--write-timeout-ceiling=0s", "must be longer than 0"),
+        ] {
+            let error = flags(&[flag]).unwrap_err();
+            let name = flag.split('=').next().unwrap();
+            assert!(error.contains(name) && error.contains(why), "{flag}: {error}");
+        }
+    }
+
+    #[test]
+    fn flags_that_contradict_each_other_are_named() {
+        let fault = |args: &[&str]| match flags(args).unwrap().check() {
+            Ok(()) => String::new(),
+            Err(Unusable::Usage(faults)) => faults.join("; "),
+            Err(other) => panic!("{other:?}"),
+        };
+        assert_eq!(fault(&[]), "");
+        assert_eq!(fault(&["--admission-sync-max-staleness=1s"]), "");
+        let told = fault(&["--admission-sync-poll-interval=6s"]);
+        assert!(told.starts_with("--admission-sync-poll-interval "), "{told}");
+    }
+}
