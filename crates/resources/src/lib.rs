@@ -22,6 +22,7 @@ mod document;
 mod openapi;
 mod schema;
 
+mod admitted_as;
 mod kind;
 
 mod age;
@@ -33,6 +34,7 @@ mod key;
 
 mod tree;
 
+pub use admitted_as::{equivalents, group_version_resource, written_kind};
 pub use built_in::BuiltIn;
 pub use columns::{Column, cells, columns};
 pub use custom::{

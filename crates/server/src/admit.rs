@@ -16,12 +16,11 @@ use admission_hooks::{Asking, Kinds, Notes, Passage, Phase};
 use admission_metrics::Metrics;
 use authz::User;
 use object::{Status, Tree};
-use resources::Resource;
+use resources::{Resource, equivalents};
 use serving::InFlightPermit;
 use store::Store;
 use tokio::time::Instant;
 
-use self::attributes::equivalents;
 use self::kinds::Served;
 use crate::authorize::AskChain;
 use crate::gate::Admitted;

@@ -1,8 +1,8 @@
 //! A write as admission sees it.
 
-use admission::{Attributes, Equivalent, GroupVersionKind, GroupVersionResource, Operation};
+use admission::{Attributes, Equivalent, Operation};
 use object::{DeleteOptions, Propagation, Tree};
-use resources::{Registry, Resource};
+use resources::{Resource, group_version_resource, written_kind};
 use serde_json::{Value, json};
 use store::Revision;
 
@@ -127,7 +127,7 @@ impl Write {
         let is_namespace = resource.group.is_empty() && resource.plural == "namespaces";
         Attributes {
             operation: self.operation,
-            kind: kind(resource, &self.subresource),
+            kind: written_kind(resource, &self.subresource),
             resource: group_version_resource(resource),
             subresource: &self.subresource,
             name: if self.has_name { name } else { "" },
@@ -140,47 +140,4 @@ impl Write {
             equivalents,
         }
     }
-}
-
-/// The kind of what is written by way of a subresource, or of the objects themselves.
-pub(super) fn kind<'a>(resource: &'a Resource, subresource: &str) -> GroupVersionKind<'a> {
-    let other = resource.subresource(subresource).and_then(|own| own.kind);
-    other.map_or(
-        GroupVersionKind {
-            group: &resource.group,
-            version: &resource.version,
-            kind: &resource.kind,
-        },
-        |own| GroupVersionKind { group: own.group, version: own.version, kind: own.kind },
-    )
-}
-
-fn group_version_resource(resource: &Resource) -> GroupVersionResource<'_> {
-    GroupVersionResource {
-        group: &resource.group,
-        version: &resource.version,
-        resource: &resource.plural,
-    }
-}
-
-/// The other names of a resource: its other versions.
-pub(super) fn equivalents<'r>(
-    registry: &'r Registry,
-    resource: &Resource,
-    subresource: &str,
-) -> Vec<Equivalent<'r>> {
-    let Some(group) = registry.group(&resource.group) else { return Vec::new() };
-    if group.versions.len() < 2 {
-        return Vec::new();
-    }
-    let same = group.versions.iter().filter_map(|version| version.resource(&resource.plural));
-    let same = same.filter(|own| own.storage_path == resource.storage_path);
-    same.map(|own| {
-        let has_kind = subresource.is_empty() || own.subresource(subresource).is_some();
-        Equivalent {
-            resource: group_version_resource(own),
-            kind: has_kind.then(|| kind(own, subresource)),
-        }
-    })
-    .collect()
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use admission::{Equivalent, GroupVersionKind, GroupVersionResource};
+use admission::GroupVersionKind;
 use resources::{Registry, Resource};
 
 use crate::offline::ResourceText;
@@ -87,45 +87,4 @@ pub(super) fn connection_kind(resource: &Resource, subresource: &str) -> Option<
         resource.group.is_empty() && *own == resource.plural && *part == subresource
     };
     CONNECTIONS.iter().find(is_own).map(|(_, _, kind)| *kind)
-}
-
-/// The kind of what is written by way of a subresource, if the resource says one.
-pub(super) fn kind_of<'r>(resource: &'r Resource, subresource: &str) -> GroupVersionKind<'r> {
-    let other = resource.subresource(subresource).and_then(|own| own.kind);
-    other.map_or(
-        GroupVersionKind {
-            group: &resource.group,
-            version: &resource.version,
-            kind: &resource.kind,
-        },
-        |own| GroupVersionKind { group: own.group, version: own.version, kind: own.kind },
-    )
-}
-
-pub(super) fn group_version_resource(resource: &Resource) -> GroupVersionResource<'_> {
-    GroupVersionResource {
-        group: &resource.group,
-        version: &resource.version,
-        resource: &resource.plural,
-    }
-}
-
-/// The other names of a resource: its other versions.
-pub(super) fn equivalents<'r>(
-    registry: &'r Registry,
-    resource: &Resource,
-    subresource: &str,
-) -> Vec<Equivalent<'r>> {
-    let versions = registry.group(&resource.group).map(|group| group.versions.as_slice());
-    let same = versions.into_iter().flatten();
-    let same = same.filter_map(|version| version.resource(&resource.plural));
-    let same = same.filter(|own| own.storage_path == resource.storage_path);
-    same.map(|own| {
-        let has_kind = subresource.is_empty() || own.subresource(subresource).is_some();
-        Equivalent {
-            resource: group_version_resource(own),
-            kind: has_kind.then(|| kind_of(own, subresource)),
-        }
-    })
-    .collect()
 }

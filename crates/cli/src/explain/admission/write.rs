@@ -6,12 +6,10 @@ use admission::{Attributes, Equivalent, GroupVersionKind, Initializers, Operatio
 use api::manifest::Kept;
 use authz::User;
 use object::{Status, Tree};
-use resources::{Registry, Resource};
+use resources::{Registry, Resource, equivalents, group_version_resource, written_kind};
 use serde_json::{Value, json};
 
-use super::resource::{
-    connection_kind, equivalents, find_resource, group_version_resource, kind_of,
-};
+use super::resource::{connection_kind, find_resource};
 use super::settle::settle;
 use crate::offline::ResourceText;
 
@@ -162,7 +160,7 @@ fn kind<'k>(
         }
         Operation::Create | Operation::Update | Operation::Delete => {
             match resource.subresource(&how.subresource) {
-                Some(_) => kind_of(resource, &how.subresource),
+                Some(_) => written_kind(resource, &how.subresource),
                 None => *written,
             }
         }
