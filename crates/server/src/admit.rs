@@ -126,6 +126,9 @@ impl<'a, S: Store> Call<'a, S> {
         let Some(standing) = self.entrance.standing.clone() else { return Ok(tree) };
         let is_deletion = write.operation == Operation::Delete;
         let list = standing.hooks.snapshot.mutating();
+        if list.hooks().is_empty() {
+            return Ok(tree);
+        }
         let mut question = self.question(write, &standing);
         if list.matching(&question.attributes(object::name(&tree))).is_empty() {
             return Ok(tree);
@@ -200,6 +203,9 @@ impl<'a, S: Store> Call<'a, S> {
         }
         let Some(standing) = self.entrance.standing.clone() else { return Ok(()) };
         let list = standing.hooks.snapshot.validating();
+        if list.hooks().is_empty() {
+            return Ok(());
+        }
         let name = object::name(tree);
         let mut question = self.question(write, &standing);
         if list.matching(&question.attributes(name)).is_empty() {
