@@ -1,10 +1,11 @@
-//! A line to a member that can be cut.
+//! A line to a member that can be cut, or be slow.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crate::Member;
 
@@ -33,6 +34,8 @@ pub struct Line {
 #[derive(Debug)]
 struct Shared {
     inner: Mutex<Inner>,
+    /// How long what the member says is on its way, in milliseconds.
+    lag_ms: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
@@ -73,7 +76,8 @@ impl Line {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let inner = Inner { state: State::Open, is_over: false, connections: Vec::new() };
-        let shared = Arc::new(Shared { inner: Mutex::new(inner) });
+        let shared = Shared { inner: Mutex::new(inner), lag_ms: Arc::default() };
+        let shared = Arc::new(shared);
         let (theirs, target) = (shared.clone(), member.address().to_owned());
         let accepting = std::thread::spawn(move || accept(&listener, &target, &theirs));
         Self { url: format!("http://{address}"), address, shared, accepting: Some(accepting) }
@@ -90,6 +94,14 @@ impl Line {
                 inner.connections.iter().for_each(|one| one.is_lost.store(true, Ordering::SeqCst));
             }
         }
+    }
+}
+
+impl Line {
+    /// Has clients hear what the member says that much later, or somewhat more.
+    pub fn lag(&self, lag: Duration) {
+        let ms = u64::try_from(lag.as_millis()).unwrap_or(u64::MAX);
+        self.shared.lag_ms.store(ms, Ordering::SeqCst);
     }
 }
 
@@ -120,28 +132,34 @@ fn accept(listener: &TcpListener, target: &str, shared: &Shared) {
                 let is_lost = Arc::new(AtomicBool::new(true));
                 inner.connections.push(Connection { client, member: None, is_lost });
             }
-            State::Open => inner.connections.extend(connect(client, target)),
+            State::Open => {
+                inner.connections.extend(connect(client, target, &shared.lag_ms));
+            }
         }
     }
 }
 
 /// Carries what is said from one side to the other and back; absent if the member does not listen.
-fn connect(client: TcpStream, target: &str) -> Option<Connection> {
+fn connect(client: TcpStream, target: &str, lag_ms: &Arc<AtomicU64>) -> Option<Connection> {
     let member = TcpStream::connect(target).ok()?;
     let is_lost = Arc::new(AtomicBool::new(false));
-    for (from, to) in [(&client, &member), (&member, &client)] {
+    let at_once = Arc::default();
+    for (from, to, lag_ms) in [(&client, &member, &at_once), (&member, &client, lag_ms)] {
         from.set_nodelay(true).ok()?;
         let (from, to, is_lost) = (from.try_clone().ok()?, to.try_clone().ok()?, is_lost.clone());
-        std::thread::spawn(move || carry(from, to, &is_lost));
+        let lag_ms = Arc::clone(lag_ms);
+        std::thread::spawn(move || carry(from, to, &is_lost, &lag_ms));
     }
     Some(Connection { client, member: Some(member), is_lost })
 }
 
 /// Ends when one side does. Of a lost connection nobody hears that it ends, either.
-fn carry(mut from: TcpStream, mut to: TcpStream, is_lost: &AtomicBool) {
+fn carry(mut from: TcpStream, mut to: TcpStream, is_lost: &AtomicBool, lag_ms: &AtomicU64) {
     let mut bytes = [0; 16 * 1024];
     while let Ok(n_read @ 1..) = from.read(&mut bytes) {
         let said = bytes.get(..n_read).unwrap_or_default();
+        // What is said meanwhile is heard together, after that.
+        std::thread::sleep(Duration::from_millis(lag_ms.load(Ordering::SeqCst)));
         if !is_lost.load(Ordering::SeqCst) && to.write_all(said).is_err() {
             break;
         }
@@ -156,7 +174,7 @@ fn carry(mut from: TcpStream, mut to: TcpStream, is_lost: &AtomicBool) {
 mod tests {
     use super::*;
     use std::io::ErrorKind;
-    use std::time::Duration;
+    use std::time::Instant;
 
     /// Asks something over a connection and waits a moment for each part of the answer.
     fn talk(stream: &mut TcpStream) -> Result<(), ErrorKind> {
@@ -169,6 +187,19 @@ mod tests {
             stream.read_exact(&mut byte).map_err(|error| error.kind())?;
         }
         Ok(())
+    }
+
+    #[test]
+    fn a_line_may_be_slow() {
+        let member = Member::alone();
+        member.wait_until_healthy();
+        let line = Line::to(&member);
+        let mut stream = TcpStream::connect(line.address).unwrap();
+        assert_eq!(talk(&mut stream), Ok(()));
+        line.lag(Duration::from_millis(50));
+        let begun = Instant::now();
+        assert_eq!(talk(&mut stream), Ok(()));
+        assert!(begun.elapsed() >= Duration::from_millis(50));
     }
 
     #[test]

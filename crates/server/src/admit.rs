@@ -8,6 +8,7 @@
 mod attributes;
 mod built_in;
 mod kinds;
+mod stand;
 
 use std::time::Instant as Clock;
 
@@ -25,10 +26,11 @@ use self::kinds::Served;
 use crate::authorize::AskChain;
 use crate::gate::Admitted;
 use crate::rest::{Call, Shown};
-use crate::standing::{Standing, is_configuration, refusal};
+use crate::standing::Standing;
 use crate::view::Namespace;
 
 pub(crate) use self::attributes::Write;
+pub(crate) use self::stand::Attempt;
 
 /// A request on its way through admission.
 pub(crate) struct Entrance {
@@ -38,6 +40,8 @@ pub(crate) struct Entrance {
     pub(crate) is_internal: bool,
     /// What it is admitted by; found when the first object comes.
     pub(crate) standing: Option<Standing>,
+    /// The store makes sure of what it is admitted by when it is written.
+    pub(crate) may_suppose: bool,
     /// Who chose the initializers of a new object.
     pub(crate) origin: Origin,
     /// The room that the request takes while it is worked on.
@@ -52,6 +56,7 @@ impl Entrance {
             deadline,
             is_internal: false,
             standing: None,
+            may_suppose: false,
             origin: Origin::Configuration,
             permit: None,
             passage: None,
@@ -80,24 +85,6 @@ impl Entrance {
 }
 
 impl<'a, S: Store> Call<'a, S> {
-    /// Finds what the request is admitted by, once.
-    ///
-    /// # Errors
-    /// The configuration is not known well enough.
-    pub(crate) async fn stand(&mut self, operation: Operation) -> Result<(), Status> {
-        let is_free = self.entrance.is_internal || is_configuration(self.resource);
-        if is_free || self.entrance.standing.is_some() {
-            return Ok(());
-        }
-        let standing = self.host.stand(self.entrance.deadline).await;
-        let standing = standing.map_err(|unconfirmed| {
-            self.host.admission_metrics.config_refused(unconfirmed.reason());
-            refusal(&unconfirmed, operation, self.resource, self.host.initialization.is_enabled)
-        })?;
-        self.entrance.standing = Some(standing);
-        Ok(())
-    }
-
     /// The first step, which may change the object. The tree of a deletion is what goes.
     pub(crate) async fn admit_mutating(
         &mut self,
@@ -118,7 +105,7 @@ impl<'a, S: Store> Call<'a, S> {
         mut tree: Tree,
         old: Option<&Tree>,
     ) -> Result<Tree, Status> {
-        self.stand(write.operation).await?;
+        self.stand(write, &tree).await?;
         self.check_namespace(write.operation, &tree).await?;
         self.settle_initializers(write, &mut tree, old).await?;
         let notes = self.entrance.take_notes();
@@ -197,7 +184,7 @@ impl<'a, S: Store> Call<'a, S> {
         tree: &Tree,
         old: Option<&Tree>,
     ) -> Result<(), Status> {
-        self.stand(write.operation).await?;
+        self.stand_firmly(write.operation).await?;
         if write.operation == Operation::Create && write.subresource.is_empty() {
             self.check_definition(tree)?;
         }

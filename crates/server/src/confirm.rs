@@ -204,6 +204,16 @@ impl Confirmer {
         }
     }
 
+    /// Whether the store answers, and the picture shows what it says: a request may suppose that it
+    /// still does, if the store is asked again before anything comes of it.
+    pub(crate) fn is_calm(&self) -> bool {
+        let SyncOptions { poll_interval, max_staleness, .. } = self.options;
+        let asked = self.asked.borrow();
+        // Every question is answered in time unless something is wrong.
+        let lately = max_staleness.min(2 * poll_interval);
+        asked.outcome.is_ok() && asked.confirmed_at.is_some_and(|at| at.elapsed() <= lately)
+    }
+
     /// Whether the last confirmation is new enough.
     fn check_age(&self) -> Result<(), Unconfirmed> {
         let freshness = self.freshness();

@@ -127,8 +127,10 @@ impl<S: Store> Host<S> {
         let last = last.min(Instant::now() + timeout);
         // The last beat of each, and when it was seen first: clocks of other machines may be wrong.
         let mut seen: HashMap<String, (Beat, Instant)> = HashMap::new();
+        // A look that fails takes nothing back of what the one before has shown.
+        let mut behind = "servers that can not be asked".to_owned();
         loop {
-            let behind = match tokio::time::timeout_at(last, self.beats()).await {
+            match tokio::time::timeout_at(last, self.beats()).await {
                 Ok(Ok(beats)) => {
                     let now = Instant::now();
                     let mut names = Vec::new();
@@ -145,10 +147,10 @@ impl<S: Store> Host<S> {
                     if names.is_empty() {
                         return None;
                     }
-                    names.join(", ")
+                    behind = names.join(", ");
                 }
-                Ok(Err(_)) | Err(_) => "servers that can not be asked".to_owned(),
-            };
+                Ok(Err(_)) | Err(_) => {}
+            }
             if Instant::now() + LOOK >= last {
                 return Some(format!(
                     "configuration stored at revision {revision} but not yet observed by: {behind}"

@@ -25,6 +25,9 @@ pub(crate) struct Standing {
     pub(crate) hooks: Hooks,
     /// Every configuration up to here is in it.
     pub(crate) revision: Revision,
+    /// Nobody has asked the store yet whether there is something newer. Whatever comes of the request
+    /// depends on that.
+    pub(crate) is_supposed: bool,
 }
 
 /// The configuration as it was read last, where it is read at intervals.
@@ -69,15 +72,26 @@ impl<S: Store> Host<S> {
             self.confirmer.confirmed(need);
         }
         let view = self.follower.view();
-        Ok(match mode {
-            SyncMode::Barrier => {
-                Standing { hooks: view.hooks.clone(), revision: view.revision, view }
-            }
+        let (hooks, revision) = match mode {
+            SyncMode::Barrier => (view.hooks.clone(), view.revision),
             SyncMode::Poll => {
                 let polled = self.polled.load();
-                Standing { hooks: polled.hooks.clone(), revision: polled.revision, view }
+                (polled.hooks.clone(), polled.revision)
             }
-        })
+        };
+        Ok(Standing { view, hooks, revision, is_supposed: false })
+    }
+
+    /// The configuration as this server knows it, for a request that makes sure of it later; `None`
+    /// where requests need not ask, or had better ask first.
+    pub(crate) fn suppose(&self) -> Option<Standing> {
+        let SyncOptions { mode, is_only_server, .. } = self.confirmer.options;
+        if mode != SyncMode::Barrier || is_only_server || !self.confirmer.is_calm() {
+            return None;
+        }
+        let view = self.follower.view();
+        let (hooks, revision) = (view.hooks.clone(), view.revision);
+        Some(Standing { view, hooks, revision, is_supposed: true })
     }
 
     /// Keeps the configuration new until the task is dropped.

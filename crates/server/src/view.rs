@@ -10,7 +10,7 @@ use resources::Registry;
 use serde_json::{Value, json};
 use store::{Change, Event, Item, Revision};
 
-use crate::hooks::{Changed, Hooks, kind_at};
+use crate::hooks::{Changed, Hooks, MARK_PATH, kind_at};
 use crate::initialize::{UNINITIALIZED_PATH, is_shown};
 use crate::service_directory::{SERVICES_PATH, SLICES_PATH};
 
@@ -51,6 +51,8 @@ pub struct View {
     pub registry: Arc<Registry>,
     /// Who is asked before something is stored.
     pub hooks: Hooks,
+    /// When they were configured last: where their mark is.
+    pub mark: Option<Revision>,
     /// Where resources are stored that have, or once had, objects that are not initialized.
     pub uninitialized: Arc<BTreeSet<String>>,
     seats: Arc<[Seat]>,
@@ -64,6 +66,8 @@ enum Tracked {
     Namespace,
     Definition,
     Hooks(ConfigurationKind),
+    /// Moves with every change of the hooks.
+    Mark,
     Uninitialized,
     /// No decision depends on where services are, but who has written one wants it to be found.
     Address,
@@ -93,6 +97,15 @@ pub(crate) const TRACKED_PATHS: [&str; 18] = [
 
 const DEFINITIONS_PATH: &str = "apiextensions.k8s.io/customresourcedefinitions";
 
+/// A key that was written or deleted.
+struct Altered<'b> {
+    key: &'b str,
+    /// When.
+    at: Revision,
+    prev: Option<&'b bytes::Bytes>,
+    value: Option<&'b bytes::Bytes>,
+}
+
 /// What has to be made anew after some events.
 #[derive(Default)]
 struct Touched {
@@ -101,6 +114,7 @@ struct Touched {
     namespaces: Option<HashMap<String, Namespace>>,
     definitions: Option<BTreeMap<String, Arc<Tree>>>,
     hooks: Vec<Changed>,
+    mark: Option<Option<Revision>>,
     uninitialized: Option<BTreeSet<String>>,
     has_cluster_role: bool,
 }
@@ -133,6 +147,7 @@ impl View {
             definitions: Arc::default(),
             registry: Arc::new(Registry::built_in()),
             hooks,
+            mark: None,
             uninitialized: Arc::default(),
             seats,
         };
@@ -171,7 +186,12 @@ impl View {
     /// The picture with these objects, which were read in one state of the store.
     #[must_use]
     pub fn with_items(&self, prefix: &str, items: &[Item], revision: Revision) -> (Self, Noticed) {
-        let changes = items.iter().map(|item| (item.key.as_str(), None, Some(&item.entry.value)));
+        let changes = items.iter().map(|item| Altered {
+            key: item.key.as_str(),
+            at: item.entry.mod_rev,
+            prev: None,
+            value: Some(&item.entry.value),
+        });
         self.with_changes(prefix, changes, revision)
     }
 
@@ -184,12 +204,12 @@ impl View {
         revision: Revision,
     ) -> (Self, Noticed) {
         let changes = events.iter().map(|event| {
-            let (prev, entry) = match &event.change {
+            let (prev, value) = match &event.change {
                 Change::Create(entry) => (None, Some(&entry.value)),
                 Change::Update { entry, prev } => (Some(&prev.value), Some(&entry.value)),
                 Change::Delete { prev } => (Some(&prev.value), None),
             };
-            (event.key.as_str(), prev, entry)
+            Altered { key: event.key.as_str(), at: event.revision, prev, value }
         });
         self.with_changes(prefix, changes, revision)
     }
@@ -197,14 +217,18 @@ impl View {
     fn with_changes<'b>(
         &self,
         prefix: &str,
-        changes: impl Iterator<Item = (&'b str, Option<&'b bytes::Bytes>, Option<&'b bytes::Bytes>)>,
+        changes: impl Iterator<Item = Altered<'b>>,
         revision: Revision,
     ) -> (Self, Noticed) {
         let mut touched = Touched::default();
         let mut noticed = Noticed::default();
-        for (key, prev, value) in changes {
+        for Altered { key, at, prev, value } in changes {
             let Some((tracked, path)) = tracked(prefix, key) else { continue };
             let (prev, value) = match tracked {
+                Tracked::Mark => {
+                    touched.mark = Some(value.map(|_| at));
+                    continue;
+                }
                 // A namespace ends like any other, even if nobody has seen it.
                 Tracked::Namespace | Tracked::Hooks(_) | Tracked::Uninitialized => (prev, value),
                 // Nobody decides by what is not there for everybody.
@@ -271,7 +295,7 @@ impl View {
                 touched.hooks.push(Changed { path: path.to_owned(), kind, tree });
                 outcome
             }
-            Tracked::Address => Ok(()),
+            Tracked::Address | Tracked::Mark => Ok(()),
             Tracked::Uninitialized => {
                 let own = (touched.uninitialized)
                     .get_or_insert_with(|| self.uninitialized.as_ref().clone());
@@ -316,6 +340,9 @@ impl View {
         if let Some(uninitialized) = touched.uninitialized {
             next.uninitialized = Arc::new(uninitialized);
         }
+        if let Some(mark) = touched.mark {
+            next.mark = mark;
+        }
         if !touched.hooks.is_empty() {
             next.hooks = next.hooks.with_changes(touched.hooks);
         }
@@ -355,6 +382,7 @@ fn tracked<'k>(prefix: &str, key: &'k str) -> Option<(Tracked, &'k str)> {
         | "resourceslices"
         | "podcertificaterequests" => Tracked::Node,
         "namespaces" => Tracked::Namespace,
+        MARK_PATH => Tracked::Mark,
         UNINITIALIZED_PATH => Tracked::Uninitialized,
         "services" if path.starts_with(SERVICES_PATH) => Tracked::Address,
         "endpointslices" if path.starts_with(SLICES_PATH) => Tracked::Address,

@@ -71,6 +71,7 @@ macro_rules! suite {
             a_key_that_is_renewed_lives_on
             a_write_without_ttl_lets_the_key_live
             a_mark_moves_with_its_writes_only
+            a_mark_is_kept_by_who_writes_something_else
             a_moved_mark_refuses_writes
             a_conflict_goes_before_a_moved_mark
             a_mark_may_be_the_key_that_is_written

@@ -43,11 +43,11 @@ pub use lists::{
     lists_of_the_future_are_refused, pages_are_consistent_under_writes, pages_begin_where_asked,
 };
 pub use marks::{
-    a_conflict_goes_before_a_moved_mark, a_mark_is_told_with_its_write,
-    a_mark_may_be_the_key_that_is_written, a_mark_moves_with_its_writes_only,
-    a_mark_neither_expires_nor_moves_by_expiry, a_moved_mark_refuses_writes,
-    a_watch_of_the_mark_wakes_for_its_writes, many_marks_are_told_in_whole_revisions,
-    writes_on_an_expected_mark_are_serial,
+    a_conflict_goes_before_a_moved_mark, a_mark_is_kept_by_who_writes_something_else,
+    a_mark_is_told_with_its_write, a_mark_may_be_the_key_that_is_written,
+    a_mark_moves_with_its_writes_only, a_mark_neither_expires_nor_moves_by_expiry,
+    a_moved_mark_refuses_writes, a_watch_of_the_mark_wakes_for_its_writes,
+    many_marks_are_told_in_whole_revisions, writes_on_an_expected_mark_are_serial,
 };
 pub use model::random_histories_agree_with_the_model;
 pub use watches::{

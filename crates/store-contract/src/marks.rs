@@ -17,7 +17,7 @@ fn mark_key() -> Key {
 }
 
 fn mark(expect: Option<Expect>) -> Option<Mark> {
-    Some(Mark { key: mark_key(), expect })
+    Some(Mark::Move { key: mark_key(), expect })
 }
 
 fn put(name: &str, text: &str, expect: Expect, mark: Option<Mark>) -> Put {
@@ -90,6 +90,35 @@ pub async fn a_moved_mark_refuses_writes(harness: &impl Harness) {
     store.delete(delete("a", moved, expecting(moved))).await.unwrap();
 }
 
+/// Who has the mark kept is refused as who moves it, and leaves it where it is.
+pub async fn a_mark_is_kept_by_who_writes_something_else(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let start = store.current_rev().await.unwrap();
+    let kept = |expect| Some(Mark::Keep { key: mark_key(), expect });
+    let made = store.put(put("a", "1", Expect::Absent, kept(Expect::Absent))).await.unwrap();
+    assert_eq!(made, start.next());
+    assert_eq!(marked(&store, At::Newest).await, None);
+    let moved = store.put(put("b", "1", Expect::Absent, mark(None))).await.unwrap();
+    let current = Some(Entry { value: value(""), mod_rev: moved, create_rev: moved });
+    let refused = Err(WriteError::MarkMoved { current: current.clone() });
+    for expect in [Expect::Absent, Expect::At(made), Expect::At(moved.next())] {
+        let create = put("c", "1", Expect::Absent, kept(expect));
+        assert_eq!(store.put(create).await, refused, "{expect:?}");
+        let update = put("a", "2", Expect::At(made), kept(expect));
+        assert_eq!(store.put(update).await, refused, "{expect:?}");
+        assert_eq!(store.delete(delete("a", made, kept(expect))).await, refused, "{expect:?}");
+    }
+    assert_eq!(store.current_rev().await, Ok(moved));
+    let right = kept(Expect::At(moved));
+    let updated = store.put(put("a", "2", Expect::At(made), right.clone())).await.unwrap();
+    assert_eq!(marked(&store, At::Newest).await, current);
+    let gone = store.delete(delete("a", updated, right)).await.unwrap();
+    assert_eq!(marked(&store, At::Newest).await, current);
+    let told: Vec<_> = history(&store, start).await;
+    let revisions: Vec<Revision> = told.iter().map(|event| event.revision).collect();
+    assert_eq!(revisions, [made, moved, updated, gone]);
+}
+
 /// The key comes first: who has lost its race must not believe that it lost another.
 pub async fn a_conflict_goes_before_a_moved_mark(harness: &impl Harness) {
     let store = harness.fresh().await;
@@ -113,7 +142,7 @@ pub async fn a_conflict_goes_before_a_moved_mark(harness: &impl Harness) {
 pub async fn a_mark_may_be_the_key_that_is_written(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
-    let own = |expect| Some(Mark { key: key("a"), expect });
+    let own = |expect| Some(Mark::Move { key: key("a"), expect });
     let made = store.put(put("a", "1", Expect::Absent, own(None))).await.unwrap();
     let entry = Entry { value: value("1"), mod_rev: made, create_rev: made };
     assert_eq!(get(&store, "a", At::Newest).await.unwrap().entry, Some(entry.clone()));

@@ -44,6 +44,7 @@ enum Marking {
     None,
     Anywhere { n: Option<u8> },
     Believed { n: Option<u8>, belief: Belief },
+    Kept { n: Option<u8>, belief: Belief },
 }
 
 /// `back` counts revisions before the newest; a negative one is the future.
@@ -70,7 +71,9 @@ fn step() -> impl Strategy<Value = Step> {
     let marking = prop_oneof![
         2 => proptest::prelude::Just(Marking::None),
         1 => mark.clone().prop_map(|n| Marking::Anywhere { n }),
-        2 => (mark, belief.clone()).prop_map(|(n, belief)| Marking::Believed { n, belief }),
+        2 => (mark.clone(), belief.clone())
+            .prop_map(|(n, belief)| Marking::Believed { n, belief }),
+        1 => (mark, belief.clone()).prop_map(|(n, belief)| Marking::Kept { n, belief }),
     ];
     let back = -2..20_i8;
     prop_oneof![
@@ -130,11 +133,16 @@ impl Model {
         let key = |n: Option<u8>| n.map_or_else(|| key("mark"), name);
         match marking {
             Marking::None => None,
-            Marking::Anywhere { n } => Some(Mark { key: key(n), expect: None }),
+            Marking::Anywhere { n } => Some(Mark::Move { key: key(n), expect: None }),
             Marking::Believed { n, belief } => {
                 let key = key(n);
                 let expect = Some(self.expect(&key, belief));
-                Some(Mark { key, expect })
+                Some(Mark::Move { key, expect })
+            }
+            Marking::Kept { n, belief } => {
+                let key = key(n);
+                let expect = self.expect(&key, belief);
+                Some(Mark::Keep { key, expect })
             }
         }
     }
@@ -151,17 +159,17 @@ impl Model {
         if !fits(current.as_ref(), expect) || (current.is_none() && text.is_none()) {
             return Err(WriteError::Conflict { current });
         }
-        if let Some(Mark { key, expect: Some(expect) }) = mark {
+        if let Some((key, expect)) = mark.and_then(Mark::expected) {
             let current = self.newest().get(key).cloned();
-            if !fits(current.as_ref(), *expect) {
+            if !fits(current.as_ref(), expect) {
                 return Err(WriteError::MarkMoved { current });
             }
         }
         let revision = self.current().next();
         let mut state = self.newest().clone();
         self.change(&mut state, revision, key, text);
-        if let Some(mark) = mark.filter(|mark| mark.key != *key) {
-            self.change(&mut state, revision, &mark.key, Some(""));
+        if let Some(moved) = mark.and_then(|mark| mark.moved_beside(key)) {
+            self.change(&mut state, revision, moved, Some(""));
         }
         self.states.push(state);
         Ok(revision)

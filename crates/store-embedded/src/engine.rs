@@ -110,7 +110,7 @@ impl Embedded {
 
     async fn write(&self, write: Write) -> Result<Revision, WriteError> {
         let bytes = write.content.as_ref().map_or(0, |content| content.value.len());
-        let mark_bytes = write.mark.as_ref().map_or(0, |mark| mark.key.len());
+        let mark_bytes = write.mark.as_ref().map_or(0, |mark| mark.key().len());
         let n_permits = 1 + (bytes + write.key.len() + mark_bytes) / BYTES_PER_PERMIT;
         let n_permits = u32::try_from(n_permits).unwrap_or(u32::MAX);
         let room = self.room.clone().acquire_many_owned(n_permits).await.map_err(|_| closed())?;

@@ -194,7 +194,7 @@ impl Writer {
             return Err(Unavailable { reason: "it has no revisions left".into() }.into());
         }
         // Who marks the key that is written has it moved by that.
-        let mark = mark.filter(|mark| mark.key != key);
+        let mark = mark.and_then(|mark| mark.moved_beside(&key).cloned());
         batch.written.push(key.clone());
         let prev = match content {
             Some(content) => {
@@ -211,7 +211,7 @@ impl Writer {
             }
         };
         self.forget_deadline(prev);
-        if let Some(Mark { key, .. }) = mark {
+        if let Some(key) = mark {
             encode_mark(frame.records(), &key);
             batch.written.push(key.clone());
             let prev = self.state.mark(revision, key);
@@ -227,9 +227,9 @@ impl Writer {
         if is_nothing || !is_as_expected(current, write.expect) {
             return Err(WriteError::Conflict { current: current.map(|version| version.entry()) });
         }
-        if let Some(Mark { key, expect: Some(expect) }) = &write.mark {
+        if let Some((key, expect)) = write.mark.as_ref().and_then(Mark::expected) {
             let current = self.state.tree.get(key);
-            if !is_as_expected(current, *expect) {
+            if !is_as_expected(current, expect) {
                 let current = current.map(|version| version.entry());
                 return Err(WriteError::MarkMoved { current });
             }

@@ -127,16 +127,14 @@ async fn write(
     Err(Refusal::MarkMoved(mark.as_ref().map(entries::entry)))
 }
 
-/// Has the mark move with the write of a key. etcd refuses to write a key twice in one transaction, and
+/// Has the mark move with the write of a key, or be where it was. etcd refuses to write a key twice in one transaction, and
 /// who marks the key that is written has it moved by that.
 fn with_mark(mut txn: TxnRequest, key: &Key, mark: Option<&Mark>) -> TxnRequest {
     let Some(mark) = mark else { return txn };
-    if let Some(expect) = mark.expect {
-        txn = txn.only_if(Compare::mod_revision(read::bytes_of(&mark.key), expected(expect)));
+    if let Some((key, expect)) = mark.expected() {
+        txn = txn.only_if(Compare::mod_revision(read::bytes_of(key), expected(expect)));
     }
-    if mark.key == *key {
-        return txn;
-    }
-    let put = PutRequest { key: read::bytes_of(&mark.key), value: Bytes::new(), lease: 0 };
+    let Some(moved) = mark.moved_beside(key) else { return txn };
+    let put = PutRequest { key: read::bytes_of(moved), value: Bytes::new(), lease: 0 };
     txn.and(Operation::Put(put))
 }

@@ -16,23 +16,62 @@ pub enum Expect {
     At(Revision),
 }
 
-/// A key that moves together with a write, in one revision: both are there or neither.
+/// A key that stands for many others, and what a write has to do with it.
 ///
 /// It tells what a list would tell at far greater cost: whether any of many keys was written, and when
 /// last. Everybody who writes one of them names the same mark; then the `mod_rev` of the mark is that of
 /// the last such write. Who reads the mark, then the keys, and writes with the mark expected to be where
-/// it was, has decided on what is still so.
+/// it was, has decided on what is still so. Who writes something else by what these keys say has the mark
+/// kept: the write happens only if none of them was written since.
 ///
-/// Moving writes an empty value, which creates the mark if need be, and takes a time to live from it if
+/// A write and the move of its mark are one revision: both are there or neither. Moving writes an empty value, which creates the mark if need be, and takes a time to live from it if
 /// it had one. Watches tell it as the write of a key that it is. Keys that expire move no mark.
 ///
 /// A write may name its own key. Then it is the write that moves the mark, and nothing else is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mark {
+pub enum Mark {
+    /// It moves with the write.
+    Move {
+        /// Where it lies.
+        key: Key,
+        /// What must hold of it, besides what must hold of the written key; absent means nothing.
+        expect: Option<Expect>,
+    },
+    /// It must not have moved, and stays where it is.
+    Keep {
+        /// Where it lies.
+        key: Key,
+        /// What must hold of it, besides what must hold of the written key.
+        expect: Expect,
+    },
+}
+
+impl Mark {
     /// Where it lies.
-    pub key: Key,
-    /// What must hold of it, besides what must hold of the written key; absent means nothing.
-    pub expect: Option<Expect>,
+    #[must_use]
+    pub fn key(&self) -> &Key {
+        match self {
+            Self::Move { key, .. } | Self::Keep { key, .. } => key,
+        }
+    }
+
+    /// What must hold, and of which key.
+    #[must_use]
+    pub fn expected(&self) -> Option<(&Key, Expect)> {
+        match self {
+            Self::Move { key, expect } => expect.map(|expect| (key, expect)),
+            Self::Keep { key, expect } => Some((key, *expect)),
+        }
+    }
+
+    /// The key that is written beside that of the write.
+    #[must_use]
+    pub fn moved_beside(&self, written: &Key) -> Option<&Key> {
+        match self {
+            Self::Move { key, .. } if key != written => Some(key),
+            Self::Move { .. } | Self::Keep { .. } => None,
+        }
+    }
 }
 
 /// A version to be written.
@@ -49,7 +88,7 @@ pub struct Put {
     /// one revision. A version without it lives until somebody deletes it, even if the one before had
     /// it.
     pub ttl: Option<Duration>,
-    /// What moves together with it.
+    /// What moves together with it, or must not have moved.
     pub mark: Option<Mark>,
 }
 
@@ -60,7 +99,7 @@ pub struct Delete {
     pub key: Key,
     /// What must hold.
     pub expect: Expect,
-    /// What moves together with it.
+    /// What moves together with it, or must not have moved.
     pub mark: Option<Mark>,
 }
 

@@ -70,7 +70,7 @@ impl<S: Store> Call<'_, S> {
         if has_uninitialized(&self.host.follower.view(), self.resource) {
             return None;
         }
-        Some(Mark { key: self.host.uninitialized_key(self.resource)?, expect: None })
+        Some(Mark::Move { key: self.host.uninitialized_key(self.resource)?, expect: None })
     }
 
     /// Waits until an object is initialized.

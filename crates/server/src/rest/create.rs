@@ -1,10 +1,10 @@
 //! `create`.
 
-use admission::{Initializers, is_uninitialized, shape_initializers};
+use admission::{Initializers, Operation, is_uninitialized, shape_initializers};
 use object::{GroupKind, Status, Tree};
 use store::{Expect, Store};
 
-use crate::admit::Write;
+use crate::admit::{Attempt, Write};
 use crate::initialize::Waiting;
 use crate::rest::persist::NotWritten;
 use crate::rest::{Call, Shown, WriteOptions};
@@ -34,28 +34,41 @@ struct Stored {
     waiting: Option<Waiting>,
 }
 
-/// Why an object was not made.
-enum NotCreated {
-    /// Others that it was checked against are not what they were.
-    Moved,
-    /// The answer.
-    Failed(Status),
-}
-
-impl From<Status> for NotCreated {
-    fn from(status: Status) -> Self {
-        Self::Failed(status)
-    }
-}
-
 impl<S: Store> Call<'_, S> {
     /// Makes a new object of what the client sent.
     pub(crate) async fn create(
         &mut self,
-        mut tree: Tree,
+        tree: Tree,
         options: WriteOptions,
     ) -> Result<Created, Status> {
         let includes_uninitialized = self.query.includes_uninitialized()?;
+        let n_warnings = self.warnings.len();
+        self.entrance.may_suppose = true;
+        let stored = loop {
+            self.warnings.truncate(n_warnings);
+            let outcome = self.create_once(tree.clone(), options).await;
+            match self.conclude(outcome, Operation::Create).await {
+                Attempt::Over(result) => break result?,
+                Attempt::Again(_) => {}
+            }
+        };
+        match stored {
+            Stored { shown, waiting: Some(waiting) } if !includes_uninitialized => {
+                let shown = self.wait_initialized(shown, waiting).await?;
+                Ok(Created { shown, is_pending: false })
+            }
+            Stored { shown, .. } => {
+                let is_pending = is_uninitialized(&shown.tree);
+                Ok(Created { shown, is_pending })
+            }
+        }
+    }
+
+    async fn create_once(
+        &mut self,
+        mut tree: Tree,
+        options: WriteOptions,
+    ) -> Result<Stored, NotWritten> {
         self.shape(&mut tree)?;
         object::fit_namespace(&mut tree, self.namespace.unwrap_or_default())?;
         self.warn_about_owners(&mut tree);
@@ -66,45 +79,28 @@ impl<S: Store> Call<'_, S> {
         self.warn_about_owners(&mut tree);
         let metadata = object::metadata(&tree);
         let prefix = object::text(metadata, "generateName").to_owned();
-        let is_generated = object::text(metadata, "name").is_empty() && !prefix.is_empty();
-        let mut n_tries = 0;
-        loop {
+        if !object::text(metadata, "name").is_empty() || prefix.is_empty() {
+            return self.create_named(&write, tree, options).await;
+        }
+        let mut name = String::new();
+        for _ in 0..NAME_TRIES {
+            name = object::generated_name(&prefix, self.host.random());
             let mut tree = tree.clone();
-            if is_generated {
-                let name = object::generated_name(&prefix, self.host.random());
-                object::metadata_mut(&mut tree).insert("name".to_owned(), name.into());
-            }
-            let name = object::name(&tree).to_owned();
-            n_tries += 1;
-            match self.create_once(&write, tree, options).await {
-                Err(NotCreated::Failed(status))
-                    if is_generated && status.reason == "AlreadyExists" =>
-                {
-                    if n_tries >= NAME_TRIES {
-                        return Err(self.names_exhausted(&name));
-                    }
-                }
-                Err(NotCreated::Failed(status)) => return Err(status),
-                // It is checked again, against what is there now.
-                Err(NotCreated::Moved) => {}
-                Ok(Stored { shown, waiting: Some(waiting) }) if !includes_uninitialized => {
-                    let shown = self.wait_initialized(shown, waiting).await?;
-                    return Ok(Created { shown, is_pending: false });
-                }
-                Ok(Stored { shown, .. }) => {
-                    let is_pending = is_uninitialized(&shown.tree);
-                    return Ok(Created { shown, is_pending });
-                }
+            object::metadata_mut(&mut tree).insert("name".to_owned(), name.as_str().into());
+            match self.create_named(&write, tree, options).await {
+                Err(NotWritten::Failed(status)) if status.reason == "AlreadyExists" => {}
+                outcome => return outcome,
             }
         }
+        Err(self.names_exhausted(&name).into())
     }
 
-    async fn create_once(
+    async fn create_named(
         &mut self,
         write: &Write,
         mut tree: Tree,
         options: WriteOptions,
-    ) -> Result<Stored, NotCreated> {
+    ) -> Result<Stored, NotWritten> {
         let now = object::rfc3339(self.now);
         let uid = object::uuid4(self.host.random());
         object::begin_metadata(&mut tree, uid, &now, self.resource.has_generation)?;
@@ -146,7 +142,7 @@ impl<S: Store> Call<'_, S> {
         tree: Tree,
         name: &str,
         options: WriteOptions,
-    ) -> Result<Stored, NotCreated> {
+    ) -> Result<Stored, NotWritten> {
         let admitted = self.admit_validating(write, tree, None).await?;
         let key = self.key(name)?;
         if options.is_dry_run {
@@ -176,8 +172,7 @@ impl<S: Store> Call<'_, S> {
                 Ok(Stored { shown, waiting })
             }
             Err(NotWritten::Changed(current)) => Err(self.exists(name, current.as_ref()).into()),
-            Err(NotWritten::Failed(status)) => Err(status.into()),
-            Err(NotWritten::Moved) => Err(NotCreated::Moved),
+            Err(refused) => Err(refused),
         }
     }
 

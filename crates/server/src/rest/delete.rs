@@ -11,7 +11,7 @@ use resources::Resource;
 use serde_json::{Value, json};
 use store::{At, Entry, Expect, Item, Store};
 
-use crate::admit::Write;
+use crate::admit::{Attempt, Write};
 use crate::gate::Admitted;
 use crate::rest::persist::NotWritten;
 use crate::rest::{Call, Filter, Listed, Shown};
@@ -34,6 +34,7 @@ impl<S: Store> Call<'_, S> {
     ) -> Result<Deleted, Status> {
         let key = self.key(name)?;
         let mut known: Option<Option<Entry>> = None;
+        self.entrance.may_suppose = true;
         loop {
             let current = match known.take() {
                 Some(current) => current,
@@ -43,11 +44,10 @@ impl<S: Store> Call<'_, S> {
                 }
             };
             let entry = current.ok_or_else(|| self.not_found(name))?;
-            match self.delete_once(name, options, &entry).await {
-                Ok(deleted) => return Ok(deleted),
-                Err(NotWritten::Changed(current)) => known = Some(current),
-                Err(NotWritten::Moved) => {}
-                Err(NotWritten::Failed(status)) => return Err(status),
+            let outcome = self.delete_once(name, options, &entry).await;
+            match self.conclude(outcome, Operation::Delete).await {
+                Attempt::Over(result) => return result,
+                Attempt::Again(current) => known = current,
             }
         }
     }
@@ -142,7 +142,7 @@ impl<S: Store> Call<'_, S> {
         filter: &Filter,
         options: &DeleteOptions,
     ) -> Result<Listed, Status> {
-        self.stand(Operation::Delete).await?;
+        self.stand_firmly(Operation::Delete).await?;
         let listed = self.list(filter).await?;
         for some in listed.items.chunks(self.host.options.delete_workers.max(1)) {
             let deleting = some.iter().map(|item| Box::pin(self.delete_item(item, options)));

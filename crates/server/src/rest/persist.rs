@@ -29,7 +29,7 @@ impl From<Status> for NotWritten {
 impl<S: Store> Call<'_, S> {
     /// Stores an object and waits until decisions see it.
     pub(crate) async fn persist(
-        &self,
+        &mut self,
         key: Key,
         admitted: &Admitted,
         expect: Expect,
@@ -39,18 +39,20 @@ impl<S: Store> Call<'_, S> {
         let put = Put { key, value, expect, ttl: self.ttl(), mark: self.mark()? };
         let operation = if expect == Expect::Absent { "create" } else { "update" };
         let written = self.timed(operation, self.host.store.put(put)).await;
+        self.entrance.has_written(written.is_ok());
         self.settle(written, operation, is_tracked).await
     }
 
     /// Deletes an object and waits until decisions see that.
     pub(crate) async fn remove(
-        &self,
+        &mut self,
         key: &Key,
         _: &Admitted,
         expect: Expect,
     ) -> Result<Revision, NotWritten> {
         let delete = Delete { key: key.clone(), expect, mark: self.mark()? };
         let written = self.timed("delete", self.host.store.delete(delete)).await;
+        self.entrance.has_written(written.is_ok());
         self.settle(written, "delete", is_tracked(&self.host.prefix, key)).await
     }
 
@@ -80,13 +82,16 @@ impl<S: Store> Call<'_, S> {
         }
     }
 
-    /// What moves together with the object, so that all servers know that they have to look.
+    /// The mark of the configuration of admission. It moves together with what is part of it, so that
+    /// all servers know that they have to look; and it stays where it was for what is only supposed to
+    /// be admitted by the newest.
     fn mark(&self) -> Result<Option<Mark>, Status> {
-        if !is_configuration(self.resource) {
-            return Ok(None);
+        let key = || self.host.mark_key().map_err(|why| Status::internal(&why));
+        if is_configuration(self.resource) {
+            return Ok(Some(Mark::Move { key: key()?, expect: self.expected_mark }));
         }
-        let key = self.host.mark_key().map_err(|why| Status::internal(&why))?;
-        Ok(Some(Mark { key, expect: self.expected_mark }))
+        let Some(expect) = self.entrance.supposed_mark() else { return Ok(None) };
+        Ok(Some(Mark::Keep { key: key()?, expect }))
     }
 
     /// How long an object lives that nobody deletes.

@@ -1,14 +1,14 @@
 //! `update` and `patch`: both read the object, make the next one of it, and write that if nobody was
 //! faster.
 
-use admission::{Initializers, is_uninitialized};
+use admission::{Initializers, Operation, is_uninitialized};
 use field::{FieldErrors, FieldPath};
 use object::{Status, Tree};
 use patch::{PatchError, SmpSchema};
 use store::{At, Entry, Expect, Revision, Store};
 use wire::PatchType;
 
-use crate::admit::Write;
+use crate::admit::{Attempt, Write};
 use crate::initialize::has_failed;
 use crate::rest::persist::NotWritten;
 use crate::rest::query::parse_version;
@@ -42,7 +42,10 @@ impl<S: Store> Call<'_, S> {
     ) -> Result<Updated, Status> {
         let key = self.key(name)?;
         let mut known: Option<Option<Entry>> = None;
+        let n_warnings = self.warnings.len();
+        self.entrance.may_suppose = true;
         loop {
+            self.warnings.truncate(n_warnings);
             let current = match known.take() {
                 Some(current) => current,
                 None => {
@@ -53,11 +56,10 @@ impl<S: Store> Call<'_, S> {
             let Some(entry) = current else {
                 return self.create_on_update(name, subresource, change, options).await;
             };
-            match self.update_once(name, subresource, change, options, &entry).await {
-                Ok(updated) => return Ok(updated),
-                Err(NotWritten::Changed(current)) => known = Some(current),
-                Err(NotWritten::Moved) => {}
-                Err(NotWritten::Failed(status)) => return Err(status),
+            let outcome = self.update_once(name, subresource, change, options, &entry).await;
+            match self.conclude(outcome, Operation::Update).await {
+                Attempt::Over(result) => return result,
+                Attempt::Again(current) => known = current,
             }
         }
     }

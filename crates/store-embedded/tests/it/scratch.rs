@@ -68,7 +68,7 @@ pub(crate) async fn set_with_ttl(
 
 /// The mark, as one of the things, so that everything that looks at them looks at it.
 pub(crate) fn mark() -> Option<Mark> {
-    Some(Mark { key: key("mark"), expect: None })
+    Some(Mark::Move { key: key("mark"), expect: None })
 }
 
 /// Writes a text and moves the mark.
