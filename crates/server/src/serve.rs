@@ -149,15 +149,16 @@ impl<S: Store> Server<S> {
             &options.registry,
             authz_live::Instruments::remote(options.authorization_metrics.as_ref()),
         )?;
+        let usual = Surroundings::default();
         let hooks = Hooks::none(Arc::new(Surroundings {
             services: Some(Arc::clone(&options.directory) as _),
             access: options.admission.access,
             limits: remote::Limits {
                 body_bytes_max: options.admission.response_bytes_max,
-                ..remote::Limits::default()
+                ..usual.limits
             },
             observe: Arc::clone(&admission_metrics) as _,
-            ..Surroundings::default()
+            ..usual
         }));
         let empty = View::empty(options.seats, options.node, hooks.clone())?;
         let authenticator = Authenticator::new(options.authentication)?;
