@@ -4,10 +4,11 @@ use authz::{Attributes, Decision, Event, Recorder, Resource, Rules, User};
 
 use crate::demand::{Demand, demand, selected_nodes};
 use crate::explain::{note_identity, note_unrelated, note_way};
+use crate::graph::Relation;
 use crate::identity::NodeIdentity;
 use crate::name::{Kind, Name};
 use crate::policy::Policy;
-use crate::refusal::Refusal;
+use crate::refusal;
 
 impl Policy {
     /// Answers a request. Never denies: what is not allowed here, others may still allow.
@@ -73,16 +74,16 @@ impl Policy {
             return Decision::no_opinion("No Object name found");
         }
         let object = Name { kind, namespace: resource.namespace, name: resource.name };
-        let known = self.graph.node(node);
-        if let Some((id, node)) = known
-            && let Some(vertex) = self.graph.origin(object, node)
-        {
-            note_way(&self.graph, vertex, id, &mut recorder);
-            return Decision::allow("");
-        }
+        let reason = match self.graph.relation(object, node) {
+            Relation::Related(vertex, id) => {
+                note_way(&self.graph, vertex, id, &mut recorder);
+                return Decision::allow("");
+            }
+            Relation::Unrelated(id) => self.graph.refusal(id),
+            Relation::UnknownNode => refusal::of_unknown(node),
+        };
         note_unrelated(&self.graph, object, node, &mut recorder);
-        let refusal = known.map_or_else(|| Refusal::new(node), |(_, known)| known.refusal());
-        Decision::no_opinion(refusal.reason())
+        Decision::no_opinion(reason)
     }
 }
 

@@ -2,9 +2,10 @@
 
 use authz::{Event, Recorder, User};
 
-use crate::graph::{Graph, NodeId, Vertex};
+use crate::graph::{Graph, NodeId};
 use crate::identity::{NODE_USER_PREFIX, NODES_GROUP};
 use crate::name::Name;
+use crate::slab::Id;
 
 /// The most other nodes that an explanation names. A secret may be shared by thousands.
 pub const NEAR_MISSES_MAX: usize = 5;
@@ -25,7 +26,7 @@ pub(crate) fn note_identity(user: Option<&User>, recorder: &mut Recorder<'_>) {
 }
 
 /// Shows the way from the object to the node.
-pub(crate) fn note_way(graph: &Graph, from: &Vertex, node: NodeId, recorder: &mut Recorder<'_>) {
+pub(crate) fn note_way(graph: &Graph, from: Id, node: NodeId, recorder: &mut Recorder<'_>) {
     recorder.note(|| {
         let way = graph.way(from, node).into_iter().map(describe).collect::<Vec<_>>();
         Event::new("path").with("vertices", way)
@@ -42,7 +43,7 @@ pub(crate) fn note_unrelated(
 ) {
     recorder.note(|| {
         let vertex = graph.vertex(object);
-        let mut nodes = vertex.map_or(Vec::new(), |(_, vertex)| graph.nodes(vertex));
+        let mut nodes = vertex.map_or(Vec::new(), |vertex| graph.nodes(vertex));
         nodes.sort_unstable();
         let n_nodes = nodes.len();
         nodes.truncate(NEAR_MISSES_MAX);

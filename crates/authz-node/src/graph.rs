@@ -1,13 +1,13 @@
 //! Which objects lead to which nodes.
 
 use std::hash::{BuildHasher, Hasher};
-use std::sync::Arc;
 
+use authz::Reason;
 use foldhash::quality::RandomState;
 
 use crate::name::{Name, OwnName};
-use crate::origins::Origins;
-use crate::refusal::Refusal;
+use crate::names::Names;
+use crate::refusal;
 use crate::set::{Set, gather, join, split, spread};
 use crate::slab::{Id, PLACES_MAX, Slab};
 
@@ -18,16 +18,22 @@ use crate::slab::{Id, PLACES_MAX, Slab};
 /// references; a volume costs as much as its claim has pods. A clone costs nothing of note and never
 /// sees later changes.
 ///
+/// The cluster is so large that a question spends its time waiting for memory. So the parts lie
+/// apart: what questions read is dense, and which places they read follows from hashes and small
+/// numbers, so that the processor waits for several of them at once.
+///
 /// INVARIANT: a vertex leads to a node, by way of its successor, exactly if that successor is the
 /// node or itself leads to it. A vertex or node has at least one edge.
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
-    vertices: Slab<Vertex>,
-    /// For each vertex: the hash of its name, and its place, spread.
-    vertex_names: Set,
-    nodes: Slab<Node>,
-    /// The same for nodes.
-    node_names: Set,
+    names: Names<64>,
+    /// INVARIANT: at the places of their names.
+    vertices: Slab<Vertex, 16>,
+    node_names: Names<64>,
+    /// For each node, at the place of its name, what leads to it. For each such vertex: the hash of
+    /// its name, and its place, spread. This could be learned from the vertices too, from more
+    /// places in memory.
+    origins: Slab<Set, 64>,
     /// Keyed at random, for names are chosen by users.
     hasher: RandomState,
 }
@@ -37,9 +43,8 @@ pub(crate) type NodeId = Id;
 
 /// An object that may lead to nodes.
 #[derive(Debug, Clone)]
-#[repr(C)] // What a question reads comes first.
-pub(crate) struct Vertex {
-    name: OwnName,
+struct Vertex {
+    /// That of its name.
     hash: u32,
     n_successors: u32,
     /// The successor added last. The vertices of objects that the graph learns from have only one.
@@ -51,33 +56,27 @@ pub(crate) struct Vertex {
     ways: Set,
 }
 
-/// A node.
-///
-/// What leads to it could be learned from the vertices too. But the cluster is so large that every
-/// place in memory that a question reads takes long to read, and from here it takes the fewest.
-#[derive(Debug, Clone)]
-#[repr(C)] // What a question reads comes first.
-pub(crate) struct Node {
-    name: OwnName,
-    origins: Origins,
-    refusal: Arc<Refusal>,
-    n_predecessors: u32,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Successor {
     Node(NodeId),
     Vertex(Id),
 }
 
+/// What is known of a node, and of an object that it asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Relation {
+    /// The vertex of the object leads to the node.
+    Related(Id, NodeId),
+    /// It does not, or is none.
+    Unrelated(NodeId),
+    /// Nothing leads to the node.
+    UnknownNode,
+}
+
 /// Not the place of any vertex.
 const NO_VERTEX: Id = PLACES_MAX;
 
 impl Vertex {
-    pub(crate) fn name(&self) -> Name<'_> {
-        self.name.get()
-    }
-
     fn leads_to(&self, node: NodeId) -> bool {
         self.ways.has(spread(node))
     }
@@ -101,78 +100,76 @@ impl Vertex {
     }
 }
 
-impl Node {
-    /// Tells why it is refused something.
-    pub(crate) fn refusal(&self) -> Arc<Refusal> {
-        self.refusal.clone()
-    }
-}
-
 /// Queries.
 impl Graph {
     /// How many vertices there are, nodes included.
     pub fn n_vertices(&self) -> usize {
-        self.vertices.len() + self.nodes.len()
+        self.names.len() + self.node_names.len()
     }
 
-    pub(crate) fn node(&self, name: &str) -> Option<(NodeId, &Node)> {
+    pub(crate) fn node(&self, name: &str) -> Option<NodeId> {
         let name = Name::node(name);
-        let is_wanted = |node: &Node| node.name.is(name);
-        lookup(&self.node_names, self.hash(name), &self.nodes, is_wanted)
+        self.node_names.find(self.hash(name), name)
     }
 
-    pub(crate) fn vertex(&self, name: Name<'_>) -> Option<(Id, &Vertex)> {
-        let is_wanted = |vertex: &Vertex| vertex.name.is(name);
-        lookup(&self.vertex_names, self.hash(name), &self.vertices, is_wanted)
+    pub(crate) fn vertex(&self, name: Name<'_>) -> Option<Id> {
+        self.names.find(self.hash(name), name)
     }
 
-    /// The vertex of this name, if there is a way from it to the node.
-    pub(crate) fn origin(&self, name: Name<'_>, node: &Node) -> Option<&Vertex> {
-        let is_wanted = |vertex: &&Vertex| vertex.name.is(name);
-        let mut found = None;
-        node.origins.find(self.hash(name), |id| {
-            found = self.vertices.get(id).filter(is_wanted);
-            found.is_some()
-        })?;
-        found
+    /// Whether an object leads to a node.
+    ///
+    /// The name of the node is compared last. A hash finds the right node all but always, and so
+    /// what is known of it is on its way from memory together with its name.
+    pub(crate) fn relation(&self, object: Name<'_>, node: &str) -> Relation {
+        let node = Name::node(node);
+        let mut vertex = None;
+        let found = self.node_names.find_place(self.hash(node), |id| {
+            let name = self.node_names.get(id);
+            vertex = self.origin(id, object);
+            name.is_some_and(|own| own.is(node))
+        });
+        match (found, vertex) {
+            (Some(id), Some(vertex)) => Relation::Related(vertex, id),
+            (Some(id), None) => Relation::Unrelated(id),
+            (None, _) => Relation::UnknownNode,
+        }
+    }
+
+    /// The vertex of this name, if it leads to the node.
+    fn origin(&self, node: NodeId, name: Name<'_>) -> Option<Id> {
+        let is_wanted = |id| self.names.get(id).is_some_and(|own| own.is(name));
+        let origins = self.origins.get(node)?;
+        origins.find(self.hash(name), |place| is_wanted(gather(place))).map(gather)
+    }
+
+    /// Why a node is refused what does not lead to it.
+    pub(crate) fn refusal(&self, node: NodeId) -> Reason {
+        self.node_names.leaf(node).map(|(leaf, at)| refusal::of_known(leaf, at)).unwrap_or_default()
     }
 
     /// A way from a vertex that leads to a node, both included.
-    pub(crate) fn way<'g>(&'g self, from: &'g Vertex, node: NodeId) -> Vec<Name<'g>> {
-        let next = |at: &&Vertex| self.vertices.get(at.next(node)?);
-        let vertices = std::iter::successors(Some(from), next).map(Vertex::name);
-        vertices.chain(self.nodes.get(node).map(|node| node.name.get())).collect()
+    pub(crate) fn way(&self, from: Id, node: NodeId) -> Vec<Name<'_>> {
+        let next = |at: &Id| self.vertices.get(*at)?.next(node);
+        let vertices = std::iter::successors(Some(from), next).filter_map(|id| self.names.get(id));
+        vertices.chain(self.node_names.get(node)).map(OwnName::get).collect()
     }
 
     /// The names of the nodes that a vertex leads to, in no particular order.
-    pub(crate) fn nodes<'g>(&'g self, from: &Vertex) -> Vec<&'g str> {
-        let nodes = from.nodes().into_iter().filter_map(|node| self.nodes.get(node));
-        nodes.map(|node| node.name.get().name).collect()
+    pub(crate) fn nodes(&self, from: Id) -> Vec<&str> {
+        let nodes = self.vertices.get(from).map(Vertex::nodes).unwrap_or_default();
+        let names = nodes.into_iter().filter_map(|node| self.node_names.get(node));
+        names.map(|own| own.get().name).collect()
     }
 
     /// Half of a hash is enough: names that share it are few, and they are compared anyway.
     fn hash(&self, name: Name<'_>) -> u32 {
         let mut hasher = self.hasher.build_hasher();
-        hasher.write(name.namespace.as_bytes());
+        if !name.namespace.is_empty() {
+            hasher.write(name.namespace.as_bytes());
+        }
         hasher.write(name.name.as_bytes());
         (hasher.finish() >> 32) as u32 ^ spread(name.kind as u32)
     }
-}
-
-/// Finds something by the hash of its name among places that are given with hashes.
-fn lookup<'s, T: Clone>(
-    names: &Set,
-    hash: u32,
-    slab: &'s Slab<T>,
-    is_wanted: impl Fn(&T) -> bool,
-) -> Option<(Id, &'s T)> {
-    let mut found = None;
-    names.find(hash, |place| {
-        let id = gather(place);
-        found = slab.get(id).filter(|value| is_wanted(value)).map(|value| (id, value));
-        found.is_some()
-    })?;
-    found
 }
 
 /// Changes.
@@ -182,8 +179,7 @@ impl Graph {
     pub(crate) fn bind(&mut self, from: Name<'_>, to: &str) -> Option<Id> {
         let node = self.make_node(to)?;
         let from = self.make_vertex(from);
-        if let (Some(id), Some(target)) = (from, self.nodes.get_mut(node)) {
-            target.n_predecessors += 1;
+        if let Some(id) = from {
             self.follow(id, Successor::Node(node));
             self.gain(id, node, NO_VERTEX);
         }
@@ -216,7 +212,8 @@ impl Graph {
 
     /// Removes a vertex with its edges, and every neighbour that is left without any.
     pub(crate) fn remove(&mut self, name: Name<'_>) {
-        let Some((id, vertex)) = self.vertex(name) else { return };
+        let Some(id) = self.vertex(name) else { return };
+        let Some(vertex) = self.vertices.get(id) else { return };
         let successor = vertex.last_successor;
         for predecessor in vertex.predecessors() {
             self.disconnect(predecessor, id);
@@ -229,9 +226,6 @@ impl Graph {
     }
 
     fn unbind(&mut self, from: Id, node: NodeId) {
-        if let Some(target) = self.nodes.get_mut(node) {
-            target.n_predecessors -= 1;
-        }
         self.unfollow(from);
         self.lose(from, node, NO_VERTEX);
         self.drop_if_alone(from);
@@ -272,8 +266,8 @@ impl Graph {
         vertex.ways.insert(join(spread(node), spread(next)));
         if is_first {
             let (hash, predecessors) = (vertex.hash, vertex.predecessors());
-            if let Some(node) = self.nodes.get_mut(node) {
-                node.origins.insert(hash, at);
+            if let Some(origins) = self.origins.get_mut(node) {
+                origins.insert(join(hash, spread(at)));
             }
             for predecessor in predecessors {
                 self.gain(predecessor, node, at);
@@ -287,8 +281,8 @@ impl Graph {
         let was_there = vertex.ways.remove(join(spread(node), spread(next)));
         if was_there && !vertex.leads_to(node) {
             let (hash, predecessors) = (vertex.hash, vertex.predecessors());
-            if let Some(node) = self.nodes.get_mut(node) {
-                node.origins.remove(hash, at);
+            if let Some(origins) = self.origins.get_mut(node) {
+                origins.remove(join(hash, spread(at)));
             }
             for predecessor in predecessors {
                 self.lose(predecessor, node, at);
@@ -297,35 +291,28 @@ impl Graph {
     }
 
     fn make_vertex(&mut self, name: Name<'_>) -> Option<Id> {
-        if let Some((id, _)) = self.vertex(name) {
+        let hash = self.hash(name);
+        if let Some(id) = self.names.find(hash, name) {
             return Some(id);
         }
-        let hash = self.hash(name);
-        let id = self.vertices.insert(Vertex {
-            name: OwnName::new(name),
+        self.names.add(hash, name)?;
+        self.vertices.insert(Vertex {
             hash,
             n_successors: 0,
             last_successor: None,
             predecessors: Set::default(),
             ways: Set::default(),
-        })?;
-        self.vertex_names.insert(join(hash, spread(id)));
-        Some(id)
+        })
     }
 
     fn make_node(&mut self, name: &str) -> Option<NodeId> {
-        if let Some((id, _)) = self.node(name) {
+        let name = Name::node(name);
+        let hash = self.hash(name);
+        if let Some(id) = self.node_names.find(hash, name) {
             return Some(id);
         }
-        let name = Name::node(name);
-        let id = self.nodes.insert(Node {
-            name: OwnName::new(name),
-            origins: Origins::default(),
-            refusal: Refusal::new(name.name),
-            n_predecessors: 0,
-        })?;
-        self.node_names.insert(join(self.hash(name), spread(id)));
-        Some(id)
+        self.node_names.add(hash, name)?;
+        self.origins.insert(Set::default())
     }
 
     fn drop_if_alone(&mut self, id: Id) {
@@ -333,17 +320,18 @@ impl Graph {
             && vertex.n_successors == 0
             && vertex.predecessors.is_empty()
         {
-            self.vertex_names.remove(join(vertex.hash, spread(id)));
+            self.names.remove(vertex.hash, id);
             self.vertices.remove(id);
         }
     }
 
     fn drop_node_if_alone(&mut self, id: NodeId) {
-        if let Some(node) = self.nodes.get(id)
-            && node.n_predecessors == 0
+        if let Some(origins) = self.origins.get(id)
+            && origins.is_empty()
+            && let Some(own) = self.node_names.get(id)
         {
-            self.node_names.remove(join(self.hash(node.name.get()), spread(id)));
-            self.nodes.remove(id);
+            self.node_names.remove(self.hash(own.get()), id);
+            self.origins.remove(id);
         }
     }
 }

@@ -4,23 +4,28 @@
 //! reference takes no search. Like a [`Set`](crate::set::Set), a clone shares everything with its
 //! origin until one of them is changed, and then all but one way down the tree.
 
+use std::hint::black_box;
 use std::sync::Arc;
 
 /// The place of a value.
 pub(crate) type Id = u32;
 
-/// Bits of a place that a leaf looks at, and a branch. More make lookups shorter and copies longer.
-const LEAF_BITS: u32 = 4;
-const BRANCH_BITS: u32 = 5;
+/// Bits of a place that a branch looks at. More make lookups shorter and copies longer.
+const BRANCH_BITS: u32 = 6;
 
-/// The most places: as many as there are in a tree of a leaf and four branches. A cluster of 5,000
-/// nodes and 150,000 pods has less than half a million vertices.
-pub(crate) const PLACES_MAX: Id = 1 << (LEAF_BITS + 4 * BRANCH_BITS);
+/// The most places. A cluster of 5,000 nodes and 150,000 pods has less than half a million vertices.
+pub(crate) const PLACES_MAX: Id = 1 << 24;
 
-/// Values by place. The places of values that were removed are used again, the last one first.
+/// Values by place, `N` in a leaf, which is a power of two. The places of values that were removed
+/// are used again, the last one first. So slabs in which values are added and removed alike give
+/// them the same places.
+///
+/// Many values in a leaf are found sooner, for they share what the processor remembers about where
+/// memory is; few are copied sooner.
 #[derive(Debug, Clone)]
-pub(crate) struct Slab<T> {
-    root: Branch<Branch<Branch<Branch<Leaf<T>>>>>,
+pub(crate) struct Slab<T, const N: usize> {
+    /// A clone copies this list, of which 422,000 values in leaves of 16 need seven.
+    root: Vec<Arc<Branch<Branch<Leaf<T, N>>>>>,
     /// Places that are or were in use. INVARIANT: at most [`PLACES_MAX`].
     n_places: Id,
     /// The place that became vacant last.
@@ -29,25 +34,23 @@ pub(crate) struct Slab<T> {
 }
 
 /// The levels are different types, so that a pointer to the next one is all that a level holds.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Branch<C>([Option<Arc<C>>; 1 << BRANCH_BITS]);
 
+/// Values of neighbouring places.
 #[derive(Debug, Clone)]
-struct Leaf<T>([Slot<T>; 1 << LEAF_BITS]);
+pub(crate) struct Leaf<T, const N: usize>([Slot<T>; N]);
 
-/// Slots begin where a processor begins to read, and which of the two it is comes first, so that
-/// reading the first parts of a value reads 64 bytes.
 #[derive(Debug, Clone)]
-#[repr(C, align(64))]
 enum Slot<T> {
     Used(T),
     /// With the place that became vacant before this one.
     Vacant(Option<Id>),
 }
 
-impl<T> Default for Slab<T> {
+impl<T, const N: usize> Default for Slab<T, N> {
     fn default() -> Self {
-        Self { root: Branch::default(), n_places: 0, vacant: None, n_values: 0 }
+        Self { root: Vec::new(), n_places: 0, vacant: None, n_values: 0 }
     }
 }
 
@@ -57,24 +60,37 @@ impl<C> Default for Branch<C> {
     }
 }
 
-impl<T> Default for Leaf<T> {
+impl<T, const N: usize> Default for Leaf<T, N> {
     fn default() -> Self {
-        Self([const { Slot::Vacant(None) }; 1 << LEAF_BITS])
+        Self([const { Slot::Vacant(None) }; N])
     }
 }
 
-impl<T: Clone> Slab<T> {
+impl<C> Clone for Branch<C> {
+    /// Each child counts one more owner, where it lies itself. Counting waits for memory, for one
+    /// child after the other; reading does not. So all counts are read before one is changed.
+    fn clone(&self) -> Self {
+        black_box(self.0.iter().flatten().map(Arc::strong_count).sum::<usize>());
+        Self(self.0.clone())
+    }
+}
+
+impl<T: Clone, const N: usize> Slab<T, N> {
     /// How many values there are.
     pub(crate) fn len(&self) -> usize {
         self.n_values
     }
 
     pub(crate) fn get(&self, id: Id) -> Option<&T> {
-        let leaf = self.root.get(id, 3)?.get(id, 2)?.get(id, 1)?.get(id, 0)?;
-        match &leaf.0[leaf_digit(id)] {
-            Slot::Used(value) if id < PLACES_MAX => Some(value),
-            Slot::Used(_) | Slot::Vacant(_) => None,
-        }
+        let (leaf, at) = self.leaf(id)?;
+        leaf.get(at)
+    }
+
+    /// The leaf of a place, and which of its values it is.
+    pub(crate) fn leaf(&self, id: Id) -> Option<(&Arc<Leaf<T, N>>, usize)> {
+        let leaves = self.root.get(root_digit::<N>(id))?.0[branch_digit::<N>(id, 1)].as_ref()?;
+        let leaf = leaves.0[branch_digit::<N>(id, 0)].as_ref()?;
+        Some((leaf, leaf_digit::<N>(id)))
     }
 
     /// The value of a place, to be changed. Copies what others share on the way to it.
@@ -115,29 +131,43 @@ impl<T: Clone> Slab<T> {
 
     /// What is at a place, which is made if need be.
     fn slot(&mut self, id: Id) -> &mut Slot<T> {
-        let leaf = self.root.get_mut(id, 3).get_mut(id, 2).get_mut(id, 1).get_mut(id, 0);
-        &mut leaf.0[leaf_digit(id)]
+        let at = root_digit::<N>(id);
+        if self.root.len() <= at {
+            self.root.resize_with(at + 1, Arc::default);
+        }
+        let leaves = Arc::make_mut(&mut self.root[at]).child(branch_digit::<N>(id, 1));
+        let leaf = leaves.child(branch_digit::<N>(id, 0));
+        &mut leaf.0[leaf_digit::<N>(id)]
     }
 }
 
-impl<C> Branch<C> {
-    fn get(&self, id: Id, level: u32) -> Option<&C> {
-        self.0[branch_digit(id, level)].as_deref()
+impl<T, const N: usize> Leaf<T, N> {
+    /// One of the values.
+    pub(crate) fn get(&self, at: usize) -> Option<&T> {
+        match self.0.get(at)? {
+            Slot::Used(value) => Some(value),
+            Slot::Vacant(_) => None,
+        }
     }
 }
 
 impl<C: Clone + Default> Branch<C> {
-    fn get_mut(&mut self, id: Id, level: u32) -> &mut C {
-        Arc::make_mut(self.0[branch_digit(id, level)].get_or_insert_default())
+    /// A child, which is made if need be, to be changed.
+    fn child(&mut self, at: usize) -> &mut C {
+        Arc::make_mut(self.0[at].get_or_insert_default())
     }
 }
 
-fn leaf_digit(id: Id) -> usize {
-    id as usize % (1 << LEAF_BITS)
+fn leaf_digit<const N: usize>(id: Id) -> usize {
+    id as usize % N
 }
 
-fn branch_digit(id: Id, level: u32) -> usize {
-    (id >> (LEAF_BITS + BRANCH_BITS * level)) as usize % (1 << BRANCH_BITS)
+fn branch_digit<const N: usize>(id: Id, level: u32) -> usize {
+    (id >> (N.trailing_zeros() + BRANCH_BITS * level)) as usize % (1 << BRANCH_BITS)
+}
+
+fn root_digit<const N: usize>(id: Id) -> usize {
+    (id >> (N.trailing_zeros() + 2 * BRANCH_BITS)) as usize
 }
 
 #[cfg(test)]
@@ -155,7 +185,7 @@ mod tests {
             changes in prop::collection::vec((0..2700_u32, 0..3_u8), 0..80),
             cut in 0..80_usize,
         ) {
-            let (mut slab, mut model) = (Slab::default(), BTreeMap::new());
+            let (mut slab, mut model) = (Slab::<_, 16>::default(), BTreeMap::new());
             for value in 0..n_first {
                 let id = slab.insert(value).unwrap();
                 prop_assert_eq!(model.insert(id, value), None);
@@ -190,8 +220,21 @@ mod tests {
     }
 
     #[test]
+    fn slabs_that_change_alike_give_the_same_places() {
+        let (mut few, mut many) = (Slab::<_, 16>::default(), Slab::<_, 64>::default());
+        for number in 0..5000_u32 {
+            assert_eq!(few.insert(number), many.insert(-i64::from(number)));
+            if number % 3 == 0 {
+                few.remove(number / 2);
+                many.remove(number / 2);
+            }
+        }
+        assert_eq!(few.len(), many.len());
+    }
+
+    #[test]
     fn places_are_used_again_so_the_slab_does_not_grow() {
-        let mut slab = Slab::default();
+        let mut slab = Slab::<_, 16>::default();
         let ids: Vec<Id> = (0..100).filter_map(|value| slab.insert(value)).collect();
         for _ in 0..10 {
             ids.iter().for_each(|id| slab.remove(*id));
@@ -203,7 +246,7 @@ mod tests {
 
     #[test]
     fn there_are_as_many_places_as_the_limit_and_no_more() {
-        let mut slab = Slab { n_places: PLACES_MAX - 1, ..Slab::default() };
+        let mut slab = Slab { n_places: PLACES_MAX - 1, ..Slab::<_, 16>::default() };
         assert_eq!(slab.insert("last"), Some(PLACES_MAX - 1));
         assert_eq!(slab.insert("one more"), None);
         assert_eq!(slab.get(PLACES_MAX - 1), Some(&"last"));

@@ -35,7 +35,7 @@ impl Policy {
 
     fn add_related(&self, subjects: &mut Subjects, kind: Kind, resource: &Resource<'_>) {
         let object = Name { kind, namespace: resource.namespace, name: resource.name };
-        if let Some((_, vertex)) = self.graph.vertex(object)
+        if let Some(vertex) = self.graph.vertex(object)
             && !resource.name.is_empty()
         {
             self.graph.nodes(vertex).into_iter().for_each(|node| add_node(subjects, node));
