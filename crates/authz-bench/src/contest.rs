@@ -3,7 +3,7 @@
 use authz::{Attributes, Decision};
 
 use crate::agreement::{Agreement, Depth, compare};
-use crate::measure::{Effort, Times, allocations_max, time_decisions};
+use crate::measure::{Effort, Times, allocated_max, time_decisions};
 use crate::question::Pool;
 use crate::upstream::Upstream;
 
@@ -24,8 +24,8 @@ pub(crate) struct Contest {
 pub(crate) struct Row {
     pub(crate) contest: Contest,
     pub(crate) ours: Times,
-    /// The most allocations of one decision that allows.
-    pub(crate) allocations_max: u64,
+    /// The most bytes that one decision that allows has allocated.
+    pub(crate) allocated_max: usize,
     pub(crate) oracle: Times,
     pub(crate) agreement: Agreement,
     /// What Kubernetes' own authorizer needs, where it could be asked.
@@ -47,9 +47,9 @@ impl Contest {
         oracle: impl Fn(&Attributes<'_>) -> Decision,
     ) -> Row {
         let times = time_decisions(pool, &ours);
-        let allocations_max = allocations_max(pool, &ours);
+        let allocated_max = allocated_max(pool, &ours);
         let (agreement, oracle) = compare(pool, effort.oracle_time_max, self.depth, &ours, oracle);
-        Row { contest: self, ours: times, allocations_max, oracle, agreement, upstream: None }
+        Row { contest: self, ours: times, allocated_max, oracle, agreement, upstream: None }
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use authz::{Attributes, Decision};
 
+use crate::MEMORY;
 use crate::question::{Pool, touch};
 
 /// How often all questions are asked.
@@ -152,18 +153,20 @@ pub(crate) fn time_build<P: Clone, T>(parts: &P, build: impl Fn(P) -> T) -> Dura
 
 /// Bytes that stay allocated for what is made.
 pub(crate) fn bytes_of<T>(make: impl FnOnce() -> T) -> f64 {
-    let mut made = None;
-    let bytes = allocation_counter::measure(|| made = Some(make())).bytes_current;
-    drop(black_box(made));
+    let before = MEMORY.allocated();
+    let made = black_box(make());
+    let bytes = MEMORY.allocated().saturating_sub(before);
+    drop(made);
     bytes as f64
 }
 
-/// The most allocations of one decision that allows.
-pub(crate) fn allocations_max(pool: &Pool, decide: impl Fn(&Attributes<'_>) -> Decision) -> u64 {
+/// The most bytes that one decision that allows has allocated, whether it gave them back or not.
+pub(crate) fn allocated_max(pool: &Pool, decide: impl Fn(&Attributes<'_>) -> Decision) -> usize {
     let allowed = pool.iter().filter(|(_, is_allowed)| *is_allowed);
     let counts = allowed.map(|(attributes, _)| {
-        let decide = || drop(black_box(decide(black_box(&attributes))));
-        allocation_counter::measure(decide).count_total
+        let before = MEMORY.total_allocated();
+        drop(black_box(decide(black_box(&attributes))));
+        MEMORY.total_allocated() - before
     });
     counts.max().unwrap_or_default()
 }

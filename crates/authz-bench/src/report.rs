@@ -118,7 +118,7 @@ impl Report {
 
     fn render_decisions(&self, text: &mut String) {
         text.push_str(
-            "| authorizer | size | groups | ours p50 | ours p99 | allocations | naive p50 | \
+            "| authorizer | size | groups | ours p50 | ours p99 | allocated | naive p50 | \
              upstream p50 | upstream p99 | naive / ours | upstream / ours |\n\
              |---|---|---|---|---|---|---|---|---|---|---|\n",
         );
@@ -136,7 +136,7 @@ impl Report {
                 own.n_groups.map_or("mixed".to_owned(), |n_groups| n_groups.to_string()),
                 duration(row.ours.p50_ns),
                 duration(row.ours.p99_ns),
-                row.allocations_max,
+                row.allocated_max,
                 duration(row.oracle.p50_ns),
                 upstream(|own| own.p50_ns),
                 upstream(|own| own.p99_ns),

@@ -96,10 +96,10 @@ fn counted(report: &Report) -> Vec<Target> {
             });
         }
     }
-    if let Some(most) = report.rows.iter().map(|row| row.allocations_max).max() {
+    if let Some(most) = report.rows.iter().map(|row| row.allocated_max).max() {
         targets.push(Target {
             promise: "no allocation where a request is allowed".to_owned(),
-            measured: format!("at most {most} a decision"),
+            measured: format!("at most {most} bytes a decision"),
             is_met: most == 0,
         });
     }
@@ -144,7 +144,7 @@ mod tests {
                 depth: Depth::Verdict,
             },
             ours: times,
-            allocations_max: 0,
+            allocated_max: 0,
             oracle: times,
             agreement: Agreement {
                 n_decisions: DECISIONS_MIN + n_disagreements,
