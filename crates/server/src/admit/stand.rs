@@ -30,7 +30,7 @@ impl Entrance {
         Some(standing.view.mark.map_or(Expect::Absent, Expect::At))
     }
 
-    /// The request has written, or tried to: then the mark was where it had to be.
+    /// A request that has written need not ask: the mark was where it had to be.
     pub(crate) fn has_written(&mut self, is_done: bool) {
         if let Some(standing) = self.standing.as_mut().filter(|_| is_done) {
             standing.is_supposed = false;
