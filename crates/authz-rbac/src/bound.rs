@@ -57,6 +57,14 @@ impl BindingSlot {
         Self { head: head(binding.name()), briefs, binding: Arc::new(binding), role }
     }
 
+    /// Some bits of each line, and of what is read and written to give the binding as a reason, for
+    /// who only wants them to be at hand.
+    #[inline]
+    pub(crate) fn touch(&self) -> usize {
+        let [_, last] = &self.briefs;
+        Arc::strong_count(&self.binding) ^ usize::from(last.n_bytes)
+    }
+
     /// The order by name.
     pub(crate) fn order(&self, other: &Self) -> Ordering {
         let by_name = || self.binding.name().cmp(other.binding.name());

@@ -85,13 +85,12 @@ impl Holders {
         lines.get(bucket_idx(key, lines.len())).unwrap_or(&NO_ENTRIES)
     }
 
-    /// Some bits of the second part, for who only wants it to be at hand.
+    /// Some bits of both parts of that bucket, for who only wants them to be at hand.
     #[inline]
-    pub(crate) fn touch_rest(&self, key: u64) -> u64 {
+    pub(crate) fn touch(&self, key: u64) -> u64 {
         let (lines, rests) = self.trie.page(key).parts();
         let idx = bucket_idx(key, lines.len());
-        let place = lines.get(idx).map_or(0, |line| line.places(key).first());
-        rests.get(idx).map_or(0, |rest| rest.holder(place).key)
+        lines.get(idx).map_or(0, Line::touch) ^ rests.get(idx).map_or(0, Rest::touch)
     }
 
     /// Visits what a holder may have of roles that speak of what is asked: each role, and the number

@@ -14,12 +14,14 @@ mod rule;
 mod compiled;
 mod mask;
 mod question;
+mod texts;
 
 mod bound;
 mod bucket;
 mod filter;
 mod holders;
 mod journal;
+mod local_speakers;
 mod multimap;
 mod names;
 mod roles;
@@ -28,6 +30,7 @@ mod sieve;
 mod slab;
 mod snapshot;
 mod trie;
+mod wild_holders;
 
 mod decide;
 mod near_miss;

@@ -6,12 +6,14 @@
 use std::sync::Arc;
 
 use crate::compiled::{CompiledRole, Verbs, Wild, has_verb};
+use crate::local_speakers::LocalSpeakers;
 use crate::mask::{Mask, Masks};
 use crate::multimap::{Crowded, Multimap};
 use crate::policy::Role;
 use crate::question::{Hashes, Question};
 use crate::sieve::{Place, Sieve, passing};
 use crate::slab::Slab;
+use crate::wild_holders::WildHolders;
 
 /// The number of what is no role: such a reference never leads to one.
 pub(crate) const NO_ROLE: u32 = 1;
@@ -24,7 +26,7 @@ const MASKS_MAX: usize = u16::MAX as usize - 1;
 const SUSPECTS_MAX: usize = 8;
 
 /// The most roles that are known for a target, whatever the verb.
-const TARGET_ROLES_MAX: usize = 48;
+pub(crate) const TARGET_ROLES_MAX: usize = 48;
 
 /// All roles, those included that bindings refer to and that do not exist.
 #[derive(Debug, Clone)]
@@ -38,14 +40,14 @@ pub(crate) struct Roles {
     /// INVARIANT: every role that exists is under every target that it lists.
     speakers: Speakers,
     /// The same for the roles of namespaces. Targets are mixed with the hash of the namespace.
-    local_speakers: Speakers,
+    local_speakers: LocalSpeakers,
     /// Who holds roles that speak of targets that they do not list, each kind by itself.
-    wild_resources: Sieve,
-    wild_paths: Sieve,
+    wild_resources: WildHolders,
+    wild_paths: WildHolders,
 }
 
 /// For each target: roles and the verbs of which they speak there.
-type Speakers = Multimap<(Verbs, u32), TARGET_ROLES_MAX>;
+pub(crate) type Speakers = Multimap<(Verbs, u32), TARGET_ROLES_MAX>;
 
 /// A role under its number, which stays the same while the role comes and goes, so that bindings
 /// need not be touched when it does.
@@ -75,9 +77,9 @@ impl Default for Roles {
             slots: Slab::default(),
             masks: Masks::default(),
             speakers: Speakers::default(),
-            local_speakers: Speakers::default(),
-            wild_resources: Sieve::default(),
-            wild_paths: Sieve::default(),
+            local_speakers: LocalSpeakers::default(),
+            wild_resources: WildHolders::default(),
+            wild_paths: WildHolders::default(),
         };
         // INVARIANT: the first numbers are 0, which tables use where there is no role, and
         // `NO_ROLE`.
@@ -109,8 +111,10 @@ impl Roles {
             Some(_) => &self.wild_resources,
             None => &self.wild_paths,
         };
+        let wild = wild.of(question.verb);
         let mut suspects = Suspects { wild, listed: [None; SUSPECTS_MAX], n_listed: 0 };
-        self.add_suspects(&mut suspects, question, &self.speakers, question.target)?;
+        let suspect = |speaker| self.suspect(&mut suspects, question, speaker);
+        self.speakers.visit(question.target, suspect)?;
         Ok(suspects)
     }
 
@@ -124,28 +128,26 @@ impl Roles {
         question: &Question<'_>,
         namespace: u64,
     ) -> Result<Suspects<'s>, Crowded> {
-        let target = question.target ^ namespace;
-        self.add_suspects(&mut suspects, question, &self.local_speakers, target)?;
+        let suspect = |speaker| self.suspect(&mut suspects, question, speaker);
+        self.local_speakers.visit(question.target ^ namespace, suspect)?;
         Ok(suspects)
     }
 
-    fn add_suspects<'s>(
+    /// Adds the holders of a role, if it speaks of the verb.
+    fn suspect<'s>(
         &'s self,
         suspects: &mut Suspects<'s>,
         question: &Question<'_>,
-        speakers: &Speakers,
-        target: u64,
+        (verbs, role): (Verbs, u32),
     ) -> Result<(), Crowded> {
-        speakers.visit(target, |(verbs, role)| {
-            if has_verb(verbs, question.verb)
-                && let Some(slot) = self.get(role)
-                && slot.n_bindings > 0
-            {
-                *suspects.listed.get_mut(suspects.n_listed).ok_or(Crowded)? = Some(&slot.holders);
-                suspects.n_listed += 1;
-            }
-            Ok(())
-        })
+        if has_verb(verbs, question.verb)
+            && let Some(slot) = self.get(role)
+            && slot.n_bindings > 0
+        {
+            *suspects.listed.get_mut(suspects.n_listed).ok_or(Crowded)? = Some(&slot.holders);
+            suspects.n_listed += 1;
+        }
+        Ok(())
     }
 }
 
@@ -194,8 +196,8 @@ impl Roles {
         slot.compiled = compiled.map(Arc::new);
         let (new, new_wild) = (slot.role().cloned(), slot.wild());
         let holders = slot.holders.clone();
-        move_holders(&mut self.wild_resources, &holders, old_wild.resources, new_wild.resources);
-        move_holders(&mut self.wild_paths, &holders, old_wild.paths, new_wild.paths);
+        self.wild_resources.move_all(&holders, old_wild.resources, new_wild.resources);
+        self.wild_paths.move_all(&holders, old_wild.paths, new_wild.paths);
         self.set_targets(hashes, number, old.as_deref(), new.as_deref());
         old
     }
@@ -212,15 +214,18 @@ impl Roles {
         }
         let spoken = |role: Option<&Role>| role.map(|role| hashes.spoken(role)).unwrap_or_default();
         let namespace = old.or(new).map_or("", |role| &role.metadata.namespace);
-        let speakers = match namespace {
-            "" => &mut self.speakers,
-            _ => &mut self.local_speakers,
-        };
+        let is_own = |(_, role): (Verbs, u32)| role == number;
         for (target, _) in spoken(old) {
-            speakers.remove(target, |(_, role)| role == number);
+            match namespace {
+                "" => self.speakers.remove(target, is_own),
+                _ => self.local_speakers.remove(target, is_own),
+            }
         }
         for (target, verbs) in spoken(new) {
-            speakers.insert(target, (verbs, number));
+            match namespace {
+                "" => self.speakers.insert(target, (verbs, number)),
+                _ => self.local_speakers.insert(target, (verbs, number)),
+            }
         }
     }
 
@@ -231,12 +236,8 @@ impl Roles {
         slot.n_bindings += 1;
         for holder in keys.iter().map(|key| place.holder(*key)) {
             slot.holders.insert(holder);
-            if wild.resources {
-                self.wild_resources.insert(holder);
-            }
-            if wild.paths {
-                self.wild_paths.insert(holder);
-            }
+            self.wild_resources.insert(holder, wild.resources);
+            self.wild_paths.insert(holder, wild.paths);
         }
     }
 
@@ -247,12 +248,8 @@ impl Roles {
         slot.n_bindings = slot.n_bindings.saturating_sub(1);
         for holder in keys.iter().map(|key| place.holder(*key)) {
             slot.holders.remove(holder);
-            if wild.resources {
-                self.wild_resources.remove(holder);
-            }
-            if wild.paths {
-                self.wild_paths.remove(holder);
-            }
+            self.wild_resources.remove(holder, wild.resources);
+            self.wild_paths.remove(holder, wild.paths);
         }
     }
 
@@ -272,15 +269,6 @@ impl Roles {
         if role < MASKS_MAX {
             self.masks.set(role, mask);
         }
-    }
-}
-
-/// Brings the holders of a role into the sieve of wild ones, or takes them out.
-fn move_holders(wild: &mut Sieve, holders: &Sieve, was_wild: bool, is_wild: bool) {
-    match (was_wild, is_wild) {
-        (false, true) => wild.insert_all(holders),
-        (true, false) => wild.remove_all(holders),
-        (false, false) | (true, true) => {}
     }
 }
 

@@ -90,7 +90,7 @@ fn is_any(list: &[String]) -> bool {
 
 /// `*` is everything, subresources included; `*/scale` is that subresource of everything. All else
 /// is literal, so `pods` is not `pods/log`, and `pods/*` is a subresource that is called `*`.
-fn matches_resource(entry: &str, resource: &Resource<'_>) -> bool {
+pub(crate) fn matches_resource(entry: &str, resource: &Resource<'_>) -> bool {
     if entry == "*" {
         return true;
     }

@@ -2,13 +2,14 @@
 //!
 //! It goes by numbers: hashes for names, a mask for a role. Numbers may say yes where names say no,
 //! never the other way round, so what it looks through is all that may grant the request and
-//! perhaps more. The first of that, if names confirm it, is the grant; if they do not, whoever asks
-//! has to go the plain way. Nothing here allocates.
+//! perhaps more. Of that counts what names confirm, and the first of it is the grant. If somebody in
+//! the table turns out to be another than the asker, whoever asks has to go the plain way. Nothing
+//! here allocates.
 //!
 //! Few roles speak of a request, so it begins with these and asks who may hold them. If there are
-//! many, or few groups, it begins with what the asker holds. Either way speed comes from doing one thing for
-//! many holders before doing the next thing for any: lookups that do not depend on each other wait
-//! for memory together.
+//! many, or few groups, it begins with what the asker holds. Either way speed comes from doing one
+//! thing for many holders before doing the next thing for any: lookups that do not depend on each
+//! other wait for memory together.
 
 use std::hint::black_box;
 
@@ -20,7 +21,7 @@ use crate::decide::{Grant, Search};
 use crate::holders::{Held, Holders, NO_ENTRIES};
 use crate::mask::Glance;
 use crate::question::{Hashes, Question};
-use crate::roles::Suspects;
+use crate::roles::{NO_ROLE, Suspects};
 use crate::sieve::{BATCH_MAX, Place};
 use crate::snapshot::{Scope, Snapshot};
 
@@ -32,9 +33,9 @@ const GROUPS_MIN: usize = 8;
 ///
 /// 1. Tell who may hold a role that speaks of the request.
 /// 2. Look up those as whom the user asks, if they are among these, and weigh what they hold in the
-///    cluster.
-/// 3. If nothing there may grant the request, do the same in the namespace.
-/// 4. Confirm what was found.
+///    cluster: a role that allows the request, by a binding for one of them, is a candidate.
+/// 3. If there is none, do the same in the namespace.
+/// 4. The first candidate is the grant.
 pub(crate) fn search<'s>(
     snapshot: &'s Snapshot,
     question: &Question<'_>,
@@ -48,6 +49,7 @@ pub(crate) fn search<'s>(
         user,
         askers: Askers::new(),
         best: None,
+        last_said: (NO_ROLE, Says::Missing),
         has_broken_bindings: false,
         is_misled: false,
     };
@@ -64,7 +66,7 @@ pub(crate) fn search<'s>(
     }
     match searcher.best {
         _ if searcher.is_misled => None,
-        Some(candidate) => searcher.confirm(candidate).map(Search::Found),
+        Some(candidate) => searcher.grant(candidate).map(Search::Found),
         None => {
             let has_broken_bindings = searcher.has_broken_bindings;
             Some(Search::Nothing { has_broken_bindings })
@@ -147,7 +149,18 @@ impl Holding {
     const NONE: Self = Self { role: ShortRole::NONE, number: 0, asker: Asker { key: 0, idx: 0 } };
 }
 
-/// What may grant the request.
+/// What a role says of the request.
+#[derive(Debug, Clone, Copy)]
+enum Says {
+    /// No rule allows it.
+    Nothing,
+    /// This is the first rule that allows it.
+    Allows { rule_idx: usize },
+    /// The role does not exist.
+    Missing,
+}
+
+/// What grants the request, unless something else comes first.
 #[derive(Clone, Copy)]
 struct Candidate<'s> {
     slot: &'s BindingSlot,
@@ -163,8 +176,10 @@ struct Searcher<'s, 'q> {
     glance: Glance<'s>,
     user: &'q User,
     askers: Askers,
-    /// The first of what may grant the request, as far as it was looked for.
+    /// The first of what grants the request, as far as it was looked for.
     best: Option<Candidate<'s>>,
+    /// The role that was asked last, and what it said.
+    last_said: (u32, Says),
     has_broken_bindings: bool,
     /// Somebody in the table of holders has the key of an asker and another name, so what the table
     /// says of the asker may not be all.
@@ -178,15 +193,17 @@ impl<'s> Searcher<'s, '_> {
         if suspects.is_some_and(|suspects| !suspects.are_any(place)) {
             return;
         }
-        let Some(Scope { holders, .. }) = self.snapshot.scope(namespace) else { return };
         let mut start = 0;
         while self.askers.load(&self.snapshot.hashes, self.user, start) {
-            let chosen = match suspects {
-                Some(suspects) => suspects.among(self.askers.keys(), place),
-                None => self.speaking(holders),
-            };
-            self.look_up(holders, chosen);
             start += BATCH_MAX;
+            let suspected = suspects.map(|suspects| suspects.among(self.askers.keys(), place));
+            // To find a namespace takes long, and is in vain if nobody is suspected there.
+            if suspected == Some(0) {
+                continue;
+            }
+            let Some(Scope { holders, .. }) = self.snapshot.scope(namespace) else { return };
+            let chosen = suspected.unwrap_or_else(|| self.speaking(holders));
+            self.look_up(holders, chosen);
         }
     }
 
@@ -225,8 +242,7 @@ impl<'s> Searcher<'s, '_> {
     /// possible, before it is needed for one.
     fn look_up(&mut self, holders: &'s Holders, chosen: u64) {
         let keys = || places(chosen).map(|at| self.askers.asker(at).key);
-        black_box(keys().fold(0, |all, key| all ^ holders.line(key).touch()));
-        black_box(keys().fold(0, |all, key| all ^ holders.touch_rest(key)));
+        black_box(keys().fold(0, |all, key| all ^ holders.touch(key)));
         let (mut held, mut n_held) = ([Holding::NONE; HOLDINGS_MAX], 0);
         for at in places(chosen) {
             let asker = self.askers.asker(at);
@@ -240,8 +256,8 @@ impl<'s> Searcher<'s, '_> {
             });
         }
         let held = held.get(..n_held).unwrap_or(&held);
-        let role_of = |own: &Holding| self.snapshot.bindings.get(own.number).map(|slot| slot.role);
-        black_box(held.iter().filter_map(role_of).fold(0, |all, role| all ^ role));
+        let slots = held.iter().filter_map(|own| self.snapshot.bindings.get(own.number));
+        black_box(slots.fold(0, |all, slot| all ^ slot.touch()));
         held.iter().for_each(|holding| self.weigh(holders, *holding));
     }
 
@@ -272,11 +288,10 @@ impl<'s> Searcher<'s, '_> {
     }
 
     fn weigh_role(&mut self, role: u32, number: u32, asker: Asker) {
-        let role = self.snapshot.roles.get(role).and_then(|role| role.compiled.as_ref());
-        let rule_idx = match role.map(|compiled| compiled.may_allow(self.question)) {
-            Some(Some(rule_idx)) => Some(rule_idx),
-            Some(None) => return,
-            None => None,
+        let rule_idx = match self.says(role) {
+            Says::Nothing => return,
+            Says::Allows { rule_idx } => Some(rule_idx),
+            Says::Missing => None,
         };
         match (self.subject_of(number, asker), rule_idx) {
             (Some(_), None) => self.has_broken_bindings = true,
@@ -285,6 +300,24 @@ impl<'s> Searcher<'s, '_> {
             }
             (None, _) => self.is_misled = true,
         }
+    }
+
+    /// What a role says of the request. Several bindings often grant the same role, so the last one
+    /// that was asked is remembered.
+    #[inline]
+    fn says(&mut self, role: u32) -> Says {
+        let (last, says) = self.last_said;
+        if last == role {
+            return says;
+        }
+        let compiled = self.snapshot.roles.get(role).and_then(|role| role.compiled.as_ref());
+        let says = match compiled.map(|compiled| compiled.quickly_allows(self.question)) {
+            Some(Some(rule_idx)) => Says::Allows { rule_idx },
+            Some(None) => Says::Nothing,
+            None => Says::Missing,
+        };
+        self.last_said = (role, says);
+        says
     }
 
     fn weigh_candidate(&mut self, candidate: Candidate<'s>) {
@@ -300,12 +333,10 @@ impl<'s> Searcher<'s, '_> {
         Some((slot, subject_idx))
     }
 
-    /// The grant, if names say that it is one.
-    fn confirm(&self, candidate: Candidate<'s>) -> Option<Grant<'s>> {
+    fn grant(&self, candidate: Candidate<'s>) -> Option<Grant<'s>> {
         let Candidate { slot, subject_idx, rule_idx, .. } = candidate;
-        let role = self.snapshot.roles.get(slot.role)?.compiled.as_ref()?.role.as_ref();
-        let is_granted = role.rules.get(rule_idx)?.allows(self.question.attributes);
-        is_granted.then_some(Grant { binding: &slot.binding, subject_idx, role, rule_idx })
+        let role = self.snapshot.roles.get(slot.role)?.role()?;
+        Some(Grant { binding: &slot.binding, subject_idx, role, rule_idx })
     }
 }
 
