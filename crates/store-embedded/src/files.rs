@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use store::Revision;
 
@@ -12,6 +13,11 @@ const LOG: &str = "log-";
 const SNAPSHOT: &str = "snapshot-";
 const PAGE: &str = "page-";
 const UNFINISHED: &str = ".tmp";
+
+/// How long a lock is waited for. Whoever is being started by the process that had it holds it, too,
+/// until it runs its own program, which takes moments.
+const LOCK_PATIENCE: Duration = Duration::from_millis(500);
+const LOCK_RETRY: Duration = Duration::from_millis(5);
 
 /// What a directory holds, each in rising order.
 #[derive(Debug, Default)]
@@ -38,12 +44,20 @@ impl Directory {
         let lock = private(OpenOptions::new().write(true).create(true).truncate(false))
             .open(&file)
             .map_err(|source| io_error("open", &file, source))?;
-        match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
-            Err(fs::TryLockError::WouldBlock) => {
-                Err(OpenError::Locked { directory: path.to_owned() })
+        let begun = Instant::now();
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(Self { path: path.to_owned(), _lock: lock }),
+                Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_PATIENCE => {
+                    std::thread::sleep(LOCK_RETRY);
+                }
+                Err(fs::TryLockError::WouldBlock) => {
+                    return Err(OpenError::Locked { directory: path.to_owned() });
+                }
+                Err(fs::TryLockError::Error(source)) => {
+                    return Err(io_error("lock", &file, source));
+                }
             }
-            Err(fs::TryLockError::Error(source)) => Err(io_error("lock", &file, source)),
         }
     }
 
