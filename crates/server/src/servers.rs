@@ -130,26 +130,23 @@ impl<S: Store> Host<S> {
         // A look that fails takes nothing back of what the one before has shown.
         let mut behind = "servers that can not be asked".to_owned();
         loop {
-            match tokio::time::timeout_at(last, self.beats()).await {
-                Ok(Ok(beats)) => {
-                    let now = Instant::now();
-                    let mut names = Vec::new();
-                    for beat in beats {
-                        let known = seen.entry(beat.id.clone()).or_insert((beat.clone(), now));
-                        if known.0 != beat {
-                            *known = (beat.clone(), now);
-                        }
-                        let is_alive = now.duration_since(known.1) < LIFETIME;
-                        if is_alive && beat.observed < revision.number() {
-                            names.push(beat.id);
-                        }
+            if let Ok(Ok(beats)) = tokio::time::timeout_at(last, self.beats()).await {
+                let now = Instant::now();
+                let mut names = Vec::new();
+                for beat in beats {
+                    let known = seen.entry(beat.id.clone()).or_insert((beat.clone(), now));
+                    if known.0 != beat {
+                        *known = (beat.clone(), now);
                     }
-                    if names.is_empty() {
-                        return None;
+                    let is_alive = now.duration_since(known.1) < LIFETIME;
+                    if is_alive && beat.observed < revision.number() {
+                        names.push(beat.id);
                     }
-                    behind = names.join(", ");
                 }
-                Ok(Err(_)) | Err(_) => {}
+                if names.is_empty() {
+                    return None;
+                }
+                behind = names.join(", ");
             }
             if Instant::now() + LOOK >= last {
                 return Some(format!(
