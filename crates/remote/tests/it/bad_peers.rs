@@ -106,7 +106,12 @@ async fn a_script_that_ends_in_refusal() {
     let peer = Peer::start(answers).unwrap();
     let client = client(http(peer.address()));
     assert_eq!(post(&client).await.unwrap().status, 200);
-    assert_eq!(post(&client).await.unwrap_err().kind, FaultKind::Refused);
+    // The connection that is left over may end while it is used again; after that nobody listens.
+    let mut fault = post(&client).await.unwrap_err();
+    if fault.kind == FaultKind::Eof {
+        fault = post(&client).await.unwrap_err();
+    }
+    assert_eq!(fault.kind, FaultKind::Refused);
     peer.replace(Answer::json("{}")).unwrap();
     assert_eq!(post(&client).await.unwrap().status, 200);
 }
