@@ -12,12 +12,10 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use authz_chain::{ConfigurationError, Seat};
-use store::{
-    At, Change, Item, Key, ListRequest, Prefix, ReadError, Revision, Store, Watch, WatchError,
-};
+use store::{At, Change, Item, ListRequest, Prefix, ReadError, Revision, Store, Watch, WatchError};
 use tokio::sync::{mpsc, watch};
 
-use crate::hooks::MARK_PATH;
+use crate::hooks::mark_key;
 use crate::initialize::{Onlookers, is_shown};
 use crate::log::Log;
 use crate::service_directory::ServiceDirectory;
@@ -205,7 +203,7 @@ impl<S: Store> Follower<S> {
             }
         }
         // The mark has no keys below it.
-        if let Ok(key) = Key::new(&format!("{}/{MARK_PATH}", self.prefix)) {
+        if let Ok(key) = mark_key(&self.prefix) {
             let mark = self.store.get(&key, at).await?.entry;
             items.extend(mark.map(|entry| Item { key, entry }));
         }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use admission::{Configuration, ConfigurationKind, Snapshot};
 use admission_hooks::{Connections, Surroundings};
 use object::Tree;
+use store::{Key, KeyError};
 
 /// What is configured through the API, at one moment.
 #[derive(Clone)]
@@ -36,6 +37,11 @@ pub(crate) const CONFIGURATION_PATHS: [(&str, ConfigurationKind); 4] = [
 
 /// Moves with every write of a kind that configures admission.
 pub(crate) const MARK_PATH: &str = "admission-config-revision";
+
+/// The key of that, below a prefix without a slash at its end.
+pub(crate) fn mark_key(prefix: &str) -> Result<Key, KeyError> {
+    Key::new(&format!("{prefix}/{MARK_PATH}"))
+}
 
 /// The kind of what is stored at a path, if it configures admission.
 pub(crate) fn kind_at(path: &str) -> Option<ConfigurationKind> {

@@ -8,11 +8,11 @@ use admission_metrics::ConfigRefusal;
 use arc_swap::ArcSwap;
 use object::{Cause, Details, Status};
 use resources::Resource;
-use store::{At, Key, ListRequest, Prefix, Revision, Store};
+use store::{At, Expect, Key, ListRequest, Prefix, Revision, Store};
 use tokio::time::Instant;
 
 use crate::confirm::{SyncMode, SyncOptions, Unconfirmed};
-use crate::hooks::{CONFIGURATION_PATHS, Changed, Hooks, MARK_PATH};
+use crate::hooks::{CONFIGURATION_PATHS, Changed, Hooks, mark_key};
 use crate::host::Host;
 use crate::view::View;
 
@@ -28,6 +28,13 @@ pub(crate) struct Standing {
     /// Nobody has asked the store yet whether there is something newer. Whatever comes of the request
     /// depends on that.
     pub(crate) is_supposed: bool,
+}
+
+impl Standing {
+    /// Where the mark of the configuration is in the picture.
+    pub(crate) fn mark(&self) -> Expect {
+        self.view.mark.map_or(Expect::Absent, Expect::At)
+    }
 }
 
 /// The configuration as it was read last, where it is read at intervals.
@@ -137,7 +144,7 @@ impl<S: Store> Host<S> {
     }
 
     pub(crate) fn mark_key(&self) -> Result<Key, String> {
-        Key::new(&format!("{}/{MARK_PATH}", self.prefix)).map_err(|error| error.to_string())
+        mark_key(&self.prefix).map_err(|error| error.to_string())
     }
 
     /// Reads the whole configuration in one state of the store. Only what changed is compiled.

@@ -27,7 +27,7 @@ impl Entrance {
     /// Where the mark must be when the request writes; `None` if that does not matter.
     pub(crate) fn supposed_mark(&self) -> Option<Expect> {
         let standing = self.standing.as_ref().filter(|standing| standing.is_supposed)?;
-        Some(standing.view.mark.map_or(Expect::Absent, Expect::At))
+        Some(standing.mark())
     }
 
     /// A request that has written need not ask: the mark was where it had to be.
@@ -121,8 +121,7 @@ impl<S: Store> Call<'_, S> {
         if let Err(status) = self.stand_firmly(operation).await {
             return Attempt::Over(Err(status));
         }
-        let found = self.entrance.standing.as_ref().and_then(|standing| standing.view.mark);
-        match found.map_or(Expect::Absent, Expect::At) == supposed {
+        match self.entrance.standing.as_ref().map(Standing::mark) == Some(supposed) {
             true => Attempt::Over(result),
             false => Attempt::Again(None),
         }
