@@ -6,10 +6,13 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context, bail};
 
-/// The root of the workspace: the folder above this crate's own.
+/// The root of the workspace: the folder above this crate's own. Cargo tells where that is when it
+/// runs the program, which may have been built from another copy of the repository into the same
+/// target folder.
 pub(crate) fn workspace_root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here).to_path_buf()
+    let told = std::env::var_os("CARGO_MANIFEST_DIR");
+    let here = told.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    here.parent().map(Path::to_path_buf).unwrap_or(here)
 }
 
 /// A command that will run in the root of the workspace.
