@@ -24,7 +24,7 @@ pub(crate) struct CompiledRole {
     /// What the rules speak of.
     pub(crate) mask: Mask,
     /// With which verbs they speak of targets that are not listed.
-    pub(crate) wild: Wild,
+    pub(crate) wild: WildVerbs,
     /// What plain rules grant, in the order of targets and, for each, of rules.
     listed: Box<[Listed]>,
     /// The names of what is listed. In the rules each is a text by itself, far from the others.
@@ -35,7 +35,7 @@ pub(crate) struct CompiledRole {
 
 /// The verbs with which a role speaks of targets beside those that it lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Wild {
+pub(crate) struct WildVerbs {
     pub(crate) resources: Verbs,
     pub(crate) paths: Verbs,
 }
@@ -46,12 +46,12 @@ struct Listed {
     target: u64,
     verbs: Verbs,
     rule_idx: u32,
-    name: TargetName,
+    name: PackedName,
 }
 
 /// What a target is called.
 #[derive(Debug, Clone, Copy)]
-struct TargetName {
+struct PackedName {
     /// `None` for a path.
     api_group: Option<Text>,
     /// The resource as rules write it, or the path.
@@ -70,7 +70,7 @@ struct Unlisted {
 
 impl CompiledRole {
     pub(crate) fn new(hashes: &Hashes, role: Arc<Role>) -> Self {
-        let (mut mask, mut wild) = (Mask::NONE, Wild::default());
+        let (mut mask, mut wild) = (Mask::NONE, WildVerbs::default());
         let (mut listed, mut unlisted) = (Vec::new(), Vec::new());
         let mut texts = TextsBuilder::default();
         for (rule_idx, rule) in role.rules.iter().enumerate() {
@@ -81,9 +81,7 @@ impl CompiledRole {
                 wild.resources |= if rule.resources.is_empty() { 0 } else { verbs };
                 wild.paths |= if rule.non_resource_urls.is_empty() { 0 } else { verbs };
             }
-            // Verbs that are not told apart are one for a request with such a verb.
-            let are_verbs_plain = verbs == ALL_VERBS || verbs & (1 << OTHER_VERB) == 0;
-            let is_plain = are_verbs_plain && rule.resource_names.is_empty();
+            let is_plain = is_plain(rule, verbs);
             let named = targets.filter(|_| is_plain);
             let named = named.and_then(|targets| with_names(targets, rule, &mut texts));
             match u32::try_from(rule_idx).ok().zip(named) {
@@ -102,29 +100,22 @@ impl CompiledRole {
         Self { role, mask, wild, listed, texts: texts.finish(), unlisted }
     }
 
-    /// The first rule that allows the request: what [`allows`](Self::allows) says, found by numbers
-    /// and confirmed by the one name that they lead to.
-    pub(crate) fn quickly_allows(&self, question: &Question<'_>) -> Option<usize> {
+    /// Reports whether some rule allows the request: what [`allows`](Self::allows) says, found by
+    /// numbers and confirmed by the one name that they lead to.
+    pub(crate) fn quickly_allows(&self, question: &Question<'_>) -> bool {
         let start = self.listed.partition_point(|own| own.target < question.target);
         let listed = self.listed.get(start..).unwrap_or_default().iter();
         let mut listed = listed.take_while(|own| own.target == question.target);
-        let allows = |own: &&Listed| {
+        listed.any(|own| {
             has_verb(own.verbs, question.verb) && self.is_called(own.name, question.attributes)
-        };
-        let listed = listed.find(allows).map(|own| own.rule_idx as usize);
-        for own in &self.unlisted {
-            if listed.is_some_and(|listed| listed < own.rule_idx) {
-                break;
-            }
-            if has_verb(own.verbs, question.verb) && self.unlisted_allows(own, question) {
-                return Some(own.rule_idx);
-            }
-        }
-        listed
+        }) || self
+            .unlisted
+            .iter()
+            .any(|own| has_verb(own.verbs, question.verb) && self.unlisted_allows(own, question))
     }
 
     /// Reports whether this is the name of what is asked. Two names may have one hash.
-    fn is_called(&self, name: TargetName, attributes: &Attributes<'_>) -> bool {
+    fn is_called(&self, name: PackedName, attributes: &Attributes<'_>) -> bool {
         let Some(entry) = self.texts.get(name.entry) else { return false };
         match (name.api_group, &attributes.target) {
             (Some(api_group), Target::Resource(resource)) => {
@@ -152,34 +143,12 @@ impl CompiledRole {
     }
 }
 
-impl Wild {
+impl WildVerbs {
     pub(crate) const ALL: Self = Self { resources: ALL_VERBS, paths: ALL_VERBS };
 }
 
-impl Hashes {
-    /// The targets that a role lists, each once, beside the verbs that it speaks of there. Those of
-    /// a role of a namespace are mixed with its hash.
-    pub(crate) fn spoken(&self, role: &Role) -> Vec<(u64, Verbs)> {
-        let namespace = self.namespace(&role.metadata.namespace);
-        let of_rule = |rule: &PolicyRule| {
-            let verbs = verbs(rule);
-            let targets = targets(self, rule).into_iter();
-            let all = targets.flat_map(|own| own.resources.into_iter().chain(own.paths));
-            all.map(move |target| (target ^ namespace, verbs))
-        };
-        let mut spoken: Vec<(u64, Verbs)> = role.rules.iter().flat_map(of_rule).collect();
-        spoken.sort_unstable();
-        spoken.dedup_by(|(target, verbs), (kept, kept_verbs)| {
-            let is_same = target == kept;
-            *kept_verbs |= if is_same { *verbs } else { 0 };
-            is_same
-        });
-        spoken
-    }
-}
-
 /// The verbs of a set.
-pub(crate) fn verbs_of(verbs: Verbs) -> impl Iterator<Item = VerbIdx> {
+pub(crate) fn verbs_of(verbs: Verbs) -> impl Iterator<Item = VerbIdx> + Clone {
     (0..=OTHER_VERB).filter(move |verb| has_verb(verbs, *verb))
 }
 
@@ -189,20 +158,21 @@ pub(crate) fn has_verb(verbs: Verbs, verb: VerbIdx) -> bool {
     verbs >> verb & 1 == 1
 }
 
-/// The targets of a rule, if it lists them.
-struct Targets {
-    resources: Vec<u64>,
-    paths: Vec<u64>,
+/// The targets of a rule, if it lists them: pairs of an API group and a resource, in this order, and
+/// paths.
+pub(crate) struct Targets {
+    pub(crate) resources: Vec<u64>,
+    pub(crate) paths: Vec<u64>,
 }
 
-fn verbs(rule: &PolicyRule) -> Verbs {
+pub(crate) fn verbs(rule: &PolicyRule) -> Verbs {
     match has(&rule.verbs, "*") {
         true => ALL_VERBS,
         false => rule.verbs.iter().fold(0, |verbs, verb| verbs | 1 << verb_idx(verb)),
     }
 }
 
-fn targets(hashes: &Hashes, rule: &PolicyRule) -> Option<Targets> {
+pub(crate) fn targets(hashes: &Hashes, rule: &PolicyRule) -> Option<Targets> {
     let is_odd = |entry: &String| entry.starts_with('*') || entry.ends_with('/');
     let is_listed = !has(&rule.api_groups, "*")
         && !rule.resources.iter().any(is_odd)
@@ -222,7 +192,7 @@ fn with_names(
     targets: Targets,
     rule: &PolicyRule,
     texts: &mut TextsBuilder,
-) -> Option<Vec<(u64, TargetName)>> {
+) -> Option<Vec<(u64, PackedName)>> {
     let mut add = |list: &[String]| -> Option<Vec<Text>> {
         list.iter().map(|text| texts.add(text)).collect()
     };
@@ -230,11 +200,18 @@ fn with_names(
     let paths = add(&rule.non_resource_urls)?;
     let entries = &entries;
     let pairs = api_groups.into_iter().flat_map(|api_group| {
-        entries.iter().map(move |entry| TargetName { api_group: Some(api_group), entry: *entry })
+        entries.iter().map(move |entry| PackedName { api_group: Some(api_group), entry: *entry })
     });
-    let paths = paths.into_iter().map(|entry| TargetName { api_group: None, entry });
+    let paths = paths.into_iter().map(|entry| PackedName { api_group: None, entry });
     let resources = targets.resources.into_iter().zip(pairs);
     Some(resources.chain(targets.paths.into_iter().zip(paths)).collect())
+}
+
+/// Reports whether a rule with these verbs grants them on whatever is called as its targets are.
+pub(crate) fn is_plain(rule: &PolicyRule, verbs: Verbs) -> bool {
+    // Verbs that are not told apart are one for a request with such a verb.
+    let are_verbs_plain = verbs == ALL_VERBS || verbs & (1 << OTHER_VERB) == 0;
+    are_verbs_plain && rule.resource_names.is_empty()
 }
 
 fn is_about_all(rule: &PolicyRule) -> bool {
@@ -318,13 +295,13 @@ mod tests {
             let role = Arc::new(Role { rules, ..Role::default() });
             let compiled = CompiledRole::new(&hashes, Arc::clone(&role));
             let spoken = hashes.spoken(&role);
-            prop_assert!(spoken.is_sorted_by(|(a, _), (b, _)| a < b));
+            prop_assert!(spoken.is_sorted_by(|a, b| a.target < b.target));
             for (verb, target) in requests {
                 let attributes = Attributes { user: None, verb, target };
                 let Some(question) = Question::new(&hashes, &attributes) else { continue };
                 let want = role.rules.iter().position(|rule| rule.allows(&attributes));
                 prop_assert_eq!(compiled.allows(&attributes), want);
-                prop_assert_eq!(compiled.quickly_allows(&question), want);
+                prop_assert_eq!(compiled.quickly_allows(&question), want.is_some());
                 let mut masks = Masks::default();
                 masks.set(0, compiled.mask);
                 prop_assert!(want.is_none() || masks.glance(question.probe).meets(0));
@@ -332,8 +309,8 @@ mod tests {
                     Target::Resource(_) => compiled.wild.resources,
                     Target::Path(_) => compiled.wild.paths,
                 };
-                let is_spoken = spoken.iter().any(|(target, verbs)| {
-                    *target == question.target && has_verb(*verbs, question.verb)
+                let is_spoken = spoken.iter().any(|own| {
+                    own.target == question.target && has_verb(own.verbs, question.verb)
                 });
                 let is_wild = has_verb(wild, question.verb);
                 prop_assert!(want.is_none() || is_wild || is_spoken);

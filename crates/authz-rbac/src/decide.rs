@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use authz::{Attributes, Decision, Event, Reason, ReasonSource, Recorder, User};
 
+use crate::bound::BindingSlot;
 use crate::near_miss;
 use crate::policy::{Binding, PolicyRule, Role, RoleRef, Subject};
 use crate::question::Question;
 use crate::search::search;
+use crate::slab::Leaf;
 use crate::snapshot::{LookupError, Snapshot};
 use crate::visit::Visit;
 
@@ -39,17 +41,32 @@ pub enum Search<'a> {
     },
 }
 
+/// What is found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Outcome {
+    Granted(Granted),
+    Nothing { has_broken_bindings: bool },
+}
+
+/// A binding and one of its subjects, by their numbers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Granted {
+    pub(crate) number: u32,
+    pub(crate) subject_idx: usize,
+}
+
+/// Bindings that lie side by side.
+type Neighbours = Leaf<BindingSlot>;
+
 impl Snapshot {
     /// Answers a request. Never denies: what no binding grants is left to the next authorizer.
     ///
     /// Allowing allocates nothing unless the recorder is on.
     pub fn authorize(&self, attributes: &Attributes<'_>, mut recorder: Recorder<'_>) -> Decision {
-        match self.find_grant(attributes, &mut recorder) {
-            Search::Found(Grant { binding, subject_idx, .. }) => {
-                Decision::allow(Reason::told_by(Arc::<Binding>::clone(binding), subject_idx))
-            }
-            Search::Nothing { has_broken_bindings: false } => Decision::no_opinion(""),
-            Search::Nothing { has_broken_bindings: true } => {
+        match self.find(attributes, &mut recorder) {
+            Outcome::Granted(granted) => Decision::allow(self.reason(granted)),
+            Outcome::Nothing { has_broken_bindings: false } => Decision::no_opinion(""),
+            Outcome::Nothing { has_broken_bindings: true } => {
                 Decision::no_opinion(format!("RBAC: {}", self.broken_bindings(attributes)))
             }
         }
@@ -68,8 +85,18 @@ impl Snapshot {
         attributes: &Attributes<'_>,
         recorder: &mut Recorder<'_>,
     ) -> Search<'a> {
+        match self.find(attributes, recorder) {
+            Outcome::Granted(granted) => match self.grant(granted, attributes) {
+                Some(grant) => Search::Found(grant),
+                None => Search::Nothing { has_broken_bindings: false },
+            },
+            Outcome::Nothing { has_broken_bindings } => Search::Nothing { has_broken_bindings },
+        }
+    }
+
+    fn find(&self, attributes: &Attributes<'_>, recorder: &mut Recorder<'_>) -> Outcome {
         let Some(user) = attributes.user else {
-            return Search::Nothing { has_broken_bindings: false };
+            return Outcome::Nothing { has_broken_bindings: false };
         };
         if !recorder.is_on()
             && let Some(question) = Question::new(&self.hashes, attributes)
@@ -81,15 +108,15 @@ impl Snapshot {
     }
 
     /// Visits one binding after the other, for those who want to know what happens.
-    fn visit_for_grant<'a>(
-        &'a self,
+    fn visit_for_grant(
+        &self,
         attributes: &Attributes<'_>,
         user: &User,
         recorder: &mut Recorder<'_>,
-    ) -> Search<'a> {
+    ) -> Outcome {
         let mut has_broken_bindings = false;
         for visit in self.visits(user, namespace_of(attributes)) {
-            let Visit { binding, subject_idx, role } = visit;
+            let Visit { number, binding, subject_idx, role } = visit;
             let Some(compiled) = role else {
                 has_broken_bindings = true;
                 recorder.note(|| broken_event(binding, subject_idx));
@@ -98,14 +125,33 @@ impl Snapshot {
             if let Some(rule_idx) = compiled.allows(attributes) {
                 let grant = Grant { binding, subject_idx, role: &compiled.role, rule_idx };
                 recorder.note(|| grant_event(&grant));
-                return Search::Found(grant);
+                return Outcome::Granted(Granted { number, subject_idx });
             }
             recorder.note(|| binding_event(binding, subject_idx).with("allows", false));
         }
         if recorder.is_on() {
             near_miss::note(self, user, attributes, recorder);
         }
-        Search::Nothing { has_broken_bindings }
+        Outcome::Nothing { has_broken_bindings }
+    }
+
+    fn grant(&self, granted: Granted, attributes: &Attributes<'_>) -> Option<Grant<'_>> {
+        let Granted { number, subject_idx } = granted;
+        let slot = self.bindings.get(number)?;
+        let compiled = self.roles.get(slot.role)?.compiled.as_ref()?;
+        let rule_idx = compiled.allows(attributes)?;
+        Some(Grant { binding: &slot.binding, subject_idx, role: &compiled.role, rule_idx })
+    }
+
+    /// The reason is told by all bindings that lie beside this one: to hold on to these touches a
+    /// counter that they share, and that is more often at hand than one of its own would be.
+    fn reason(&self, granted: Granted) -> Reason {
+        let Granted { number, subject_idx } = granted;
+        let leaf = self.bindings.leaf(number);
+        leaf.map_or_else(Reason::default, |leaf| {
+            let number = subject_idx * Neighbours::LEN + number as usize % Neighbours::LEN;
+            Reason::told_by(Arc::<Neighbours>::clone(leaf), number)
+        })
     }
 
     fn broken_bindings(&self, attributes: &Attributes<'_>) -> String {
@@ -170,11 +216,15 @@ impl fmt::Display for Grant<'_> {
     }
 }
 
-/// The reason why a binding allows something: it does, to the subject of this number.
-impl ReasonSource for Binding {
+/// Why a binding allows something. The number is that of the subject, times how many bindings there
+/// are, plus that of the binding among them.
+impl ReasonSource for Neighbours {
     fn tell(&self, number: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("RBAC: allowed by ")?;
-        describe(self, number, f)
+        match self.get(number % Self::LEN) {
+            Some(slot) => describe(&slot.binding, number / Self::LEN, f),
+            None => Ok(()),
+        }
     }
 }
 

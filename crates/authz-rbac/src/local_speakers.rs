@@ -6,10 +6,9 @@
 
 use std::sync::Arc;
 
-use crate::compiled::Verbs;
-use crate::multimap::Crowded;
-use crate::roles::Speakers;
+use crate::question::VerbIdx;
 use crate::sieve::{Place, ShortHolder, Sieve};
+use crate::speakers::{Speaker, Speakers, Spoken, TargetName};
 
 /// In how many parts the sieve is: a change copies one of them, and each has room for some thousands.
 const PARTS: usize = 16;
@@ -23,27 +22,23 @@ pub(crate) struct LocalSpeakers {
 }
 
 impl LocalSpeakers {
-    /// Visits the roles that speak of a target, and with which verbs, until a visit fails.
+    /// What is known of the target of this hash, unless nobody speaks of the verb there.
     #[inline]
-    pub(crate) fn visit(
-        &self,
-        target: u64,
-        visit: impl FnMut((Verbs, u32)) -> Result<(), Crowded>,
-    ) -> Result<(), Crowded> {
+    pub(crate) fn of(&self, target: u64, verb: VerbIdx) -> Option<&Spoken> {
         match self.targets[part(target)].lets_pass(short(target)) {
-            true => self.speakers.visit(target, visit),
-            false => Ok(()),
+            true => self.speakers.of(target, verb),
+            false => None,
         }
     }
 
-    pub(crate) fn insert(&mut self, target: u64, speaker: (Verbs, u32)) {
-        self.speakers.insert(target, speaker);
+    pub(crate) fn insert(&mut self, target: u64, name: &Arc<TargetName>, speaker: Speaker) {
+        self.speakers.insert(target, name, speaker);
         Arc::make_mut(&mut self.targets)[part(target)].insert(short(target));
     }
 
     /// Takes out a role that was inserted.
-    pub(crate) fn remove(&mut self, target: u64, is_meant: impl Fn((Verbs, u32)) -> bool) {
-        self.speakers.remove(target, is_meant);
+    pub(crate) fn remove(&mut self, target: u64, role: u32) {
+        self.speakers.remove(target, role);
         Arc::make_mut(&mut self.targets)[part(target)].remove(short(target));
     }
 }
@@ -68,14 +63,14 @@ mod tests {
         (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
     }
 
-    fn found(speakers: &LocalSpeakers, number: u64) -> Vec<(Verbs, u32)> {
-        let mut found = Vec::new();
-        let visited = speakers.visit(target(number), |speaker| {
-            found.push(speaker);
-            Ok(())
-        });
-        assert!(visited.is_ok());
-        found
+    fn insert(speakers: &mut LocalSpeakers, number: u64, role: u32) {
+        let speaker = Speaker { role, verbs: 1, granted: 1 };
+        speakers.insert(target(number), &Arc::new(TargetName::path("/a")), speaker);
+    }
+
+    fn found(speakers: &LocalSpeakers, number: u64) -> Vec<u32> {
+        let spoken = speakers.of(target(number), 0);
+        spoken.map_or(&[][..], |own| own.speakers().unwrap()).iter().map(|own| own.role).collect()
     }
 
     fn passes(speakers: &LocalSpeakers, number: u64) -> bool {
@@ -86,17 +81,17 @@ mod tests {
     fn roles_are_found_until_they_are_taken_out_and_clones_keep_them() {
         let mut speakers = LocalSpeakers::default();
         for number in 0..5000 {
-            speakers.insert(target(number), (1, number as u32));
-            speakers.insert(target(number), (2, 7_000));
+            insert(&mut speakers, number, number as u32);
+            insert(&mut speakers, number, 7_000);
         }
         let before = speakers.clone();
         for number in 0..5000 {
-            speakers.remove(target(number), |(_, role)| role == number as u32);
-            assert_eq!(found(&speakers, number), [(2, 7_000)]);
-            assert_eq!(found(&before, number), [(1, number as u32), (2, 7_000)]);
+            speakers.remove(target(number), number as u32);
+            assert_eq!(found(&speakers, number), [7_000]);
+            assert_eq!(found(&before, number), [number as u32, 7_000]);
         }
         for number in 0..5000 {
-            speakers.remove(target(number), |(_, role)| role == 7_000);
+            speakers.remove(target(number), 7_000);
             assert!(found(&speakers, number).is_empty());
         }
     }
@@ -104,7 +99,7 @@ mod tests {
     #[test]
     fn few_other_targets_pass() {
         let mut speakers = LocalSpeakers::default();
-        (0..5000).for_each(|number| speakers.insert(target(number), (1, 7)));
+        (0..5000).for_each(|number| insert(&mut speakers, number, 7));
         let n_passed = (10_000..20_000).filter(|number| passes(&speakers, *number)).count();
         assert!(n_passed < 100, "{n_passed}");
     }

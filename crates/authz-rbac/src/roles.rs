@@ -1,18 +1,16 @@
-//! The roles under their numbers, and who may hold one that speaks of a request.
-//!
-//! Of hundreds of roles none or one or two speak of what is asked. To begin with those, and to ask
-//! who may hold them, is quicker than to begin with what the asker holds.
+//! The roles under their numbers, and by what they speak of.
 
 use std::sync::Arc;
 
-use crate::compiled::{CompiledRole, Verbs, Wild, has_verb};
+use crate::compiled::{CompiledRole, WildVerbs};
 use crate::local_speakers::LocalSpeakers;
 use crate::mask::{Mask, Masks};
-use crate::multimap::{Crowded, Multimap};
 use crate::policy::Role;
-use crate::question::{Hashes, Question};
-use crate::sieve::{Place, Sieve, passing};
+use crate::question::Hashes;
+use crate::sieve::{Place, Sieve};
 use crate::slab::Slab;
+use crate::speakers::{Speaker, Speakers};
+use crate::spoken::SpokenTarget;
 use crate::wild_holders::WildHolders;
 
 /// The number of what is no role: such a reference never leads to one.
@@ -20,13 +18,6 @@ pub(crate) const NO_ROLE: u32 = 1;
 
 /// The most masks. Roles with greater numbers are looked at one by one, which takes longer.
 const MASKS_MAX: usize = u16::MAX as usize - 1;
-
-/// The most roles whose holders are asked for. If more speak of a request, it is quicker to begin
-/// with what the asker holds.
-const SUSPECTS_MAX: usize = 8;
-
-/// The most roles that are known for a target, whatever the verb.
-pub(crate) const TARGET_ROLES_MAX: usize = 48;
 
 /// All roles, those included that bindings refer to and that do not exist.
 #[derive(Debug, Clone)]
@@ -38,16 +29,13 @@ pub(crate) struct Roles {
     /// The ClusterRoles that speak of a target.
     ///
     /// INVARIANT: every role that exists is under every target that it lists.
-    speakers: Speakers,
+    pub(crate) speakers: Speakers,
     /// The same for the roles of namespaces. Targets are mixed with the hash of the namespace.
-    local_speakers: LocalSpeakers,
-    /// Who holds roles that speak of targets that they do not list, each kind by itself.
-    wild_resources: WildHolders,
-    wild_paths: WildHolders,
+    pub(crate) local_speakers: LocalSpeakers,
+    /// Roles that speak of targets that they do not list, and who holds them, each kind by itself.
+    pub(crate) wild_resources: WildHolders,
+    pub(crate) wild_paths: WildHolders,
 }
-
-/// For each target: roles and the verbs of which they speak there.
-pub(crate) type Speakers = Multimap<(Verbs, u32), TARGET_ROLES_MAX>;
 
 /// A role under its number, which stays the same while the role comes and goes, so that bindings
 /// need not be touched when it does.
@@ -56,19 +44,9 @@ pub(crate) struct RoleSlot {
     /// `None` if the role does not exist.
     pub(crate) compiled: Option<Arc<CompiledRole>>,
     /// How many bindings refer to the role.
-    n_bindings: usize,
+    pub(crate) n_bindings: usize,
     /// Who holds it, wherever.
-    holders: Sieve,
-}
-
-/// Who may hold a role that speaks of a request.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Suspects<'s> {
-    /// Of roles that speak of targets that they do not list.
-    wild: &'s Sieve,
-    /// Of those that list what is asked.
-    listed: [Option<&'s Sieve>; SUSPECTS_MAX],
-    n_listed: usize,
+    pub(crate) holders: Sieve,
 }
 
 impl Default for Roles {
@@ -101,76 +79,6 @@ impl Roles {
     pub(crate) fn get(&self, number: u32) -> Option<&RoleSlot> {
         self.slots.get(number).map(AsRef::as_ref)
     }
-
-    /// Who may hold a ClusterRole that speaks of the request.
-    ///
-    /// # Errors
-    /// Fails if there are too many such roles.
-    pub(crate) fn suspects(&self, question: &Question<'_>) -> Result<Suspects<'_>, Crowded> {
-        let wild = match question.attributes.resource() {
-            Some(_) => &self.wild_resources,
-            None => &self.wild_paths,
-        };
-        let wild = wild.of(question.verb);
-        let mut suspects = Suspects { wild, listed: [None; SUSPECTS_MAX], n_listed: 0 };
-        let suspect = |speaker| self.suspect(&mut suspects, question, speaker);
-        self.speakers.visit(question.target, suspect)?;
-        Ok(suspects)
-    }
-
-    /// The same, and who may hold a role of the namespace of this hash that does.
-    ///
-    /// # Errors
-    /// Fails if there are too many such roles.
-    pub(crate) fn local_suspects<'s>(
-        &'s self,
-        mut suspects: Suspects<'s>,
-        question: &Question<'_>,
-        namespace: u64,
-    ) -> Result<Suspects<'s>, Crowded> {
-        let suspect = |speaker| self.suspect(&mut suspects, question, speaker);
-        self.local_speakers.visit(question.target ^ namespace, suspect)?;
-        Ok(suspects)
-    }
-
-    /// Adds the holders of a role, if it speaks of the verb.
-    fn suspect<'s>(
-        &'s self,
-        suspects: &mut Suspects<'s>,
-        question: &Question<'_>,
-        (verbs, role): (Verbs, u32),
-    ) -> Result<(), Crowded> {
-        if has_verb(verbs, question.verb)
-            && let Some(slot) = self.get(role)
-            && slot.n_bindings > 0
-        {
-            *suspects.listed.get_mut(suspects.n_listed).ok_or(Crowded)? = Some(&slot.holders);
-            suspects.n_listed += 1;
-        }
-        Ok(())
-    }
-}
-
-impl<'s> Suspects<'s> {
-    /// Reports whether there is somebody to be suspected there.
-    pub(crate) fn are_any(&self, place: Place) -> bool {
-        self.sieves(place).next().is_some()
-    }
-
-    /// Which of these keys are suspected there: a bit for each, the lowest for the first.
-    pub(crate) fn among(&self, keys: &[u64], place: Place) -> u64 {
-        let (mut sieves, mut n_sieves) = ([[].as_slice(); SUSPECTS_MAX + 1], 0);
-        for (own, sieve) in sieves.iter_mut().zip(self.sieves(place)) {
-            *own = sieve.words();
-            n_sieves += 1;
-        }
-        passing(sieves.get(..n_sieves).unwrap_or_default(), keys, place)
-    }
-
-    fn sieves(&self, place: Place) -> impl Iterator<Item = &'s Sieve> {
-        let listed = self.listed.iter().take(self.n_listed).copied().flatten();
-        listed.chain([self.wild]).filter(move |sieve| sieve.is_about(place))
-    }
 }
 
 /// Changes.
@@ -196,8 +104,11 @@ impl Roles {
         slot.compiled = compiled.map(Arc::new);
         let (new, new_wild) = (slot.role().cloned(), slot.wild());
         let holders = slot.holders.clone();
-        self.wild_resources.move_all(&holders, old_wild.resources, new_wild.resources);
-        self.wild_paths.move_all(&holders, old_wild.paths, new_wild.paths);
+        if slot.n_bindings > 0 {
+            self.move_wild(number, old_wild, new_wild);
+        }
+        self.wild_resources.move_holders(&holders, old_wild.resources, new_wild.resources);
+        self.wild_paths.move_holders(&holders, old_wild.paths, new_wild.paths);
         self.set_targets(hashes, number, old.as_deref(), new.as_deref());
         old
     }
@@ -214,19 +125,29 @@ impl Roles {
         }
         let spoken = |role: Option<&Role>| role.map(|role| hashes.spoken(role)).unwrap_or_default();
         let namespace = old.or(new).map_or("", |role| &role.metadata.namespace);
-        let is_own = |(_, role): (Verbs, u32)| role == number;
-        for (target, _) in spoken(old) {
+        for own in spoken(old) {
             match namespace {
-                "" => self.speakers.remove(target, is_own),
-                _ => self.local_speakers.remove(target, is_own),
+                "" => self.speakers.remove(own.target, number),
+                _ => self.local_speakers.remove(own.target, number),
             }
         }
-        for (target, verbs) in spoken(new) {
+        let hash = hashes.namespace(namespace);
+        for SpokenTarget { target, name, verbs, granted } in spoken(new) {
+            let speaker = Speaker { role: number, verbs, granted };
             match namespace {
-                "" => self.speakers.insert(target, (verbs, number)),
-                _ => self.local_speakers.insert(target, (verbs, number)),
+                "" => self.speakers.insert(target, &name, speaker),
+                _ => {
+                    // Most names are known already, and one of each is enough for all namespaces.
+                    let known = self.speakers.name_of(target ^ hash).filter(|own| **own == name);
+                    self.local_speakers.insert(target, known.unwrap_or(&name), speaker);
+                }
             }
         }
+    }
+
+    fn move_wild(&mut self, number: u32, old: WildVerbs, new: WildVerbs) {
+        self.wild_resources.move_role(number, old.resources, new.resources);
+        self.wild_paths.move_role(number, old.paths, new.paths);
     }
 
     /// Makes a binding refer to a role, and the holders of these keys hold it in a place.
@@ -234,10 +155,14 @@ impl Roles {
         let Some(slot) = self.slots.get_mut(number).map(Arc::make_mut) else { return };
         let wild = slot.wild();
         slot.n_bindings += 1;
+        let is_first = slot.n_bindings == 1;
         for holder in keys.iter().map(|key| place.holder(*key)) {
             slot.holders.insert(holder);
             self.wild_resources.insert(holder, wild.resources);
             self.wild_paths.insert(holder, wild.paths);
+        }
+        if is_first {
+            self.move_wild(number, WildVerbs::default(), wild);
         }
     }
 
@@ -246,10 +171,14 @@ impl Roles {
         let Some(slot) = self.slots.get_mut(number).map(Arc::make_mut) else { return };
         let wild = slot.wild();
         slot.n_bindings = slot.n_bindings.saturating_sub(1);
+        let is_last = slot.n_bindings == 0;
         for holder in keys.iter().map(|key| place.holder(*key)) {
             slot.holders.remove(holder);
             self.wild_resources.remove(holder, wild.resources);
             self.wild_paths.remove(holder, wild.paths);
+        }
+        if is_last {
+            self.move_wild(number, wild, WildVerbs::default());
         }
     }
 
@@ -277,8 +206,12 @@ impl RoleSlot {
         self.compiled.as_ref().map(|compiled| &compiled.role)
     }
 
-    /// A role that does not exist may be about anything.
-    fn wild(&self) -> Wild {
-        self.compiled.as_ref().map_or(Wild::ALL, |compiled| compiled.wild)
+    /// A role that does not exist may be about anything; one of a namespace is never about paths.
+    fn wild(&self) -> WildVerbs {
+        match &self.compiled {
+            Some(compiled) if compiled.role.metadata.namespace.is_empty() => compiled.wild,
+            Some(compiled) => WildVerbs { paths: 0, ..compiled.wild },
+            None => WildVerbs::ALL,
+        }
     }
 }

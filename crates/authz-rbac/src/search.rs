@@ -1,354 +1,37 @@
-//! The quick way to a grant.
+//! The quick way to what grants a request.
 //!
-//! It goes by numbers: hashes for names, a mask for a role. Numbers may say yes where names say no,
-//! never the other way round, so what it looks through is all that may grant the request and
-//! perhaps more. Of that counts what names confirm, and the first of it is the grant. If somebody in
-//! the table turns out to be another than the asker, whoever asks has to go the plain way. Nothing
-//! here allocates.
+//! It goes by numbers: hashes for names, bits for holders, a mask for a role. Numbers may say yes
+//! where names say no, never the other way round, so what it looks through is all that may grant the
+//! request and perhaps more. Of that counts what names confirm. Nothing here allocates.
 //!
-//! Few roles speak of a request, so it begins with these and asks who may hold them. If there are
-//! many, or few groups, it begins with what the asker holds. Either way speed comes from doing one
-//! thing for many holders before doing the next thing for any: lookups that do not depend on each
-//! other wait for memory together.
-
-use std::hint::black_box;
+//! Few roles speak of a request, so it begins with these and asks who holds them. If there are many,
+//! or few groups, it begins with what the asker holds.
 
 use authz::User;
 
-use crate::bound::{AskerName, BindingSlot};
-use crate::bucket::ShortRole;
-use crate::decide::{Grant, Search};
-use crate::holders::{Held, Holders, NO_ENTRIES};
-use crate::mask::Glance;
-use crate::question::{Hashes, Question};
-use crate::roles::{NO_ROLE, Suspects};
-use crate::sieve::{BATCH_MAX, Place};
-use crate::snapshot::{Scope, Snapshot};
+use crate::decide::Outcome;
+use crate::question::Question;
+use crate::snapshot::Snapshot;
+use crate::{by_holders, by_roles};
 
 /// In how many groups somebody has to be for it to be quicker to begin with roles: to find those
 /// takes as long as to look up a few holders.
 const GROUPS_MIN: usize = 8;
 
-/// Looks for the grant that decides what `user` asks in `namespace`; `None` if numbers mislead.
-///
-/// 1. Tell who may hold a role that speaks of the request.
-/// 2. Look up those as whom the user asks, if they are among these, and weigh what they hold in the
-///    cluster: a role that allows the request, by a binding for one of them, is a candidate.
-/// 3. If there is none, do the same in the namespace.
-/// 4. The first candidate is the grant.
-pub(crate) fn search<'s>(
-    snapshot: &'s Snapshot,
+/// Looks for the binding that grants what `user` asks in `namespace`; `None` if numbers mislead, and
+/// then it has to be looked for by names.
+pub(crate) fn search(
+    snapshot: &Snapshot,
     question: &Question<'_>,
     user: &User,
     namespace: &str,
-) -> Option<Search<'s>> {
-    let mut searcher = Searcher {
-        snapshot,
-        question,
-        glance: snapshot.roles.masks.glance(question.probe),
-        user,
-        askers: Askers::new(),
-        best: None,
-        last_said: (NO_ROLE, Says::Missing),
-        has_broken_bindings: false,
-        is_misled: false,
-    };
-    let suspects = match user.groups.len() {
-        ..GROUPS_MIN => None,
-        _ => snapshot.roles.suspects(question).ok(),
-    };
-    searcher.look_through("", Place::CLUSTER, suspects);
-    if searcher.best.is_none() && !namespace.is_empty() {
-        let hash = snapshot.hashes.namespace(namespace);
-        let suspects =
-            suspects.and_then(|own| snapshot.roles.local_suspects(own, question, hash).ok());
-        searcher.look_through(namespace, Place::namespace(hash), suspects);
+) -> Option<Outcome> {
+    if user.groups.len() >= GROUPS_MIN
+        && let Ok(outcome) = by_roles::search(snapshot, question, user, namespace)
+    {
+        return Some(outcome);
     }
-    match searcher.best {
-        _ if searcher.is_misled => None,
-        Some(candidate) => searcher.grant(candidate).map(Search::Found),
-        None => {
-            let has_broken_bindings = searcher.has_broken_bindings;
-            Some(Search::Nothing { has_broken_bindings })
-        }
-    }
-}
-
-/// Some of those as whom the user asks: the user, who has the number 0, and the groups of the user.
-struct Askers {
-    /// The number of the first.
-    start: usize,
-    keys: [u64; BATCH_MAX],
-    /// How many there are; none until somebody asks for them.
-    n_askers: usize,
-}
-
-/// One as whom the user asks.
-#[derive(Debug, Clone, Copy)]
-struct Asker {
-    key: u64,
-    idx: usize,
-}
-
-impl Askers {
-    const fn new() -> Self {
-        Self { start: 0, keys: [0; BATCH_MAX], n_askers: 0 }
-    }
-
-    /// Makes the keys of the askers from this number on, as many as there is room for; `false` if
-    /// there are none.
-    fn load(&mut self, hashes: &Hashes, user: &User, start: usize) -> bool {
-        if start > user.groups.len() {
-            return false;
-        }
-        if self.n_askers == 0 || self.start != start {
-            let groups = user.groups.get(start.saturating_sub(1)..).unwrap_or_default();
-            let n_users = usize::from(start == 0);
-            self.keys[0] = hashes.user(&user.name);
-            for (own, group) in self.keys.iter_mut().skip(n_users).zip(groups) {
-                *own = hashes.group(group);
-            }
-            self.start = start;
-            self.n_askers = (n_users + groups.len()).min(BATCH_MAX);
-        }
-        true
-    }
-
-    #[inline]
-    fn keys(&self) -> &[u64] {
-        self.keys.get(..self.n_askers).unwrap_or_default()
-    }
-
-    #[inline]
-    fn asker(&self, at: usize) -> Asker {
-        Asker { key: self.keys[at % BATCH_MAX], idx: self.start + at }
-    }
-}
-
-/// The places of the bits that are set.
-fn places(mut bits: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let place = (bits != 0).then(|| bits.trailing_zeros() as usize);
-        bits &= bits.wrapping_sub(1);
-        place
-    })
-}
-
-/// How many holdings are read together.
-const HOLDINGS_MAX: usize = 16;
-
-/// A role that speaks of the request, the number of the binding, and as whom the user holds it.
-#[derive(Debug, Clone, Copy)]
-struct Holding {
-    role: ShortRole,
-    number: u32,
-    asker: Asker,
-}
-
-impl Holding {
-    const NONE: Self = Self { role: ShortRole::NONE, number: 0, asker: Asker { key: 0, idx: 0 } };
-}
-
-/// What a role says of the request.
-#[derive(Debug, Clone, Copy)]
-enum Says {
-    /// No rule allows it.
-    Nothing,
-    /// This is the first rule that allows it.
-    Allows { rule_idx: usize },
-    /// The role does not exist.
-    Missing,
-}
-
-/// What grants the request, unless something else comes first.
-#[derive(Clone, Copy)]
-struct Candidate<'s> {
-    slot: &'s BindingSlot,
-    /// The number of the binding.
-    number: u32,
-    subject_idx: usize,
-    rule_idx: usize,
-}
-
-struct Searcher<'s, 'q> {
-    snapshot: &'s Snapshot,
-    question: &'q Question<'q>,
-    glance: Glance<'s>,
-    user: &'q User,
-    askers: Askers,
-    /// The first of what grants the request, as far as it was looked for.
-    best: Option<Candidate<'s>>,
-    /// The role that was asked last, and what it said.
-    last_said: (u32, Says),
-    has_broken_bindings: bool,
-    /// Somebody in the table of holders has the key of an asker and another name, so what the table
-    /// says of the asker may not be all.
-    is_misled: bool,
-}
-
-impl<'s> Searcher<'s, '_> {
-    /// Looks through a namespace, or the cluster, which has no name. Without suspects it begins with
-    /// what the askers hold.
-    fn look_through(&mut self, namespace: &str, place: Place, suspects: Option<Suspects<'s>>) {
-        if suspects.is_some_and(|suspects| !suspects.are_any(place)) {
-            return;
-        }
-        let mut start = 0;
-        while self.askers.load(&self.snapshot.hashes, self.user, start) {
-            start += BATCH_MAX;
-            let suspected = suspects.map(|suspects| suspects.among(self.askers.keys(), place));
-            // To find a namespace takes long, and is in vain if nobody is suspected there.
-            if suspected == Some(0) {
-                continue;
-            }
-            let Some(Scope { holders, .. }) = self.snapshot.scope(namespace) else { return };
-            let chosen = suspected.unwrap_or_else(|| self.speaking(holders));
-            self.look_up(holders, chosen);
-        }
-    }
-
-    /// The askers who may hold a role that speaks of the request, as the table of holders tells it: a
-    /// bit for each.
-    ///
-    /// 1. Leave out askers of whom there is nothing in the table, if that is easy to tell.
-    /// 2. Find the others in the table.
-    /// 3. Leave out those who have no role that speaks of the request.
-    ///
-    /// No step has a branch that could be guessed wrong, and no lookup waits for another.
-    fn speaking(&self, holders: &Holders) -> u64 {
-        let (mut known, mut n_known) = ([0_u8; BATCH_MAX], 0);
-        for (at, key) in self.askers.keys().iter().enumerate() {
-            known[n_known % BATCH_MAX] = at as u8;
-            n_known += usize::from(holders.filter().is_none_or(|filter| filter.may_have(*key)));
-        }
-        let known = known.get(..n_known).unwrap_or_default();
-        let key_of = |at: &u8| self.askers.asker(usize::from(*at)).key;
-        let mut lines = [&NO_ENTRIES; BATCH_MAX];
-        for (line, at) in lines.iter_mut().zip(known) {
-            *line = holders.line(key_of(at));
-        }
-        // Reading a bit of every line first makes them all be fetched at once.
-        black_box(lines.iter().take(n_known).fold(0, |all, line| all ^ line.touch()));
-        let pairs = lines.iter().zip(known);
-        pairs.fold(0, |speaking, (line, at)| {
-            let places = line.places(key_of(at));
-            let [a, b, c] = line.roles(places.first());
-            let speaks = self.glance.meets_any([a.idx(), b.idx(), c.idx()]) & !places.is_empty();
-            speaking | u64::from(speaks | places.has_more() | line.overflows()) << at
-        })
-    }
-
-    /// Weighs what the chosen askers hold. What has to be read is read for all of them, as far as
-    /// possible, before it is needed for one.
-    fn look_up(&mut self, holders: &'s Holders, chosen: u64) {
-        let keys = || places(chosen).map(|at| self.askers.asker(at).key);
-        black_box(keys().fold(0, |all, key| all ^ holders.touch(key)));
-        let (mut held, mut n_held) = ([Holding::NONE; HOLDINGS_MAX], 0);
-        for at in places(chosen) {
-            let asker = self.askers.asker(at);
-            holders.visit_speaking(asker.key, self.glance, |role, number| {
-                let holding = Holding { role, number, asker };
-                match held.get_mut(n_held) {
-                    Some(own) => *own = holding,
-                    None => self.weigh(holders, holding),
-                }
-                n_held += 1;
-            });
-        }
-        let held = held.get(..n_held).unwrap_or(&held);
-        let slots = held.iter().filter_map(|own| self.snapshot.bindings.get(own.number));
-        black_box(slots.fold(0, |all, slot| all ^ slot.touch()));
-        held.iter().for_each(|holding| self.weigh(holders, *holding));
-    }
-
-    fn weigh(&mut self, holders: &'s Holders, holding: Holding) {
-        let Holding { role, number, asker } = holding;
-        if role == ShortRole::CROWD {
-            self.weigh_crowd(holders, number, asker);
-        } else if role == ShortRole::OF_BINDING {
-            let slot = self.snapshot.bindings.get(number);
-            slot.into_iter().for_each(|slot| self.weigh_role(slot.role, number, asker));
-        } else {
-            self.weigh_role(role.idx() as u32, number, asker);
-        }
-    }
-
-    /// Of the bindings that give a crowd the same role only the first by name can be the grant.
-    fn weigh_crowd(&mut self, holders: &'s Holders, number: u32, asker: Asker) {
-        for mut rest in holders.crowd(number).into_iter().flat_map(|crowd| crowd.chunks()) {
-            while let [Held { role, binding }, ..] = *rest {
-                let short = ShortRole::new(role);
-                if self.glance.meets(short.idx()) {
-                    self.weigh_role(role, binding, asker);
-                }
-                let n_same = rest.partition_point(|held| held.role == role);
-                rest = rest.get(n_same..).unwrap_or_default();
-            }
-        }
-    }
-
-    fn weigh_role(&mut self, role: u32, number: u32, asker: Asker) {
-        let rule_idx = match self.says(role) {
-            Says::Nothing => return,
-            Says::Allows { rule_idx } => Some(rule_idx),
-            Says::Missing => None,
-        };
-        match (self.subject_of(number, asker), rule_idx) {
-            (Some(_), None) => self.has_broken_bindings = true,
-            (Some((slot, subject_idx)), Some(rule_idx)) => {
-                self.weigh_candidate(Candidate { slot, number, subject_idx, rule_idx });
-            }
-            (None, _) => self.is_misled = true,
-        }
-    }
-
-    /// What a role says of the request. Several bindings often grant the same role, so the last one
-    /// that was asked is remembered.
-    #[inline]
-    fn says(&mut self, role: u32) -> Says {
-        let (last, says) = self.last_said;
-        if last == role {
-            return says;
-        }
-        let compiled = self.snapshot.roles.get(role).and_then(|role| role.compiled.as_ref());
-        let says = match compiled.map(|compiled| compiled.quickly_allows(self.question)) {
-            Some(Some(rule_idx)) => Says::Allows { rule_idx },
-            Some(None) => Says::Nothing,
-            None => Says::Missing,
-        };
-        self.last_said = (role, says);
-        says
-    }
-
-    fn weigh_candidate(&mut self, candidate: Candidate<'s>) {
-        if self.best.as_ref().is_none_or(|best| candidate.is_before(best)) {
-            self.best = Some(candidate);
-        }
-    }
-
-    /// A binding and the first of its subjects that means the asker, if names say that one does.
-    fn subject_of(&self, number: u32, asker: Asker) -> Option<(&'s BindingSlot, usize)> {
-        let slot = self.snapshot.bindings.get(number)?;
-        let subject_idx = slot.subject_of(AskerName::new(self.user, asker.idx)?)?;
-        Some((slot, subject_idx))
-    }
-
-    fn grant(&self, candidate: Candidate<'s>) -> Option<Grant<'s>> {
-        let Candidate { slot, subject_idx, rule_idx, .. } = candidate;
-        let role = self.snapshot.roles.get(slot.role)?.role()?;
-        Some(Grant { binding: &slot.binding, subject_idx, role, rule_idx })
-    }
-}
-
-impl Candidate<'_> {
-    /// Reports whether it is visited before the other. One binding may be held in several ways, of
-    /// which that of the first subject counts.
-    fn is_before(&self, other: &Self) -> bool {
-        match self.number == other.number {
-            true => self.subject_idx < other.subject_idx,
-            false => self.slot.order(other.slot).is_lt(),
-        }
-    }
+    by_holders::search(snapshot, question, user, namespace)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ const HOLDERS_PER_WORD: usize = 3;
 
 /// The most words. A change copies them, so they must not be too many; of a role with more holders
 /// than they have room for, more strangers pass.
-const WORDS_MAX: usize = 2048;
+const WORDS_MAX: usize = 4096;
 
 /// How many changes are kept in any case, however few holders are left.
 const CHANGES_MIN: usize = 64;
@@ -21,9 +21,16 @@ const CHANGES_MIN: usize = 64;
 /// The most holders that are looked up together: as many as a word has bits.
 pub(crate) const BATCH_MAX: usize = u64::BITS as usize;
 
-/// The holders of a role.
-#[derive(Debug, Clone)]
+/// The holders of a role. Those in the cluster are kept apart from those in namespaces, so that who
+/// asks for some need not look among the others.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Sieve {
+    cluster: Part,
+    local: Part,
+}
+
+#[derive(Debug, Clone)]
+struct Part {
     /// INVARIANT: at least one word, in which the bits of all holders are set. Bits of holders that
     /// were removed stay until the words are made anew.
     words: Arc<[u64]>,
@@ -31,9 +38,8 @@ pub(crate) struct Sieve {
     n_free: usize,
     /// Who became a holder by some binding, and who is one no longer.
     changes: Journal<Change>,
-    /// By how many bindings somebody is a holder in the cluster, and in namespaces.
-    n_cluster: usize,
-    n_local: usize,
+    /// By how many bindings somebody is a holder.
+    n_holders: usize,
 }
 
 /// Somebody becomes a holder by one more binding, or by one less.
@@ -59,8 +65,14 @@ impl Place {
         Self(hash | LOCAL)
     }
 
-    fn is_local(self) -> bool {
+    pub(crate) fn is_local(self) -> bool {
         self.0 & LOCAL != 0
+    }
+
+    /// The key of a holder, as it is here.
+    #[inline]
+    pub(crate) fn mixed(self, key: u64) -> u64 {
+        key ^ self.0.rotate_left(32)
     }
 
     /// The holder of this key here.
@@ -70,17 +82,23 @@ impl Place {
     }
 }
 
+impl ShortHolder {
+    #[inline]
+    fn is_local(self) -> bool {
+        self.0 & 1 == 1
+    }
+}
+
 /// The lowest bit of what is left of a key in a [`ShortHolder`].
 const LOCAL: u64 = 1 << 32;
 
-impl Default for Sieve {
+impl Default for Part {
     fn default() -> Self {
         Self {
             words: [0].into(),
             n_free: HOLDERS_PER_WORD,
             changes: Journal::default(),
-            n_cluster: 0,
-            n_local: 0,
+            n_holders: 0,
         }
     }
 }
@@ -90,48 +108,61 @@ impl Sieve {
     /// Reports whether somebody holds the role there, or in some other namespace.
     #[inline]
     pub(crate) fn is_about(&self, place: Place) -> bool {
-        match place.is_local() {
-            true => self.n_local > 0,
-            false => self.n_cluster > 0,
-        }
+        self.part(place.is_local()).n_holders > 0
     }
 
     /// Reports whether somebody may be a holder.
     #[inline]
     pub(crate) fn lets_pass(&self, holder: ShortHolder) -> bool {
-        lets_pass(&self.words, holder)
+        lets_pass(&self.part(holder.is_local()).words, holder)
     }
 
     /// What [`passing`] looks at.
     #[inline]
-    pub(crate) fn words(&self) -> &[u64] {
-        &self.words
+    pub(crate) fn words(&self, place: Place) -> &[u64] {
+        &self.part(place.is_local()).words
+    }
+
+    #[inline]
+    fn part(&self, is_local: bool) -> &Part {
+        if is_local { &self.local } else { &self.cluster }
     }
 }
 
-/// Which of these keys may be those of holders there, of any of the roles whose words these are: a
-/// bit for each key, the lowest for the first.
-pub(crate) fn passing(sieves: &[&[u64]], keys: &[u64], place: Place) -> u64 {
+/// Which of these keys may be those of holders there, of each of the roles whose words these are: a
+/// bit for each key, the lowest for the first. Returns those of any of the roles.
+pub(crate) fn passing(sieves: &[&[u64]], keys: &[u64], place: Place, found: &mut [u64]) -> u64 {
     // It is told how many there are when it is compiled, so that it need not count for each key.
     match *sieves {
-        [a] => passing_any([a], keys, place),
-        [a, b] => passing_any([a, b], keys, place),
-        [a, b, c] => passing_any([a, b, c], keys, place),
-        [a, b, c, ref rest @ ..] => {
-            passing_any([a, b, c], keys, place) | passing(rest, keys, place)
+        [a] => passing_each([a], keys, place, found),
+        [a, b] => passing_each([a, b], keys, place, found),
+        [a, b, c] => passing_each([a, b, c], keys, place, found),
+        [a, b, c, d] => passing_each([a, b, c, d], keys, place, found),
+        [a, b, c, d, ref rest @ ..] => {
+            let (own, others) = found.split_at_mut(found.len().min(4));
+            passing_each([a, b, c, d], keys, place, own) | passing(rest, keys, place, others)
         }
         [] => 0,
     }
 }
 
 #[inline]
-fn passing_any<const N: usize>(sieves: [&[u64]; N], keys: &[u64], place: Place) -> u64 {
+fn passing_each<const N: usize>(
+    sieves: [&[u64]; N],
+    keys: &[u64],
+    place: Place,
+    found: &mut [u64],
+) -> u64 {
     // From the last to the first, so that every bit is shifted to its place.
-    keys.iter().rev().fold(0, |passing, key| {
+    let mut passing = [0; N];
+    for key in keys.iter().rev() {
         let holder = place.holder(*key);
-        let passes = sieves.iter().fold(false, |passes, words| passes | lets_pass(words, holder));
-        passing << 1 | u64::from(passes)
-    })
+        for (own, words) in passing.iter_mut().zip(sieves) {
+            *own = *own << 1 | u64::from(lets_pass(words, holder));
+        }
+    }
+    found.iter_mut().zip(passing).for_each(|(found, own)| *found = own);
+    passing.iter().fold(0, |any, own| any | own)
 }
 
 #[inline]
@@ -145,36 +176,53 @@ fn lets_pass(words: &[u64], holder: ShortHolder) -> bool {
 impl Sieve {
     /// Makes somebody a holder by one more binding.
     pub(crate) fn insert(&mut self, holder: ShortHolder) {
+        self.part_mut(holder).insert(holder);
+    }
+
+    /// The reverse of [`insert`](Self::insert). Whoever removes a holder has inserted it.
+    pub(crate) fn remove(&mut self, holder: ShortHolder) {
+        self.part_mut(holder).remove(holder);
+    }
+
+    /// Adds the holders of another role.
+    pub(crate) fn insert_all(&mut self, other: &Self) {
+        other.holders().for_each(|holder| self.insert(holder));
+    }
+
+    /// The reverse of [`insert_all`](Self::insert_all).
+    pub(crate) fn remove_all(&mut self, other: &Self) {
+        other.holders().for_each(|holder| self.remove(holder));
+    }
+
+    /// The holders, each as often as there are bindings that make it one.
+    fn holders(&self) -> impl Iterator<Item = ShortHolder> {
+        self.cluster.holders().into_iter().chain(self.local.holders())
+    }
+
+    fn part_mut(&mut self, holder: ShortHolder) -> &mut Part {
+        if holder.is_local() { &mut self.local } else { &mut self.cluster }
+    }
+}
+
+impl Part {
+    fn insert(&mut self, holder: ShortHolder) {
         self.changes.push(Change { holder, is_added: true });
-        *self.count(holder) += 1;
+        self.n_holders += 1;
         match self.n_free {
             0 => self.make_anew(),
             _ => self.set_bits(holder),
         }
     }
 
-    /// The reverse of [`insert`](Self::insert). Whoever removes a holder has inserted it.
-    pub(crate) fn remove(&mut self, holder: ShortHolder) {
+    fn remove(&mut self, holder: ShortHolder) {
         self.changes.push(Change { holder, is_added: false });
-        let count = self.count(holder);
-        *count = count.saturating_sub(1);
-        let n_holders = self.n_cluster + self.n_local;
-        if self.words.len() > 1 + n_holders || self.changes.len() > CHANGES_MIN + 2 * n_holders {
+        self.n_holders = self.n_holders.saturating_sub(1);
+        let n_changes_max = CHANGES_MIN + 2 * self.n_holders;
+        if self.words.len() > 1 + self.n_holders || self.changes.len() > n_changes_max {
             self.make_anew();
         }
     }
 
-    /// Adds the holders of another role.
-    pub(crate) fn insert_all(&mut self, other: &Self) {
-        other.holders().into_iter().for_each(|holder| self.insert(holder));
-    }
-
-    /// The reverse of [`insert_all`](Self::insert_all).
-    pub(crate) fn remove_all(&mut self, other: &Self) {
-        other.holders().into_iter().for_each(|holder| self.remove(holder));
-    }
-
-    /// The holders, each as often as there are bindings that make it one.
     fn holders(&self) -> Vec<ShortHolder> {
         let mut changes: Vec<Change> = self.changes.iter().collect();
         changes.sort_unstable_by_key(|change| change.holder);
@@ -185,13 +233,6 @@ impl Sieve {
             own.iter().map(|change| change.holder).take(n_left)
         });
         left.collect()
-    }
-
-    fn count(&mut self, holder: ShortHolder) -> &mut usize {
-        match holder.0 & 1 {
-            0 => &mut self.n_cluster,
-            _ => &mut self.n_local,
-        }
     }
 
     /// Makes the words anew, with room for half as many holders more. So this is done after a number
@@ -268,17 +309,24 @@ mod tests {
     fn has(sieve: &Sieve, number: u32) -> bool {
         let keys = [1_000_001, 1_000_003, 1_000_005, number].map(key);
         let place = place(number);
-        sieve.is_about(place) && passing(&[&[0], sieve.words()], &keys, place) >> 3 == 1
+        let mut found = [0; 2];
+        let any = passing(&[&[0], sieve.words(place)], &keys, place, &mut found);
+        assert!(found == [0, any] && sieve.is_about(place) | (any == 0));
+        any >> 3 == 1
     }
 
     fn check(sieve: &Sieve, plain: &BTreeSet<u32>) -> Result<(), TestCaseError> {
-        prop_assert!(sieve.words.len() <= 1 + plain.len());
-        prop_assert!(sieve.changes.len() <= CHANGES_MIN + 2 * plain.len());
-        let mut holders: Vec<ShortHolder> = plain.iter().map(|number| holder(*number)).collect();
-        holders.sort_unstable();
-        prop_assert_eq!(sieve.holders(), holders);
-        let n_local = plain.iter().filter(|number| place(**number).is_local()).count();
-        prop_assert_eq!((sieve.n_cluster, sieve.n_local), (plain.len() - n_local, n_local));
+        for is_local in [false, true] {
+            let part = sieve.part(is_local);
+            let all = plain.iter().map(|number| holder(*number));
+            let mut holders: Vec<ShortHolder> =
+                all.filter(|own| own.is_local() == is_local).collect();
+            holders.sort_unstable();
+            prop_assert_eq!(part.n_holders, holders.len());
+            prop_assert!(part.words.len() <= 1 + part.n_holders);
+            prop_assert!(part.changes.len() <= CHANGES_MIN + 2 * part.n_holders);
+            prop_assert_eq!(part.holders(), holders);
+        }
         prop_assert!(plain.iter().all(|number| has(sieve, *number)));
         Ok(())
     }
@@ -324,7 +372,8 @@ mod tests {
         let mut n_passed = 0;
         for number in 0..2000 {
             sieve.insert(holder(2 * number));
-            n_passed += passing(&[sieve.words()], &strangers, place(number)).count_ones();
+            let place = place(number);
+            n_passed += passing(&[sieve.words(place)], &strangers, place, &mut [0]).count_ones();
         }
         assert!(n_passed < 64 * 2000 / 100, "{n_passed}");
     }
@@ -332,12 +381,12 @@ mod tests {
     #[test]
     fn a_sieve_stops_growing_and_still_lets_holders_pass() {
         let mut sieve = Sieve::default();
-        let n_holders = (WORDS_MAX * HOLDERS_PER_WORD * 2) as u32;
+        let n_holders = (WORDS_MAX * HOLDERS_PER_WORD * 3) as u32;
         (0..n_holders).for_each(|number| sieve.insert(holder(2 * number)));
-        assert_eq!(sieve.words.len(), WORDS_MAX);
+        assert_eq!(sieve.local.words.len(), WORDS_MAX);
         assert!((0..n_holders).all(|number| has(&sieve, 2 * number)));
         (0..n_holders).for_each(|number| sieve.remove(holder(2 * number)));
-        assert_eq!(sieve.words.len(), 1);
+        assert_eq!((sieve.cluster.words.len(), sieve.local.words.len()), (1, 1));
         assert!(!sieve.is_about(Place::CLUSTER) && !sieve.is_about(Place::namespace(0)));
     }
 
@@ -346,7 +395,8 @@ mod tests {
         let mut sieve = Sieve::default();
         (0..1000).for_each(|number| sieve.insert(holder(6 * number)));
         for number in (0..2000).map(|number| 6 * number) {
-            let passes = passing(&[sieve.words()], &[key(number)], Place::CLUSTER) == 1;
+            let words = sieve.words(Place::CLUSTER);
+            let passes = passing(&[words], &[key(number)], Place::CLUSTER, &mut [0]) == 1;
             assert_eq!(sieve.lets_pass(holder(number)), passes);
             assert!(passes || number >= 6000);
         }
@@ -359,11 +409,14 @@ mod tests {
             sieve.insert(Place::CLUSTER.holder(key(number)));
             sieve
         });
-        let words = sieves.each_ref().map(Sieve::words);
+        let words = sieves.each_ref().map(|sieve| sieve.words(Place::CLUSTER));
         let keys = [2, 4, 6, 8, 10, 12, 14, 16, 18].map(key);
         for n_sieves in 0..=sieves.len() {
-            let passing = passing(&words[..n_sieves], &keys, Place::CLUSTER);
-            assert_eq!(passing, (1 << n_sieves) - 1);
+            let mut found = [0; 8];
+            let any = passing(&words[..n_sieves], &keys, Place::CLUSTER, &mut found);
+            assert_eq!(any, (1 << n_sieves) - 1);
+            let is_own = |(idx, own): (usize, &u64)| *own == u64::from(idx < n_sieves) << idx;
+            assert!(found.iter().enumerate().all(is_own));
         }
     }
 
@@ -374,7 +427,8 @@ mod tests {
             let mut sieve = Sieve::default();
             sieve.insert(own.holder(key(7)));
             let keys = [key(9), key(7)];
-            let passing = places.map(|place| passing(&[sieve.words()], &keys, place));
+            let passing =
+                places.map(|place| passing(&[sieve.words(place)], &keys, place, &mut [0]));
             assert_eq!(passing.map(|bits| bits == 0b10), [0, 1, 2].map(|other| other == idx));
             let are_about = places.map(|place| sieve.is_about(place));
             assert_eq!(are_about, [idx == 0, idx != 0, idx != 0]);

@@ -9,6 +9,10 @@ use std::sync::Arc;
 const BITS: u32 = 6;
 const FANOUT: usize = 1 << BITS;
 
+/// A change copies a leaf, which costs a look at memory for each value that counts references.
+const LEAF_BITS: u32 = 5;
+const LEAF_LEN: usize = 1 << LEAF_BITS;
+
 /// The list.
 #[derive(Debug, Clone)]
 pub(crate) struct Slab<T> {
@@ -23,9 +27,13 @@ pub(crate) struct Slab<T> {
 
 #[derive(Debug)]
 enum Node<T> {
-    Leaf(Arc<[Slot<T>; FANOUT]>),
+    Leaf(Arc<Leaf<T>>),
     Branch(Arc<[Option<Node<T>>; FANOUT]>),
 }
+
+/// Values side by side.
+#[derive(Debug, Clone)]
+pub(crate) struct Leaf<T>([Slot<T>; LEAF_LEN]);
 
 #[derive(Debug, Clone)]
 enum Slot<T> {
@@ -57,23 +65,40 @@ impl<T> Slab<T> {
 
     #[inline]
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
+        self.leaf(number)?.get(number as usize)
+    }
+}
+
+impl<T> Slab<T> {
+    /// The leaf of a number.
+    #[inline]
+    pub(crate) fn leaf(&self, number: u32) -> Option<&Arc<Leaf<T>>> {
         if number >= self.n_numbers {
             return None;
         }
         let (mut node, mut height) = (self.root.as_ref()?, self.height);
         loop {
             match node {
-                Node::Leaf(slots) => {
-                    return match &slots[child_idx(number, 0)] {
-                        Slot::Used(value) => Some(value),
-                        Slot::Vacant(_) => None,
-                    };
-                }
+                Node::Leaf(leaf) => return Some(leaf),
                 Node::Branch(children) => {
                     node = children[child_idx(number, height)].as_ref()?;
                     height = height.saturating_sub(1);
                 }
             }
+        }
+    }
+}
+
+impl<T> Leaf<T> {
+    /// How many values there may be.
+    pub(crate) const LEN: usize = LEAF_LEN;
+
+    /// The value at a place.
+    #[inline]
+    pub(crate) fn get(&self, place: usize) -> Option<&T> {
+        match &self.0[place % LEAF_LEN] {
+            Slot::Used(value) => Some(value),
+            Slot::Vacant(_) => None,
         }
     }
 }
@@ -119,7 +144,7 @@ impl<T: Clone> Slab<T> {
         if number >= self.n_numbers {
             return None;
         }
-        while self.height * BITS < u32::BITS && number >> (self.height * BITS) >= FANOUT as u32 {
+        while number.checked_shr(end_bit(self.height)).unwrap_or(0) > 0 {
             let mut children = [const { None }; FANOUT];
             children[0] = self.root.take();
             self.root = Some(Node::Branch(Arc::new(children)));
@@ -129,7 +154,9 @@ impl<T: Clone> Slab<T> {
         let mut node = self.root.get_or_insert_with(|| Node::empty(height));
         loop {
             match node {
-                Node::Leaf(slots) => return Some(&mut Arc::make_mut(slots)[child_idx(number, 0)]),
+                Node::Leaf(leaf) => {
+                    return Some(&mut Arc::make_mut(leaf).0[number as usize % LEAF_LEN]);
+                }
                 Node::Branch(children) => {
                     let child = &mut Arc::make_mut(children)[child_idx(number, height)];
                     height = height.saturating_sub(1);
@@ -143,16 +170,21 @@ impl<T: Clone> Slab<T> {
 impl<T> Node<T> {
     fn empty(height: u32) -> Self {
         match height {
-            0 => Self::Leaf(Arc::new([const { Slot::Vacant(None) }; FANOUT])),
+            0 => Self::Leaf(Arc::new(Leaf([const { Slot::Vacant(None) }; LEAF_LEN]))),
             _ => Self::Branch(Arc::new([const { None }; FANOUT])),
         }
     }
 }
 
-/// INVARIANT: less than [`FANOUT`]. A node at `height` has `height` branches below it.
+/// How many bits of a number lead through a node at `height`, which has `height` branches below it.
+fn end_bit(height: u32) -> u32 {
+    LEAF_BITS + height * BITS
+}
+
+/// INVARIANT: less than [`FANOUT`]. For a branch, so `height` is not 0.
 #[inline]
 fn child_idx(number: u32, height: u32) -> usize {
-    (number >> (height * BITS)) as usize % FANOUT
+    (number >> (end_bit(height) - BITS)) as usize % FANOUT
 }
 
 #[cfg(test)]

@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use crate::bound::BindingSlot;
 use crate::compiled::CompiledRole;
+use crate::grants::{GrantKey, Grants};
 use crate::holders::{Held, Holders};
 use crate::names::Names;
+use crate::namespaces::{CLUSTER, NamespaceNumber, Namespaces};
 use crate::policy::{Binding, Identity, Role, Subject};
 use crate::question::Hashes;
 use crate::roles::{NO_ROLE, RoleSlot, Roles};
 use crate::sequence::Sequence;
-use crate::slab::Slab;
+use crate::slab::{Leaf, Slab};
 
 /// All policy at one moment.
 ///
@@ -52,8 +54,9 @@ pub struct Snapshot {
     pub(crate) hashes: Hashes,
     pub(crate) roles: Roles,
     pub(crate) bindings: Slab<BindingSlot>,
+    pub(crate) grants: Grants,
     pub(crate) cluster: Scope,
-    namespaces: Names<Arc<Scope>>,
+    pub(crate) namespaces: Namespaces,
 }
 
 /// What belongs to the cluster, or to one namespace.
@@ -103,15 +106,19 @@ impl Snapshot {
     pub fn put_binding(&mut self, binding: Binding) {
         self.remove_binding(binding.namespace(), binding.name());
         let Some(role) = self.role_number_of(&binding) else { return };
-        let slot = BindingSlot::new(binding, role);
+        let Some((namespace, _)) = self.scope_mut(binding.namespace()) else { return };
+        let slot = BindingSlot::new(binding, role, namespace);
         let binding = Arc::clone(&slot.binding);
         let Some(number) = self.bindings.insert(slot) else { return };
-        let keys = self.keys(&binding);
-        self.roles.bind(role, self.hashes.place(binding.namespace()), &keys);
+        let (keys, place) = (self.keys(&binding), self.hashes.place(binding.namespace()));
+        self.roles.bind(role, place, &keys);
+        for key in distinct(&keys) {
+            self.grants.insert(GrantKey::new(key, place, role), number);
+        }
         let Self { bindings, cluster, namespaces, .. } = self;
         let order = |a: u32, b: u32| order(bindings, a, b);
         let role_of = |number: u32| bindings.get(number).map_or(NO_ROLE, |slot| slot.role);
-        let scope = scope_mut(cluster, namespaces, binding.namespace());
+        let Some((_, scope)) = scope_mut(cluster, namespaces, binding.namespace()) else { return };
         scope.bindings.put(number, |own| order(own, number));
         for key in keys {
             let held = Held { role, binding: number };
@@ -123,11 +130,14 @@ impl Snapshot {
     pub fn remove_binding(&mut self, namespace: &str, name: &str) -> Option<Arc<Binding>> {
         let number = self.binding_number(namespace, name)?;
         let BindingSlot { binding, role, .. } = self.bindings.get(number)?.clone();
-        let keys = self.keys(&binding);
-        self.roles.unbind(role, self.hashes.place(namespace), &keys);
+        let (keys, place) = (self.keys(&binding), self.hashes.place(namespace));
+        self.roles.unbind(role, place, &keys);
+        for key in distinct(&keys) {
+            self.grants.remove(GrantKey::new(key, place, role), number);
+        }
         let Self { bindings, cluster, namespaces, .. } = self;
         let order = |a: u32, b: u32| order(bindings, a, b);
-        let scope = scope_mut(cluster, namespaces, namespace);
+        let (_, scope) = scope_mut(cluster, namespaces, namespace)?;
         for key in keys {
             let held = Held { role, binding: number };
             scope.holders.remove(key, held, &order);
@@ -160,7 +170,7 @@ impl Snapshot {
             return Some(*number);
         }
         let number = self.roles.add()?;
-        let scope = scope_mut(&mut self.cluster, &mut self.namespaces, namespace);
+        let (_, scope) = self.scope_mut(namespace)?;
         Some(*scope.roles.slot(name, || number))
     }
 
@@ -178,28 +188,43 @@ impl Snapshot {
 
     /// Gives up the number of a role that does not exist and that no binding refers to.
     fn drop_unused_role(&mut self, namespace: &str, name: &str, number: u32) {
-        if self.roles.remove_unused(number) {
-            scope_mut(&mut self.cluster, &mut self.namespaces, namespace).roles.remove(name);
+        if self.roles.remove_unused(number)
+            && let Some((_, scope)) = self.scope_mut(namespace)
+        {
+            scope.roles.remove(name);
             self.drop_empty_scope(namespace);
         }
     }
 
     fn drop_empty_scope(&mut self, namespace: &str) {
-        let is_empty = |scope: &Arc<Scope>| scope.roles.is_empty() && scope.bindings.is_empty();
+        let is_empty = |scope: &Scope| scope.roles.is_empty() && scope.bindings.is_empty();
         if self.namespaces.get(namespace).is_some_and(is_empty) {
             self.namespaces.remove(namespace);
         }
     }
+
+    fn scope_mut(&mut self, namespace: &str) -> Option<(NamespaceNumber, &mut Scope)> {
+        scope_mut(&mut self.cluster, &mut self.namespaces, namespace)
+    }
 }
 
+/// Each of some keys once.
+fn distinct(keys: &[u64]) -> Vec<u64> {
+    let mut keys = keys.to_vec();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+/// What belongs to a namespace, or to the cluster; `None` if there are too many namespaces.
 fn scope_mut<'a>(
     cluster: &'a mut Scope,
-    namespaces: &'a mut Names<Arc<Scope>>,
+    namespaces: &'a mut Namespaces,
     namespace: &str,
-) -> &'a mut Scope {
+) -> Option<(NamespaceNumber, &'a mut Scope)> {
     match namespace {
-        "" => cluster,
-        namespace => Arc::make_mut(namespaces.slot(namespace, Arc::default)),
+        "" => Some((CLUSTER, cluster)),
+        namespace => namespaces.get_mut(namespace),
     }
 }
 
@@ -260,16 +285,32 @@ impl Snapshot {
         }
     }
 
+    /// Some bits of a binding and of what its reason needs, for who only wants them to be at hand.
+    #[inline]
+    pub(crate) fn touch_binding(&self, number: u32) -> usize {
+        let Some(leaf) = self.bindings.leaf(number) else { return 0 };
+        let slot = leaf.get(number as usize % Leaf::<BindingSlot>::LEN);
+        Arc::strong_count(leaf) ^ slot.map_or(0, BindingSlot::touch)
+    }
+
     pub(crate) fn scope(&self, namespace: &str) -> Option<&Scope> {
         match namespace {
             "" => Some(&self.cluster),
-            namespace => self.namespaces.get(namespace).map(AsRef::as_ref),
+            namespace => self.namespaces.get(namespace),
+        }
+    }
+
+    /// The number of a namespace, or of the cluster, which has no name.
+    pub(crate) fn namespace_number(&self, namespace: &str) -> Option<NamespaceNumber> {
+        match namespace {
+            "" => Some(CLUSTER),
+            namespace => self.namespaces.number(namespace),
         }
     }
 
     /// Visits every namespace, in no particular order.
     pub(crate) fn for_each_namespace<'a>(&'a self, visit: &mut dyn FnMut(&'a str, &'a Scope)) {
-        self.namespaces.for_each(&mut |namespace, scope| visit(namespace, scope));
+        self.namespaces.for_each(visit);
     }
 
     /// The bindings of a namespace by name, beside their roles.

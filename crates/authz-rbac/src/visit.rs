@@ -12,6 +12,8 @@ use crate::snapshot::Snapshot;
 /// A binding that applies to a user.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Visit<'s> {
+    /// The number of the binding.
+    pub(crate) number: u32,
     pub(crate) binding: &'s Arc<Binding>,
     /// The first subject that means the user.
     pub(crate) subject_idx: usize,
@@ -37,17 +39,18 @@ impl Snapshot {
             self.hashes.keys(user).flat_map(|key| scope.holders.bindings(key)).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let slots = numbers.into_iter().filter_map(|number| self.bindings.get(number));
         // The table goes by hashes, so names have the last word.
-        let mut held: Vec<(&BindingSlot, usize)> =
-            slots.filter_map(|slot| Some((slot, first_subject(&slot.binding, user)?))).collect();
-        held.sort_unstable_by(|(a, _), (b, _)| a.order(b));
-        held.into_iter().map(|(slot, subject_idx)| self.visit(slot, subject_idx)).collect()
-    }
-
-    fn visit<'s>(&'s self, slot: &'s BindingSlot, subject_idx: usize) -> Visit<'s> {
-        let role = self.roles.get(slot.role).and_then(|role| role.compiled.as_deref());
-        Visit { binding: &slot.binding, subject_idx, role }
+        let held = numbers.into_iter().filter_map(|number| {
+            let slot = self.bindings.get(number)?;
+            Some((number, slot, first_subject(&slot.binding, user)?))
+        });
+        let mut held: Vec<(u32, &BindingSlot, usize)> = held.collect();
+        held.sort_unstable_by(|(_, a, _), (_, b, _)| a.order(b));
+        let visits = held.into_iter().map(|(number, slot, subject_idx)| {
+            let role = self.roles.get(slot.role).and_then(|role| role.compiled.as_deref());
+            Visit { number, binding: &slot.binding, subject_idx, role }
+        });
+        visits.collect()
     }
 }
 
