@@ -10,6 +10,19 @@ use crate::name::{Kind, Name};
 use crate::policy::Policy;
 use crate::refusal;
 
+/// What a request for a path has in place of a resource.
+static NOTHING: Resource<'static> = Resource {
+    path: "",
+    api_group: "",
+    api_version: "",
+    namespace: "",
+    resource: "",
+    subresource: "",
+    name: "",
+    field_selector: None,
+    label_selector: None,
+};
+
 impl Policy {
     /// Answers a request. Never denies: what is not allowed here, others may still allow.
     ///
@@ -27,8 +40,7 @@ impl Policy {
             }
         };
         recorder.note(|| Event::new("node").with("name", node));
-        let none = Resource::default();
-        let resource = attributes.resource().unwrap_or(&none);
+        let resource = attributes.resource().unwrap_or(&NOTHING);
         match demand(attributes, self.gates) {
             Demand::Nothing => Decision::allow(""),
             Demand::Refuse(reason) => Decision::no_opinion(reason),

@@ -2,9 +2,10 @@
 
 use authz::{Event, Recorder, User};
 
-use crate::graph::{Graph, NodeId};
+use crate::graph::Graph;
 use crate::identity::{NODE_USER_PREFIX, NODES_GROUP};
 use crate::name::Name;
+use crate::nodes::NodeId;
 use crate::slab::Id;
 
 /// The most other nodes that an explanation names. A secret may be shared by thousands.

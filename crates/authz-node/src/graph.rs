@@ -1,14 +1,14 @@
 //! Which objects lead to which nodes.
 
-use std::hash::{BuildHasher, Hasher};
-
 use authz::Reason;
 use foldhash::quality::RandomState;
 
-use crate::name::{Name, OwnName};
+use crate::name::{Name, OwnName, hash};
 use crate::names::Names;
+use crate::nodes::{NodeId, Nodes};
 use crate::refusal;
 use crate::set::{Set, gather, join, split, spread};
+use crate::shared::Shared;
 use crate::slab::{Id, PLACES_MAX, Slab};
 
 /// The relations between objects and nodes.
@@ -26,20 +26,13 @@ use crate::slab::{Id, PLACES_MAX, Slab};
 /// node or itself leads to it. A vertex or node has at least one edge.
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
-    names: Names<64>,
-    /// INVARIANT: at the places of their names.
-    vertices: Slab<Vertex, 16>,
-    node_names: Names<64>,
-    /// For each node, at the place of its name, what leads to it. For each such vertex: the hash of
-    /// its name, and its place, spread. This could be learned from the vertices too, from more
-    /// places in memory.
-    origins: Slab<Set, 64>,
+    names: Names,
+    /// INVARIANT: at the places of their names. Only changes read them, so little is copied at once.
+    vertices: Slab<Vertex, 8, 32>,
+    nodes: Nodes,
     /// Keyed at random, for names are chosen by users.
     hasher: RandomState,
 }
-
-/// The place of a node, which is none of a vertex.
-pub(crate) type NodeId = Id;
 
 /// An object that may lead to nodes.
 #[derive(Debug, Clone)]
@@ -76,6 +69,12 @@ pub(crate) enum Relation {
 /// Not the place of any vertex.
 const NO_VERTEX: Id = PLACES_MAX;
 
+impl Shared for Vertex {
+    fn n_owners(&self) -> usize {
+        self.predecessors.n_owners() + self.ways.n_owners()
+    }
+}
+
 impl Vertex {
     fn leads_to(&self, node: NodeId) -> bool {
         self.ways.has(spread(node))
@@ -104,12 +103,11 @@ impl Vertex {
 impl Graph {
     /// How many vertices there are, nodes included.
     pub fn n_vertices(&self) -> usize {
-        self.names.len() + self.node_names.len()
+        self.vertices.len() + self.nodes.len()
     }
 
     pub(crate) fn node(&self, name: &str) -> Option<NodeId> {
-        let name = Name::node(name);
-        self.node_names.find(self.hash(name), name)
+        self.nodes.find(hash("", name, &self.hasher), name, |_| {}).map(|node| node.id)
     }
 
     pub(crate) fn vertex(&self, name: Name<'_>) -> Option<Id> {
@@ -120,55 +118,49 @@ impl Graph {
     ///
     /// The name of the node is compared last. A hash finds the right node all but always, and so
     /// what is known of it is on its way from memory together with its name.
+    #[inline]
     pub(crate) fn relation(&self, object: Name<'_>, node: &str) -> Relation {
-        let node = Name::node(node);
+        let node_hash = hash("", node, &self.hasher);
+        let hash = self.hash(object);
         let mut vertex = None;
-        let found = self.node_names.find_place(self.hash(node), |id| {
-            let name = self.node_names.get(id);
-            vertex = self.origin(id, object);
-            name.is_some_and(|own| own.is(node))
+        let found = self.nodes.find(node_hash, node, |node| {
+            vertex = self.origin(&node.origins, hash, object);
         });
         match (found, vertex) {
-            (Some(id), Some(vertex)) => Relation::Related(vertex, id),
-            (Some(id), None) => Relation::Unrelated(id),
+            (Some(node), Some(vertex)) => Relation::Related(vertex, node.id),
+            (Some(node), None) => Relation::Unrelated(node.id),
             (None, _) => Relation::UnknownNode,
         }
     }
 
-    /// The vertex of this name, if it leads to the node.
-    fn origin(&self, node: NodeId, name: Name<'_>) -> Option<Id> {
+    /// The vertex of this name, if it is among the origins of a node.
+    #[inline]
+    fn origin(&self, origins: &Set, hash: u32, name: Name<'_>) -> Option<Id> {
         let is_wanted = |id| self.names.get(id).is_some_and(|own| own.is(name));
-        let origins = self.origins.get(node)?;
-        origins.find(self.hash(name), |place| is_wanted(gather(place))).map(gather)
+        origins.find(hash, |place| is_wanted(gather(place))).map(gather)
+    }
+
+    fn hash(&self, name: Name<'_>) -> u32 {
+        hash(name.namespace, name.name, &self.hasher) ^ spread(name.kind as u32)
     }
 
     /// Why a node is refused what does not lead to it.
     pub(crate) fn refusal(&self, node: NodeId) -> Reason {
-        self.node_names.leaf(node).map(|(leaf, at)| refusal::of_known(leaf, at)).unwrap_or_default()
+        self.nodes.leaf(node).map(|(leaf, at)| refusal::of_known(leaf, at)).unwrap_or_default()
     }
 
     /// A way from a vertex that leads to a node, both included.
     pub(crate) fn way(&self, from: Id, node: NodeId) -> Vec<Name<'_>> {
         let next = |at: &Id| self.vertices.get(*at)?.next(node);
         let vertices = std::iter::successors(Some(from), next).filter_map(|id| self.names.get(id));
-        vertices.chain(self.node_names.get(node)).map(OwnName::get).collect()
+        vertices.chain(self.nodes.name(node)).map(OwnName::get).collect()
     }
 
     /// The names of the nodes that a vertex leads to, in no particular order.
     pub(crate) fn nodes(&self, from: Id) -> Vec<&str> {
         let nodes = self.vertices.get(from).map(Vertex::nodes).unwrap_or_default();
-        let names = nodes.into_iter().filter_map(|node| self.node_names.get(node));
+        let names = nodes.into_iter().filter_map(|node| self.nodes.name(node));
         names.map(|own| own.get().name).collect()
-    }
-
-    /// Half of a hash is enough: names that share it are few, and they are compared anyway.
-    fn hash(&self, name: Name<'_>) -> u32 {
-        let mut hasher = self.hasher.build_hasher();
-        if !name.namespace.is_empty() {
-            hasher.write(name.namespace.as_bytes());
-        }
-        hasher.write(name.name.as_bytes());
-        (hasher.finish() >> 32) as u32 ^ spread(name.kind as u32)
     }
 }
 
@@ -183,7 +175,7 @@ impl Graph {
             self.follow(id, Successor::Node(node));
             self.gain(id, node, NO_VERTEX);
         }
-        self.drop_node_if_alone(node);
+        self.nodes.remove_if_alone(node, &self.hasher);
         from
     }
 
@@ -229,7 +221,7 @@ impl Graph {
         self.unfollow(from);
         self.lose(from, node, NO_VERTEX);
         self.drop_if_alone(from);
-        self.drop_node_if_alone(node);
+        self.nodes.remove_if_alone(node, &self.hasher);
     }
 
     fn disconnect(&mut self, from: Id, to: Id) {
@@ -266,7 +258,7 @@ impl Graph {
         vertex.ways.insert(join(spread(node), spread(next)));
         if is_first {
             let (hash, predecessors) = (vertex.hash, vertex.predecessors());
-            if let Some(origins) = self.origins.get_mut(node) {
+            if let Some(origins) = self.nodes.origins_mut(node, &self.hasher) {
                 origins.insert(join(hash, spread(at)));
             }
             for predecessor in predecessors {
@@ -281,7 +273,7 @@ impl Graph {
         let was_there = vertex.ways.remove(join(spread(node), spread(next)));
         if was_there && !vertex.leads_to(node) {
             let (hash, predecessors) = (vertex.hash, vertex.predecessors());
-            if let Some(origins) = self.origins.get_mut(node) {
+            if let Some(origins) = self.nodes.origins_mut(node, &self.hasher) {
                 origins.remove(join(hash, spread(at)));
             }
             for predecessor in predecessors {
@@ -306,13 +298,9 @@ impl Graph {
     }
 
     fn make_node(&mut self, name: &str) -> Option<NodeId> {
-        let name = Name::node(name);
-        let hash = self.hash(name);
-        if let Some(id) = self.node_names.find(hash, name) {
-            return Some(id);
-        }
-        self.node_names.add(hash, name)?;
-        self.origins.insert(Set::default())
+        let hash = hash("", name, &self.hasher);
+        let known = self.nodes.find(hash, name, |_| {}).map(|node| node.id);
+        known.or_else(|| self.nodes.add(hash, name))
     }
 
     fn drop_if_alone(&mut self, id: Id) {
@@ -322,16 +310,6 @@ impl Graph {
         {
             self.names.remove(vertex.hash, id);
             self.vertices.remove(id);
-        }
-    }
-
-    fn drop_node_if_alone(&mut self, id: NodeId) {
-        if let Some(origins) = self.origins.get(id)
-            && origins.is_empty()
-            && let Some(own) = self.node_names.get(id)
-        {
-            self.node_names.remove(self.hash(own.get()), id);
-            self.origins.remove(id);
         }
     }
 }

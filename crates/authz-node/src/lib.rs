@@ -16,14 +16,17 @@ mod graph;
 mod identity;
 mod name;
 mod names;
+mod nodes;
 mod object;
 mod policy;
 mod populate;
 mod refusal;
 mod rules;
 mod set;
+mod shared;
 mod slab;
 mod subjects;
+mod table;
 
 pub use explain::NEAR_MISSES_MAX;
 pub use graph::Graph;

@@ -1,6 +1,11 @@
 //! What vertices are called.
 
+use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
+
+use foldhash::quality::RandomState;
+
+use crate::shared::Shared;
 
 /// The kinds of vertices. Edges lead from a kind to one that is listed later, hence no cycles, and
 /// no path is longer than the list.
@@ -52,6 +57,18 @@ impl<'a> Name<'a> {
     }
 }
 
+/// The hash of a namespace and a name. Half of a hash is enough: names that share it are few, and
+/// they are compared anyway.
+#[inline]
+pub(crate) fn hash(namespace: &str, name: &str, hasher: &RandomState) -> u32 {
+    let mut hasher = hasher.build_hasher();
+    if !namespace.is_empty() {
+        hasher.write(namespace.as_bytes());
+    }
+    hasher.write(name.as_bytes());
+    (hasher.finish() >> 32) as u32
+}
+
 /// A name that is kept.
 ///
 /// Namespace and name, one after the other, lie in the value itself if they are not long, and the
@@ -77,6 +94,13 @@ pub(crate) struct Short {
 /// have about 40.
 const SHORT_MAX: usize = 61;
 
+/// Long names are few, so their owners are not worth to be read.
+impl Shared for OwnName {
+    fn n_owners(&self) -> usize {
+        0
+    }
+}
+
 impl OwnName {
     pub(crate) fn new(name: Name<'_>) -> Self {
         short(name).unwrap_or_else(|| long(name))
@@ -89,9 +113,12 @@ impl OwnName {
     }
 
     /// Reports whether this is the name.
+    #[inline]
     pub(crate) fn is(&self, name: Name<'_>) -> bool {
-        self.kind() == name.kind
-            && self.parts() == (name.namespace.as_bytes(), name.name.as_bytes())
+        match self {
+            Self::Short(own) => own.is(name),
+            Self::Long { .. } => self.get() == name,
+        }
     }
 
     pub(crate) fn get(&self) -> Name<'_> {
@@ -111,6 +138,21 @@ impl OwnName {
                 both.as_bytes().split_at((*namespace_len).min(both.len()))
             }
         }
+    }
+}
+
+impl Short {
+    /// The lengths come first: where they differ, no text is compared.
+    #[inline]
+    fn is(&self, name: Name<'_>) -> bool {
+        let Name { kind, namespace, name } = name;
+        let (namespace_len, name_len) = (namespace.len(), name.len());
+        self.kind == kind
+            && usize::from(self.namespace_len) == namespace_len
+            && usize::from(self.name_len) == name_len
+            && self.bytes.get(namespace_len..namespace_len + name_len) == Some(name.as_bytes())
+            && (namespace.is_empty()
+                || self.bytes.get(..namespace_len) == Some(namespace.as_bytes()))
     }
 }
 

@@ -1,48 +1,29 @@
 //! Names and their places, found either way.
 
-use std::sync::Arc;
-
 use crate::name::{Name, OwnName};
 use crate::set::{Set, gather, join, spread};
-use crate::slab::{Id, Leaf, Slab};
+use crate::slab::{Id, Slab};
 
-/// Names by place, `N` of them side by side, and places by the hashes of names.
+/// Names by place, and places by the hashes of names.
 ///
 /// What else is known of what bears the names lies elsewhere, at the same places. A question reads
 /// names and little more, so they are kept dense: of a large cluster, more of them stay in the cache.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Names<const N: usize> {
-    names: Slab<OwnName, N>,
+pub(crate) struct Names {
+    /// As many side by side as can still be copied for every change: questions go by place.
+    names: Slab<OwnName, 128, 16>,
     /// For each name: its hash, and its place, spread.
     places: Set,
 }
 
-impl<const N: usize> Names<N> {
-    /// How many names there are.
-    pub(crate) fn len(&self) -> usize {
-        self.names.len()
-    }
-
+impl Names {
     pub(crate) fn get(&self, id: Id) -> Option<&OwnName> {
         self.names.get(id)
     }
 
-    /// The names that a name lies among, and which of them it is.
-    pub(crate) fn leaf(&self, id: Id) -> Option<(&Arc<Leaf<OwnName, N>>, usize)> {
-        self.names.leaf(id)
-    }
-
     /// The place of a name.
     pub(crate) fn find(&self, hash: u32, name: Name<'_>) -> Option<Id> {
-        self.find_place(hash, |id| self.get(id).is_some_and(|own| own.is(name)))
-    }
-
-    /// Some place of a name with this hash that is wanted.
-    pub(crate) fn find_place(
-        &self,
-        hash: u32,
-        mut is_wanted: impl FnMut(Id) -> bool,
-    ) -> Option<Id> {
+        let is_wanted = |id| self.get(id).is_some_and(|own| own.is(name));
         self.places.find(hash, |place| is_wanted(gather(place))).map(gather)
     }
 
@@ -65,19 +46,20 @@ impl<const N: usize> Names<N> {
 mod tests {
     use super::*;
     use crate::name::Kind;
+    use crate::slab::Leaf;
 
     /// All names collide, so the names themselves have to tell them apart.
     #[test]
     fn names_that_share_a_hash_keep_their_places() {
         let name = |name| Name { kind: Kind::Secret, namespace: "default", name };
-        let mut names = Names::<16>::default();
+        let mut names = Names::default();
         let [a, b] = ["a", "b"].map(|own| names.add(7, name(own)).unwrap());
         assert_eq!(names.find(7, name("a")), Some(a));
         assert_eq!(names.find(7, name("b")), Some(b));
         assert_eq!(names.find(7, name("c")), None);
         assert_eq!(names.find(8, name("a")), None);
         names.remove(8, a);
-        assert_eq!(names.len(), 2);
+        assert_eq!(names.find(7, name("a")), Some(a));
         names.remove(7, a);
         assert_eq!(names.find(7, name("a")), None);
         assert_eq!(names.get(b).map(OwnName::get), Some(name("b")));

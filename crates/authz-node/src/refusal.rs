@@ -37,19 +37,22 @@ fn text(node: &str) -> impl fmt::Display {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::name::Name;
-    use crate::names::Names;
+    use crate::name::hash;
+    use crate::nodes::Nodes;
+    use foldhash::quality::RandomState;
 
     /// Another node is given the place of the one that was refused.
     #[test]
     fn a_reason_that_is_held_never_changes() {
-        let mut names = Names::<16>::default();
-        let reason = |names: &Names<16>, id| names.leaf(id).map(|(leaf, at)| of_known(leaf, at));
-        let id = names.add(1, Name::node("a")).unwrap();
-        let first = reason(&names, id).unwrap();
-        names.remove(1, id);
-        assert_eq!(names.add(2, Name::node("b")), Some(id));
-        let second = reason(&names, id).unwrap();
+        let hasher = RandomState::default();
+        let mut nodes = Nodes::default();
+        let add = |nodes: &mut Nodes, name| nodes.add(hash("", name, &hasher), name);
+        let reason = |nodes: &Nodes, id| nodes.leaf(id).map(|(leaf, at)| of_known(leaf, at));
+        let id = add(&mut nodes, "a").unwrap();
+        let first = reason(&nodes, id).unwrap();
+        nodes.remove_if_alone(id, &hasher);
+        assert_eq!(add(&mut nodes, "b"), Some(id));
+        let second = reason(&nodes, id).unwrap();
         assert_eq!(first, "no relationship found between node 'a' and this object");
         assert_eq!(second, "no relationship found between node 'b' and this object");
         assert_eq!(second, of_unknown("b"));

@@ -10,6 +10,8 @@
 
 use std::sync::Arc;
 
+use crate::shared::{Shared, read_owners};
+
 /// Bits of a number that one level of the tree looks at. More make searches shorter and copies
 /// longer.
 const DIGIT_BITS: u32 = 5;
@@ -67,6 +69,16 @@ pub(crate) fn spread(count: u32) -> u32 {
 /// The reverse of [`spread`]: the factors are inverse to each other.
 pub(crate) fn gather(number: u32) -> u32 {
     number.wrapping_mul(0x0e8b_2f51)
+}
+
+impl Shared for Set {
+    fn n_owners(&self) -> usize {
+        match self {
+            Self::Empty | Self::One(_) => 0,
+            Self::Few { slots, .. } => slots.n_owners(),
+            Self::Many(children) => children.n_owners(),
+        }
+    }
 }
 
 /// Queries.
@@ -177,7 +189,7 @@ impl Set {
                 *self = Self::Many(Arc::new(children));
             }
             Self::Many(children) => {
-                Arc::make_mut(children)[digit(number, level)].insert_new(level + 1, number);
+                own(children)[digit(number, level)].insert_new(level + 1, number);
             }
         }
     }
@@ -199,7 +211,7 @@ impl Set {
                 take_out(Arc::make_mut(slots), level, number);
             }
             Self::Many(children) => {
-                let own = Arc::make_mut(children);
+                let own = own(children);
                 own[digit(number, level)].remove_old(level + 1, number);
                 if own.iter().map(Self::few_or_more).sum::<usize>() <= FEW_AGAIN {
                     *self = Self::table(level, SLOTS_MAX / 2, self.numbers().into_iter());
@@ -225,6 +237,14 @@ impl Set {
             Self::Many(_) => FEW_AGAIN + 1,
         }
     }
+}
+
+/// The children, to be changed. Copies them if others share them.
+fn own(children: &mut Arc<[Set; N_DIGITS]>) -> &mut [Set; N_DIGITS] {
+    if Arc::strong_count(children) > 1 {
+        read_owners(children.as_slice());
+    }
+    Arc::make_mut(children)
 }
 
 /// Whether one number more would leave a quarter of the slots vacant.

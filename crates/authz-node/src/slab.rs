@@ -4,28 +4,27 @@
 //! reference takes no search. Like a [`Set`](crate::set::Set), a clone shares everything with its
 //! origin until one of them is changed, and then all but one way down the tree.
 
-use std::hint::black_box;
 use std::sync::Arc;
+
+use crate::shared::{Shared, read_owners};
 
 /// The place of a value.
 pub(crate) type Id = u32;
 
-/// Bits of a place that a branch looks at. More make lookups shorter and copies longer.
-const BRANCH_BITS: u32 = 6;
-
 /// The most places. A cluster of 5,000 nodes and 150,000 pods has less than half a million vertices.
 pub(crate) const PLACES_MAX: Id = 1 << 24;
 
-/// Values by place, `N` in a leaf, which is a power of two. The places of values that were removed
+/// Values by place: `N` in a leaf, and as many branches as `FAN` on each of two levels above, which
+/// are powers of two. The places of values that were removed
 /// are used again, the last one first. So slabs in which values are added and removed alike give
 /// them the same places.
 ///
-/// Many values in a leaf are found sooner, for they share what the processor remembers about where
-/// memory is; few are copied sooner.
+/// Many values in a leaf are found sooner, for the pointers to few leaves stay in the cache; few are
+/// copied sooner. Few branches are copied sooner too, and make the list at the root longer.
 #[derive(Debug, Clone)]
-pub(crate) struct Slab<T, const N: usize> {
-    /// A clone copies this list, of which 422,000 values in leaves of 16 need seven.
-    root: Vec<Arc<Branch<Branch<Leaf<T, N>>>>>,
+pub(crate) struct Slab<T, const N: usize, const FAN: usize> {
+    /// A clone copies this list, of which 422,000 values need 52 with leaves of 8 and 32 branches.
+    root: Vec<Arc<Branch<Branch<Leaf<T, N>, FAN>, FAN>>>,
     /// Places that are or were in use. INVARIANT: at most [`PLACES_MAX`].
     n_places: Id,
     /// The place that became vacant last.
@@ -35,10 +34,10 @@ pub(crate) struct Slab<T, const N: usize> {
 
 /// The levels are different types, so that a pointer to the next one is all that a level holds.
 #[derive(Debug)]
-struct Branch<C>([Option<Arc<C>>; 1 << BRANCH_BITS]);
+struct Branch<C, const FAN: usize>([Option<Arc<C>>; FAN]);
 
 /// Values of neighbouring places.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Leaf<T, const N: usize>([Slot<T>; N]);
 
 #[derive(Debug, Clone)]
@@ -48,15 +47,15 @@ enum Slot<T> {
     Vacant(Option<Id>),
 }
 
-impl<T, const N: usize> Default for Slab<T, N> {
+impl<T, const N: usize, const FAN: usize> Default for Slab<T, N, FAN> {
     fn default() -> Self {
         Self { root: Vec::new(), n_places: 0, vacant: None, n_values: 0 }
     }
 }
 
-impl<C> Default for Branch<C> {
+impl<C, const FAN: usize> Default for Branch<C, FAN> {
     fn default() -> Self {
-        Self([const { None }; 1 << BRANCH_BITS])
+        Self([const { None }; FAN])
     }
 }
 
@@ -66,16 +65,30 @@ impl<T, const N: usize> Default for Leaf<T, N> {
     }
 }
 
-impl<C> Clone for Branch<C> {
-    /// Each child counts one more owner, where it lies itself. Counting waits for memory, for one
-    /// child after the other; reading does not. So all counts are read before one is changed.
+impl<C, const FAN: usize> Clone for Branch<C, FAN> {
     fn clone(&self) -> Self {
-        black_box(self.0.iter().flatten().map(Arc::strong_count).sum::<usize>());
+        read_owners(&self.0);
         Self(self.0.clone())
     }
 }
 
-impl<T: Clone, const N: usize> Slab<T, N> {
+impl<T: Shared + Clone, const N: usize> Clone for Leaf<T, N> {
+    fn clone(&self) -> Self {
+        read_owners(&self.0);
+        Self(self.0.clone())
+    }
+}
+
+impl<T: Shared> Shared for Slot<T> {
+    fn n_owners(&self) -> usize {
+        match self {
+            Self::Used(value) => value.n_owners(),
+            Self::Vacant(_) => 0,
+        }
+    }
+}
+
+impl<T: Shared + Clone, const N: usize, const FAN: usize> Slab<T, N, FAN> {
     /// How many values there are.
     pub(crate) fn len(&self) -> usize {
         self.n_values
@@ -88,8 +101,9 @@ impl<T: Clone, const N: usize> Slab<T, N> {
 
     /// The leaf of a place, and which of its values it is.
     pub(crate) fn leaf(&self, id: Id) -> Option<(&Arc<Leaf<T, N>>, usize)> {
-        let leaves = self.root.get(root_digit::<N>(id))?.0[branch_digit::<N>(id, 1)].as_ref()?;
-        let leaf = leaves.0[branch_digit::<N>(id, 0)].as_ref()?;
+        let leaves =
+            self.root.get(root_digit::<N, FAN>(id))?.0[branch_digit::<N, FAN>(id, 1)].as_ref()?;
+        let leaf = leaves.0[branch_digit::<N, FAN>(id, 0)].as_ref()?;
         Some((leaf, leaf_digit::<N>(id)))
     }
 
@@ -131,12 +145,12 @@ impl<T: Clone, const N: usize> Slab<T, N> {
 
     /// What is at a place, which is made if need be.
     fn slot(&mut self, id: Id) -> &mut Slot<T> {
-        let at = root_digit::<N>(id);
+        let at = root_digit::<N, FAN>(id);
         if self.root.len() <= at {
             self.root.resize_with(at + 1, Arc::default);
         }
-        let leaves = Arc::make_mut(&mut self.root[at]).child(branch_digit::<N>(id, 1));
-        let leaf = leaves.child(branch_digit::<N>(id, 0));
+        let leaves = Arc::make_mut(&mut self.root[at]).child(branch_digit::<N, FAN>(id, 1));
+        let leaf = leaves.child(branch_digit::<N, FAN>(id, 0));
         &mut leaf.0[leaf_digit::<N>(id)]
     }
 }
@@ -151,7 +165,7 @@ impl<T, const N: usize> Leaf<T, N> {
     }
 }
 
-impl<C: Clone + Default> Branch<C> {
+impl<C: Clone + Default, const FAN: usize> Branch<C, FAN> {
     /// A child, which is made if need be, to be changed.
     fn child(&mut self, at: usize) -> &mut C {
         Arc::make_mut(self.0[at].get_or_insert_default())
@@ -162,12 +176,12 @@ fn leaf_digit<const N: usize>(id: Id) -> usize {
     id as usize % N
 }
 
-fn branch_digit<const N: usize>(id: Id, level: u32) -> usize {
-    (id >> (N.trailing_zeros() + BRANCH_BITS * level)) as usize % (1 << BRANCH_BITS)
+fn branch_digit<const N: usize, const FAN: usize>(id: Id, level: u32) -> usize {
+    (id >> (N.trailing_zeros() + FAN.trailing_zeros() * level)) as usize % FAN
 }
 
-fn root_digit<const N: usize>(id: Id) -> usize {
-    (id >> (N.trailing_zeros() + 2 * BRANCH_BITS)) as usize
+fn root_digit<const N: usize, const FAN: usize>(id: Id) -> usize {
+    (id >> (N.trailing_zeros() + 2 * FAN.trailing_zeros())) as usize
 }
 
 #[cfg(test)]
@@ -178,6 +192,12 @@ mod tests {
 
     use super::*;
 
+    impl Shared for u32 {
+        fn n_owners(&self) -> usize {
+            0
+        }
+    }
+
     proptest! {
         #[test]
         fn it_agrees_with_a_map_and_leaves_clones_alone(
@@ -185,7 +205,7 @@ mod tests {
             changes in prop::collection::vec((0..2700_u32, 0..3_u8), 0..80),
             cut in 0..80_usize,
         ) {
-            let (mut slab, mut model) = (Slab::<_, 16>::default(), BTreeMap::new());
+            let (mut slab, mut model) = (Slab::<_, 16, 64>::default(), BTreeMap::new());
             for value in 0..n_first {
                 let id = slab.insert(value).unwrap();
                 prop_assert_eq!(model.insert(id, value), None);
@@ -221,9 +241,9 @@ mod tests {
 
     #[test]
     fn slabs_that_change_alike_give_the_same_places() {
-        let (mut few, mut many) = (Slab::<_, 16>::default(), Slab::<_, 64>::default());
+        let (mut few, mut many) = (Slab::<_, 16, 64>::default(), Slab::<_, 64, 32>::default());
         for number in 0..5000_u32 {
-            assert_eq!(few.insert(number), many.insert(-i64::from(number)));
+            assert_eq!(few.insert(number), many.insert(number + 1));
             if number % 3 == 0 {
                 few.remove(number / 2);
                 many.remove(number / 2);
@@ -234,7 +254,7 @@ mod tests {
 
     #[test]
     fn places_are_used_again_so_the_slab_does_not_grow() {
-        let mut slab = Slab::<_, 16>::default();
+        let mut slab = Slab::<_, 16, 64>::default();
         let ids: Vec<Id> = (0..100).filter_map(|value| slab.insert(value)).collect();
         for _ in 0..10 {
             ids.iter().for_each(|id| slab.remove(*id));
@@ -246,11 +266,11 @@ mod tests {
 
     #[test]
     fn there_are_as_many_places_as_the_limit_and_no_more() {
-        let mut slab = Slab { n_places: PLACES_MAX - 1, ..Slab::<_, 16>::default() };
-        assert_eq!(slab.insert("last"), Some(PLACES_MAX - 1));
-        assert_eq!(slab.insert("one more"), None);
-        assert_eq!(slab.get(PLACES_MAX - 1), Some(&"last"));
+        let mut slab = Slab { n_places: PLACES_MAX - 1, ..Slab::<_, 16, 64>::default() };
+        assert_eq!(slab.insert(1), Some(PLACES_MAX - 1));
+        assert_eq!(slab.insert(2), None);
+        assert_eq!(slab.get(PLACES_MAX - 1), Some(&1));
         slab.remove(PLACES_MAX - 1);
-        assert_eq!(slab.insert("again"), Some(PLACES_MAX - 1));
+        assert_eq!(slab.insert(3), Some(PLACES_MAX - 1));
     }
 }
