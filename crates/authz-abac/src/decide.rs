@@ -3,9 +3,10 @@
 use authz::{Attributes, Decision, Event, Recorder, User};
 
 use crate::hashes::Hashes;
-use crate::index::{Index, PolicyIdx};
+use crate::index::{Index, PolicyIdx, Proposal, Wanted};
 use crate::near_miss;
 use crate::policy::Policy;
+use crate::proofs::Proof;
 
 /// The reason beside having no opinion.
 pub const NO_POLICY_MATCHED: &str = "No policy matched.";
@@ -61,7 +62,9 @@ impl Policies {
     ///
     /// Never denies and never fails. Allocates nothing unless the recorder is on.
     pub fn authorize(&self, attributes: &Attributes<'_>, mut recorder: Recorder<'_>) -> Decision {
-        if let Some(policy) = self.matching(attributes, recorder.is_on()) {
+        // Nobody else is told which policy it was.
+        let wanted = if recorder.is_on() { Wanted::First } else { Wanted::Any };
+        if let Some(policy) = self.matching(attributes, wanted) {
             recorder.note(|| event(policy).with("matches", true));
             return Decision::allow("");
         }
@@ -75,17 +78,19 @@ impl Policies {
         Decision::no_opinion(NO_POLICY_MATCHED)
     }
 
-    /// A policy that matches: the first one, or whichever is found first if nobody is told which.
+    /// A policy that matches: the first one, or whichever is found first.
     ///
     /// What the index proposes is compared with the request. Should it not match, then two hashes
     /// are equal, which is hardly ever seen, and the policies are tried one by one.
-    fn matching(&self, attributes: &Attributes<'_>, is_told: bool) -> Option<&Policy> {
+    fn matching(&self, attributes: &Attributes<'_>, wanted: Wanted) -> Option<&Policy> {
         let user = attributes.user?;
-        let question = self.index.question(attributes);
-        let mut proposals = self.index.proposals(user, &question);
-        let proposed = if is_told { proposals.min() } else { proposals.next() };
+        let Proposal { policy, asker } = self.index.proposal(user, attributes, wanted)?;
         let matches = |policy: &&Policy| policy.matches(user, attributes);
-        let found = self.policy(proposed?).filter(matches);
+        let found = match self.index.proofs().check(policy, user, asker, attributes) {
+            Proof::Grants(idx) => self.policy(idx),
+            Proof::Unknown(idx) => self.policy(idx).filter(matches),
+            Proof::Differs => None,
+        };
         found.or_else(|| self.policies.iter().find(matches))
     }
 

@@ -1,41 +1,62 @@
 //! From a request to the policies that may grant it, by look-ups alone.
 
-use authz::{Attributes, User};
+use authz::User;
 
-use crate::hashes::{Hashes, any_member, holding, member};
-use crate::sieve::{Combined, Sieves};
+use crate::askers::Asker;
+use crate::hashes::{Hashes, member};
+use crate::holders::Holders;
+use crate::proofs::{Place, Proofs};
+use crate::sieve::Sieve;
 use crate::table::Table;
-use crate::targets::{Covering, Targets};
+use crate::targets::Targets;
 
 mod build;
+mod search;
+
+pub(crate) use search::Wanted;
 
 /// All policies, by the hashes of whom and of what they are for.
 ///
 /// Each policy belongs to one subject and is for one resource and one path, of which one is usually
-/// nothing. A request is answered in three steps:
+/// nothing. Who holds a policy for a target is found in one of two ways:
 ///
-/// 1. the targets that cover the request are found;
-/// 2. the sieves of these targets hold back almost all subjects that the user is and that hold none
-///    of them;
-/// 3. for a subject and a target, what is found is not a list but the first policy in file order,
-///    once for requests that read and once for those that write.
+/// - Of a target that few hold, the holders are read together with it.
+/// - Of any other, a table is read for each subject that the user is. Sieves hold back almost all
+///   that are not in it.
 ///
-/// What is found is proposed and not decided, since hashes can be equal by accident: see
-/// [`Index::proposals`].
+/// For a subject and a target, what is found is not a list but the first policy in file order, once
+/// for requests that read and once for those that write. It is proposed and not decided, since
+/// hashes can be equal by accident: see [`Index::proposal`].
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Index {
     hashes: Hashes,
     targets: Targets,
-    sieves: Sieves,
-    /// By the hash of a subject with a target.
+    holders: Holders,
+    /// Who may be in the table for a resource: users and groups.
+    resource_holders: Sieve,
+    /// The same for a path. No request is for both, so neither is in the way of the other.
+    path_holders: Sieve,
+    /// The same for members, of which only the names pass. One word of it is read for a request.
+    members: Sieve,
+    /// What may be in the table. Those who hold so much that they always pass are tried with it.
+    pairs: Sieve,
+    /// By the hash of a subject with a target, and by that of a name as any member's with a target.
     grants: Table<First>,
+    proofs: Proofs,
     /// By the hash of a subject: where its policies are.
     subjects: Table<Range>,
     /// The policies of all subjects, those of one in file order.
     policies: Box<[PolicyIdx]>,
 }
 
-/// A place in the list of policies. INVARIANT on Policies: never `u32::MAX`.
+/// A policy that may grant a request, and as whom the user then asks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Proposal {
+    pub(crate) policy: Place,
+    pub(crate) asker: Asker,
+}
+
+/// A place in the list of policies.
 pub(crate) type PolicyIdx = u32;
 
 #[derive(Debug, Clone, Copy)]
@@ -47,80 +68,32 @@ struct Range {
 /// The first of several policies that grants reading, and the first that grants writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct First {
-    read: PolicyIdx,
+    read: Place,
     /// `NONE` if all of them are read-only.
-    write: PolicyIdx,
+    write: Place,
 }
 
-const NONE: PolicyIdx = u32::MAX;
+/// INVARIANT on Proofs: no place is so great.
+const NONE: Place = Place::MAX;
 
 impl First {
-    fn new(idx: PolicyIdx, is_readonly: bool) -> Self {
-        Self { read: idx, write: if is_readonly { NONE } else { idx } }
+    fn new(policy: Place, is_readonly: bool) -> Self {
+        Self { read: policy, write: if is_readonly { NONE } else { policy } }
     }
 
     fn or_earlier(self, other: Self) -> Self {
         Self { read: self.read.min(other.read), write: self.write.min(other.write) }
     }
 
-    fn of(self, is_read_only: bool) -> Option<PolicyIdx> {
-        let idx = if is_read_only { self.read } else { self.write };
-        (idx != NONE).then_some(idx)
+    fn of(self, is_read_only: bool) -> Option<Place> {
+        let policy = if is_read_only { self.read } else { self.write };
+        (policy != NONE).then_some(policy)
     }
-}
-
-/// A request in the terms of the index.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Question<'i> {
-    is_read_only: bool,
-    covering: Covering<'i>,
-    sieve: Combined<'i>,
 }
 
 impl Index {
-    pub(crate) fn question(&self, attributes: &Attributes<'_>) -> Question<'_> {
-        let covering = self.targets.covering(&self.hashes, &attributes.target);
-        let mut sieve = Combined::CLOSED;
-        covering.for_each(|target| self.sieves.add(&mut sieve, target.sieve));
-        Question { is_read_only: attributes.is_read_only(), covering, sieve }
-    }
-
-    /// Policies that may grant the request to the user: by name, by each group, and by name within
-    /// each group.
-    ///
-    /// INVARIANT: if a policy grants it, that policy or an earlier one is proposed. So there is none
-    /// if none is proposed, and if the first that is proposed grants it, that is the first of all.
-    pub(crate) fn proposals<'a>(
-        &'a self,
-        user: &'a User,
-        question: &'a Question<'_>,
-    ) -> impl Iterator<Item = PolicyIdx> {
-        let name = self.hashes.user(&user.name);
-        let group = |group: &String| self.hashes.group(group);
-        let by_name = std::iter::once(name);
-        let by_group = user.groups.iter().map(group);
-        let single = by_name.chain(by_group).filter(|hash| question.sieve.pass(*hash));
-        let single = single.filter_map(|hash| self.first_of(hash, hash, question));
-        let is_member = question.sieve.pass(any_member(name));
-        let groups: &[String] = if is_member { &user.groups } else { &[] };
-        let by_both = groups.iter().map(move |group| member(name, self.hashes.group(group)));
-        let double =
-            by_both.filter_map(move |hash| self.first_of(hash, any_member(name), question));
-        single.chain(double)
-    }
-
-    /// The first policy of a subject that may grant the request, where `holder` is the hash by which
-    /// sieves let the subject through. They were tried together before, and now one by one.
-    fn first_of(&self, subject: u64, holder: u64, question: &Question<'_>) -> Option<PolicyIdx> {
-        let mut first = None;
-        question.covering.for_each(|target| {
-            if self.sieves.pass(target.sieve, holder)
-                && let Some(grant) = self.grants.get(holding(subject, target.hash))
-            {
-                first = first.into_iter().chain(grant.of(question.is_read_only)).min();
-            }
-        });
-        first
+    pub(crate) fn proofs(&self) -> &Proofs {
+        &self.proofs
     }
 
     /// Policies whose subject the user may be, in file order: all whose subject the user is, and

@@ -23,12 +23,15 @@
 //! # Ok::<(), authz_abac::TooManyPolicies>(())
 //! ```
 
+mod askers;
 mod decide;
 mod hashes;
+mod holders;
 mod index;
 mod near_miss;
 mod policy;
 mod prefixes;
+mod proofs;
 mod rules;
 mod sieve;
 mod subjects;

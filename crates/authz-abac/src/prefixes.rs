@@ -1,7 +1,5 @@
 //! Which of many path prefixes cover a path, without looking at all of them.
 
-use crate::targets::Target;
-
 /// All prefixes.
 ///
 /// INVARIANT: sorted by text without duplicates, and the parent of each is the longest other
@@ -15,12 +13,13 @@ pub(crate) struct Prefixes {
 struct Node {
     text: Box<str>,
     parent: Option<u32>,
-    target: Target,
+    /// The hash of the target.
+    target: u64,
 }
 
 impl Prefixes {
     /// Prefixes from texts that are all different.
-    pub(crate) fn new(mut given: Vec<(Box<str>, Target)>) -> Self {
+    pub(crate) fn new(mut given: Vec<(Box<str>, u64)>) -> Self {
         given.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let mut nodes: Vec<Node> = Vec::with_capacity(given.len());
         // The prefixes that the current one might begin with, longest last.
@@ -56,10 +55,9 @@ impl Prefixes {
         Some(idx)
     }
 
-    /// The targets of a prefix and of its ancestors.
-    pub(crate) fn and_above(&self, from: Option<u32>) -> impl Iterator<Item = Target> {
-        let node = |idx: Option<u32>| at(&self.nodes, idx?);
-        std::iter::successors(node(from), move |below| node(below.parent)).map(|node| node.target)
+    /// The hash of the prefix at a place, and the place of the longest other that it begins with.
+    pub(crate) fn target(&self, idx: Option<u32>) -> Option<(u64, Option<u32>)> {
+        at(&self.nodes, idx?).map(|node| (node.target, node.parent))
     }
 }
 
@@ -72,17 +70,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::sieve::Sieve;
 
     /// Prefixes that are numbered as they are given.
     fn prefixes<'a>(texts: impl IntoIterator<Item = &'a str>) -> Prefixes {
         let given = texts.into_iter().zip(0..);
-        let target = |hash| Target { hash, sieve: Sieve::Small(0) };
-        Prefixes::new(given.map(|(text, number)| (text.into(), target(number))).collect())
+        Prefixes::new(given.map(|(text, number)| (text.into(), number)).collect())
     }
 
     fn covering(prefixes: &Prefixes, path: &str) -> Vec<u64> {
-        prefixes.and_above(prefixes.longest(path)).map(|target| target.hash).collect()
+        let first = prefixes.target(prefixes.longest(path));
+        let all = std::iter::successors(first, |(_, parent)| prefixes.target(*parent));
+        all.map(|(hash, _)| hash).collect()
     }
 
     #[test]

@@ -1,136 +1,77 @@
-//! Who may hold a policy for a target, without looking anybody up.
+//! Who may hold a policy for what, without looking anybody up.
 
-/// Holders for each word of a sieve. At three bits for each holder, one stranger in a thousand
-/// passes.
-const HOLDERS_PER_WORD: usize = 2;
+/// Words for each holding, of which each sets up to four bits in one: of strangers, one in two
+/// thousand passes.
+const WORDS_PER_HOLDING: usize = 2;
 
-/// The most large sieves that are tried one by one. A resource is covered in eight ways, and a path
-/// is rarely covered by more prefixes.
-const LARGE_MAX: usize = 8;
+/// The mask with which everybody passes.
+pub(crate) const NO_MASK: u32 = 0;
 
-/// Lets through the holders of one target, by the hashes of their names, and few others.
+/// Lets through who holds a policy for a target, by the hashes of both, and few others.
 ///
-/// A user in fifty groups is no holder of what is asked for in almost all of fifty-one ways. Sieves
-/// tell this from a few words that are the same for all groups, where a table of subjects would be
-/// read in fifty-one places.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sieve {
-    /// The sieve of few holders is a word.
-    Small(u64),
-    /// That of many holders is several words of [`Sieves`]; a hash tells in which its bits are.
-    Large { start: u32, n_words: u32 },
-}
-
-/// The words of all large sieves.
+/// A user in fifty groups is no holder of what is asked for in almost all of fifty-one ways. A sieve
+/// tells this from one word for each, however many targets cover the request: the hash of the holder
+/// tells the word and how far it is turned, that of the target which of its bits are set. Sieves are
+/// small enough to stay in the cache when tables do not.
+///
+/// All bits of a word may be set by somebody who holds very many targets. Such a holder passes
+/// always, and so does the rare stranger with the same word.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Sieves {
-    words: Box<[u64]>,
+pub(crate) struct Sieve {
+    words: Box<[u32]>,
 }
 
-/// Lets through whom any of several sieves lets through, and few others.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Combined<'s> {
-    /// Small sieves, laid over each other.
-    small: u64,
-    large: [&'s [u64]; LARGE_MAX],
-    n_large: usize,
-}
-
-impl Sieves {
-    /// Makes a sieve for each of a number of targets. Every holder of a target is given with the
-    /// number of the target and the hash of the holder's name.
-    pub(crate) fn new(n_targets: usize, holders: &[(u32, u64)]) -> (Self, Vec<Sieve>) {
-        let mut counts = vec![0_usize; n_targets];
-        for (target, _) in holders {
-            if let Some(count) = counts.get_mut(*target as usize) {
-                *count += 1;
+impl Sieve {
+    /// A sieve of holders and what they hold. It does no harm to give a holding twice.
+    pub(crate) fn new(holdings: &[(u64, u64)]) -> Self {
+        let mut words = vec![0; holdings.len() * WORDS_PER_HOLDING];
+        let n_words = words.len();
+        for (holder, target) in holdings {
+            if let Some(word) = words.get_mut(place(n_words, *holder)) {
+                *word |= mask(*target).rotate_left(turn(*holder));
             }
         }
-        let mut n_words_before = 0;
-        let empty = |count: &usize| match count.div_ceil(HOLDERS_PER_WORD) {
-            0 | 1 => Sieve::Small(0),
-            n_words => {
-                // INVARIANT on Policies: at two targets a policy, a u32 can count the words.
-                let n_words = u32::try_from(n_words).unwrap_or(u32::MAX);
-                let start = n_words_before;
-                n_words_before += n_words;
-                Sieve::Large { start, n_words }
-            }
-        };
-        let mut all: Vec<Sieve> = counts.iter().map(empty).collect();
-        let mut words = vec![0; n_words_before as usize];
-        for (target, hash) in holders {
-            match all.get_mut(*target as usize) {
-                Some(Sieve::Small(word)) => *word |= mask(*hash),
-                Some(Sieve::Large { start, n_words }) => {
-                    let at = *start as usize + place(*n_words as usize, *hash);
-                    if let Some(word) = words.get_mut(at) {
-                        *word |= mask(*hash);
-                    }
-                }
-                None => {}
-            }
-        }
-        (Self { words: words.into() }, all)
+        Self { words: words.into() }
     }
 
-    /// Reports whether a sieve lets a hash through.
-    pub(crate) fn pass(&self, sieve: Sieve, hash: u64) -> bool {
-        match sieve {
-            Sieve::Small(word) => passes(word, mask(hash)),
-            Sieve::Large { start, n_words } => passes_any_of(self.words_of(start, n_words), hash),
-        }
+    /// The word of a holder, to be tried with the masks of targets.
+    #[inline]
+    pub(crate) fn word(&self, holder: u64) -> u32 {
+        let word = self.words.get(place(self.words.len(), holder)).copied().unwrap_or(0);
+        word.rotate_right(turn(holder))
     }
 
-    /// Lets more through: whom this sieve lets through.
-    pub(crate) fn add<'s>(&'s self, to: &mut Combined<'s>, sieve: Sieve) {
-        match sieve {
-            Sieve::Small(word) => to.small |= word,
-            Sieve::Large { start, n_words } => match to.large.get_mut(to.n_large) {
-                Some(place) => {
-                    *place = self.words_of(start, n_words);
-                    to.n_large += 1;
-                }
-                // Not to be told apart any more.
-                None => to.small = u64::MAX,
-            },
-        }
-    }
-
-    fn words_of(&self, start: u32, n_words: u32) -> &[u64] {
-        let start = start as usize;
-        self.words.get(start..start + n_words as usize).unwrap_or_default()
+    /// Reports whether a holder is let through for a target.
+    #[inline]
+    pub(crate) fn pass(&self, holder: u64, target: u64) -> bool {
+        passes(self.word(holder), mask(target))
     }
 }
 
-impl Combined<'_> {
-    /// Lets nobody through.
-    pub(crate) const CLOSED: Self = Self { small: 0, large: [&[]; LARGE_MAX], n_large: 0 };
-
-    /// Reports whether a hash is let through.
-    pub(crate) fn pass(&self, hash: u64) -> bool {
-        let mut large = self.large.iter().take(self.n_large);
-        passes(self.small, mask(hash)) || large.any(|words| passes_any_of(words, hash))
-    }
-}
-
-fn passes(word: u64, mask: u64) -> bool {
+/// Reports whether a holder with this word is let through for a target with this mask.
+#[inline]
+pub(crate) fn passes(word: u32, mask: u32) -> bool {
     word & mask == mask
 }
 
-fn passes_any_of(words: &[u64], hash: u64) -> bool {
-    words.get(place(words.len(), hash)).is_some_and(|word| passes(*word, mask(hash)))
+/// The bits of a target: one to four.
+#[inline]
+pub(crate) fn mask(target: u64) -> u32 {
+    [0, 5, 10, 15].iter().fold(0, |bits, shift| bits | 1 << ((target >> shift) & 31))
 }
 
-/// The word in which the bits of a hash are, from the upper half of the hash.
-fn place(n_words: usize, hash: u64) -> usize {
+/// The word in which the bits of a holder are, from the upper half of the hash.
+#[inline]
+fn place(n_words: usize, holder: u64) -> usize {
     // The upper half of the product is less than the number of words.
-    (((hash >> 32) * n_words as u64) >> 32) as usize
+    (((holder >> 32) * n_words as u64) >> 32) as usize
 }
 
-/// The bits of a hash within its word, up to three, from the lower half.
-fn mask(hash: u64) -> u64 {
-    1 << (hash & 63) | 1 << ((hash >> 6) & 63) | 1 << ((hash >> 12) & 63)
+/// How far the bits of targets are turned in the word of a holder. Two holders of one word are told
+/// apart by this even if many hold the same target.
+#[inline]
+fn turn(holder: u64) -> u32 {
+    (holder & 31) as u32
 }
 
 #[cfg(test)]
@@ -139,57 +80,43 @@ mod tests {
 
     use super::*;
 
-    const N_TARGETS: u32 = 12;
-
-    fn combine<'s>(sieves: &'s Sieves, all: &[Sieve]) -> Combined<'s> {
-        let mut combined = Combined::CLOSED;
-        all.iter().for_each(|sieve| sieves.add(&mut combined, *sieve));
-        combined
-    }
-
     proptest! {
         #[test]
-        fn holders_pass(
-            holders in prop::collection::vec((0..N_TARGETS, any::<u64>()), 0..200),
-            n_combined in 0..N_TARGETS as usize,
-            stranger in any::<u64>(),
-        ) {
-            let (sieves, all) = Sieves::new(N_TARGETS as usize, &holders);
-            prop_assert_eq!(all.len(), N_TARGETS as usize);
-            let combined = combine(&sieves, &all[..n_combined]);
-            for (target, hash) in &holders {
-                let target = *target as usize;
-                prop_assert!(sieves.pass(all[target], *hash));
-                prop_assert!(target >= n_combined || combined.pass(*hash));
+        fn holders_pass(holdings in prop::collection::vec((any::<u64>(), any::<u64>()), 0..200)) {
+            let sieve = Sieve::new(&holdings);
+            for (holder, target) in holdings {
+                prop_assert!(sieve.pass(holder, target));
             }
-            let is_let_through = all[..n_combined].iter().any(|one| sieves.pass(*one, stranger));
-            prop_assert!(!is_let_through || combined.pass(stranger));
         }
     }
 
-    /// Counts strangers rather than trusting the arithmetic, for targets of one and of many holders.
+    fn hash(number: u64) -> u64 {
+        let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed ^ (mixed >> 32)
+    }
+
+    /// Counts strangers rather than trusting the arithmetic: where each target has one holder, where
+    /// all are held by many, and where one is held by almost everybody.
     #[test]
     fn strangers_rarely_pass() {
-        let hash = |number: u64| {
-            let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
-        };
-        let holders: Vec<(u32, u64)> =
-            (0..1000).map(|number| (u32::from(number > 0), hash(number))).collect();
-        let (sieves, all) = Sieves::new(3, &holders);
-        assert!(matches!(all[..], [Sieve::Small(_), Sieve::Large { .. }, Sieve::Small(0)]));
-        for sieve in all {
-            let passed = (1000..101_000).filter(|number| sieves.pass(sieve, hash(*number))).count();
-            assert!(passed < 400, "{passed} of 100000 pass {sieve:?}");
+        for n_targets in [2000, 20, 1] {
+            let holdings: Vec<(u64, u64)> =
+                (0..2000).map(|number| (hash(number), hash(5000 + number % n_targets))).collect();
+            let sieve = Sieve::new(&holdings);
+            let target = hash(5000);
+            let strangers = (10_000..110_000).filter(|number| sieve.pass(hash(*number), target));
+            let passed = strangers.count();
+            assert!(
+                passed < 3000 / n_targets as usize + 200,
+                "{passed} pass with {n_targets} targets"
+            );
         }
     }
 
     #[test]
-    fn of_too_many_sieves_everybody_passes() {
-        let holders: Vec<(u32, u64)> = (0..9).flat_map(|target| [(target, 0); 5]).collect();
-        let (sieves, all) = Sieves::new(9, &holders);
-        assert!(!combine(&sieves, &all[..LARGE_MAX]).pass(u64::MAX));
-        assert!(combine(&sieves, &all).pass(u64::MAX));
-        assert!(!Combined::CLOSED.pass(0));
+    fn nobody_passes_an_empty_sieve() {
+        assert!(!Sieve::default().pass(0, 0));
+        assert!(!Sieve::new(&[]).pass(u64::MAX, u64::MAX));
     }
 }

@@ -31,8 +31,8 @@ impl<V> Default for Table<V> {
 }
 
 impl<V: Copy> Table<V> {
-    /// A table of values whose hashes are all different. The hash of what is vacant and its
-    /// neighbour count as one, of which the first value stays.
+    /// A table of values. Of those that have the same hash the first stays. The hash of what is
+    /// vacant and its neighbour count as one.
     pub(crate) fn new(values: impl ExactSizeIterator<Item = (u64, V)>) -> Self {
         let n_slots = values.len() * SLOTS_PER_TWO / 2 + 1;
         let mut values = values.peekable();
