@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use authz::User;
+use shared::Shared;
 
 use crate::namespaces::NamespaceNumber;
 use crate::policy::{Binding, Identity, Subject};
@@ -50,6 +51,25 @@ pub(crate) struct AskerName<'a> {
     name: &'a str,
 }
 
+impl Shared for BindingSlot {
+    fn n_owners(&self) -> usize {
+        self.binding.n_owners()
+    }
+}
+
+/// The name of a binding that is looked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SoughtName<'a> {
+    head: [u64; 4],
+    name: &'a str,
+}
+
+impl<'a> SoughtName<'a> {
+    pub(crate) fn new(name: &'a str) -> Self {
+        Self { head: head(name), name }
+    }
+}
+
 impl BindingSlot {
     pub(crate) fn new(binding: Binding, role: u32, namespace: NamespaceNumber) -> Self {
         let mut briefs = [Brief::NOBODY; BRIEFS_MAX];
@@ -74,8 +94,8 @@ impl BindingSlot {
     }
 
     /// How the binding stands to one of this name.
-    pub(crate) fn order_to(&self, name: &str) -> Ordering {
-        self.head.cmp(&head(name)).then_with(|| self.binding.name().cmp(name))
+    pub(crate) fn order_to(&self, name: &SoughtName<'_>) -> Ordering {
+        self.head.cmp(&name.head).then_with(|| self.binding.name().cmp(name.name))
     }
 
     /// The first subject that means the asker.

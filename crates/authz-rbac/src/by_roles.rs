@@ -23,7 +23,7 @@ use crate::wild_holders::WildHolders;
 
 /// The most roles that list what is asked. If more do, it is quicker to begin with what the asker
 /// holds.
-const SUSPECTS_MAX: usize = 16;
+const SUSPECTS_MAX: usize = 32;
 
 /// The most bindings that are weighed.
 const CANDIDATES_MAX: usize = 16;
@@ -145,19 +145,18 @@ impl<'s> Searcher<'s, '_> {
 
     /// Looks through a namespace, or the cluster, which has no name.
     fn look_through(&mut self, namespace: &str, place: Place) -> Result<Option<Granted>, Crowded> {
-        let held = |own: &&Suspect<'_>| own.holders.is_about(place);
-        let suspects: Suspects<'s> = self.suspects.iter().filter(held).copied().collect();
-        let mut sieves: ArrayVec<&[u64], { SUSPECTS_MAX + 1 }> =
-            suspects.iter().map(|own| own.holders.words(place)).collect();
         let wild = self.wild.holders(self.question.verb).filter(|own| own.is_about(place));
-        sieves.extend(wild.map(|own| own.words(place)));
+        let mut sieves: ArrayVec<&[u64], { SUSPECTS_MAX + 1 }> = ArrayVec::new();
+        for holders in self.suspects_in(place).map(|own| own.holders).chain(wild) {
+            sieves.try_push(holders.words(place)).map_err(|_| Crowded)?;
+        }
         let mut candidates = Candidates::new();
         let mut start = 0;
         while !sieves.is_empty() && self.askers.load(&self.snapshot.hashes, self.user, start) {
             start += BATCH_MAX;
             let mut passed = [0; SUSPECTS_MAX + 1];
             if passing(&sieves, self.askers.keys(), place, &mut passed) != 0 {
-                self.follow(place, &suspects, &passed, &mut candidates)?;
+                self.follow(place, &passed, &mut candidates)?;
             }
         }
         // To find a namespace takes long.
@@ -168,28 +167,35 @@ impl<'s> Searcher<'s, '_> {
         Ok(number.and_then(|number| self.first(number, &candidates)))
     }
 
-    /// Looks up by which bindings the askers that passed hold these roles, or wild ones.
+    /// The roles that list what is asked and that somebody holds there, or in some other namespace.
+    fn suspects_in(&self, place: Place) -> impl Iterator<Item = &Suspect<'s>> {
+        self.suspects.iter().filter(move |own| own.holders.is_about(place))
+    }
+
+    /// Looks up by which bindings the askers that passed hold these roles, or after them wild ones.
     fn follow(
         &self,
         place: Place,
-        suspects: &Suspects<'s>,
         passed: &[u64; SUSPECTS_MAX + 1],
         candidates: &mut Candidates<'s>,
     ) -> Result<(), Crowded> {
         let mut leads = Leads::new();
-        for (suspect, passed) in suspects.iter().zip(passed).filter(|(_, passed)| **passed != 0) {
-            self.lead(place, suspect.role, self.says(suspect), *passed, &mut leads)?;
+        let mut passed = passed.iter().copied();
+        for (suspect, passed) in self.suspects_in(place).zip(passed.by_ref()) {
+            if passed != 0 {
+                self.lead(place, suspect.role, self.says(suspect), passed, &mut leads)?;
+            }
         }
-        let passed = passed.get(suspects.len()).copied().unwrap_or_default();
+        let passed = passed.next().unwrap_or_default();
         if passed != 0 {
             self.follow_wild(place, passed, &mut leads)?;
         }
-        let bindings = &self.snapshot.bindings;
-        for lead in leads {
+        for lead in &leads {
             lead.spot.numbers(|number| {
-                let Some(slot) = bindings.get(number) else { return Ok(()) };
+                let Some(slot) = self.snapshot.bindings.get(number) else { return Ok(()) };
                 black_box(self.snapshot.touch_binding(number));
-                candidates.try_push(Candidate { lead, number, slot }).map_err(|_| Crowded)
+                let candidate = Candidate { lead: *lead, number, slot };
+                candidates.try_push(candidate).map_err(|_| Crowded)
             })?;
         }
         Ok(())

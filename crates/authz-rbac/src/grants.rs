@@ -6,9 +6,11 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use shared::Shared;
+
 use crate::few::Crowded;
 use crate::sieve::Place;
-use crate::trie::{FANOUT, Page, Trie};
+use crate::trie::{Page, Trie};
 
 /// The most bindings that are known under one key. Of more only their number is kept, and whoever
 /// wants to know asks the table of holders.
@@ -38,7 +40,7 @@ const CROWD: u32 = 1 << 31;
 /// INVARIANT: whoever changes it adds a binding to a key only once, and takes out only what it added.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Grants {
-    trie: Trie<Lines>,
+    trie: Trie<Lines, 32>,
 }
 
 /// A holder, a place and a role in four bytes. Others may have the same, so what is found has to be
@@ -299,6 +301,12 @@ fn fill(lines: &mut [Line], slot: Slot) {
     }
 }
 
+impl Shared for Lines {
+    fn n_owners(&self) -> usize {
+        self.lines.n_owners()
+    }
+}
+
 impl Page for Lines {
     fn is_empty(&self) -> bool {
         self.n_used == 0
@@ -308,8 +316,8 @@ impl Page for Lines {
         self.n_used >= PAGE_SLOTS_MAX
     }
 
-    fn split(&self, child: &dyn Fn(u64) -> usize) -> [Self; FANOUT] {
-        let mut parts: [Vec<Slot>; FANOUT] = std::array::from_fn(|_| Vec::new());
+    fn split<const N: usize>(&self, child: impl Fn(u64) -> usize) -> [Self; N] {
+        let mut parts: [Vec<Slot>; N] = std::array::from_fn(|_| Vec::new());
         for slot in self.slots() {
             parts[child(slot.key.hash())].push(slot);
         }

@@ -10,12 +10,14 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use shared::Shared;
+
 use crate::bucket::{self, Entry, Line, Rest, ShortRole};
 use crate::filter::{FILTER_KEYS_MAX, Filter};
 use crate::mask::Glance;
 use crate::sequence::Sequence;
 use crate::slab::Slab;
-use crate::trie::{FANOUT, Page, Trie};
+use crate::trie::{Page, Trie};
 
 /// The most bindings of one holder that are in the table. More are a crowd: a list apart, in the
 /// order of roles.
@@ -39,7 +41,7 @@ pub(crate) struct Held {
 /// The table. Keys are hashes and not 0.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Holders {
-    trie: Trie<Buckets>,
+    trie: Trie<Buckets, 32>,
     crowds: Slab<Sequence<Held>>,
     n_entries: usize,
     /// INVARIANT: has every key if there are at most [`FILTER_KEYS_MAX`] entries.
@@ -347,6 +349,12 @@ fn bucket_idx(key: u64, n_buckets: usize) -> usize {
     ((u64::from(key as u32) * n_buckets as u64) >> 32) as usize
 }
 
+impl Shared for Buckets {
+    fn n_owners(&self) -> usize {
+        self.parts.as_ref().map_or(0, |own| own.lines.n_owners() + own.rests.n_owners())
+    }
+}
+
 impl Page for Buckets {
     fn is_empty(&self) -> bool {
         self.n_entries == 0
@@ -356,8 +364,8 @@ impl Page for Buckets {
         self.n_entries >= PAGE_ENTRIES_MAX
     }
 
-    fn split(&self, child: &dyn Fn(u64) -> usize) -> [Self; FANOUT] {
-        let mut parts: [Vec<Entry>; FANOUT] = std::array::from_fn(|_| Vec::new());
+    fn split<const N: usize>(&self, child: impl Fn(u64) -> usize) -> [Self; N] {
+        let mut parts: [Vec<Entry>; N] = std::array::from_fn(|_| Vec::new());
         for entry in self.entries() {
             parts[child(entry.key())].push(entry);
         }

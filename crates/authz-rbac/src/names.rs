@@ -4,8 +4,9 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use foldhash::quality::RandomState;
+use shared::Shared;
 
-use crate::trie::{FANOUT, Page, Trie};
+use crate::trie::{Page, Trie};
 
 /// The most entries of a page that can still be split.
 const PAGE_ENTRIES_MAX: usize = 8;
@@ -13,7 +14,7 @@ const PAGE_ENTRIES_MAX: usize = 8;
 /// The map. Names are hashed with a seed of its own, so that nobody can choose names that collide.
 #[derive(Debug, Clone)]
 pub(crate) struct Names<V> {
-    trie: Trie<Entries<V>>,
+    trie: Trie<Entries<V>, 16>,
     hasher: RandomState,
 }
 
@@ -93,6 +94,12 @@ impl<V> Default for Entries<V> {
     }
 }
 
+impl<V> Shared for Entries<V> {
+    fn n_owners(&self) -> usize {
+        self.0.n_owners()
+    }
+}
+
 impl<V: Clone> Page for Entries<V> {
     fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -102,7 +109,7 @@ impl<V: Clone> Page for Entries<V> {
         self.0.len() >= PAGE_ENTRIES_MAX
     }
 
-    fn split(&self, child: &dyn Fn(u64) -> usize) -> [Self; FANOUT] {
+    fn split<const N: usize>(&self, child: impl Fn(u64) -> usize) -> [Self; N] {
         std::array::from_fn(|idx| {
             let own = self.0.iter().filter(|entry| child(entry.hash) == idx);
             Self(own.cloned().collect())
@@ -158,9 +165,9 @@ mod tests {
         let entry = |n: u32| Entry { hash: 7, name: n.to_string().into(), value: n };
         let mut page = Entries((0..20).map(entry).collect());
         // Splitting can not part them, and must end.
-        let parts = page.split(&|_| 3);
+        let parts = page.split::<16>(|_| 3);
         assert_eq!(parts.map(|part| part.0.len()).iter().sum::<usize>(), 20);
-        page = page.split(&|_| 0).into_iter().next().unwrap();
+        page = page.split::<16>(|_| 0).into_iter().next().unwrap();
         assert!(page.is_full() && page.0.iter().filter(|entry| entry.is(7, "11")).count() == 1);
     }
 }

@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use shared::{Shared, read_owners};
+
 const BITS: u32 = 6;
 const FANOUT: usize = 1 << BITS;
 
@@ -32,7 +34,7 @@ enum Node<T> {
 }
 
 /// Values side by side.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Leaf<T>([Slot<T>; LEAF_LEN]);
 
 #[derive(Debug, Clone)]
@@ -103,7 +105,7 @@ impl<T> Leaf<T> {
     }
 }
 
-impl<T: Clone> Slab<T> {
+impl<T: Clone + Shared> Slab<T> {
     /// Adds a value and returns its number; `None` if there are no more numbers.
     pub(crate) fn insert(&mut self, value: T) -> Option<u32> {
         if let Some(number) = self.vacant {
@@ -158,13 +160,46 @@ impl<T: Clone> Slab<T> {
                     return Some(&mut Arc::make_mut(leaf).0[number as usize % LEAF_LEN]);
                 }
                 Node::Branch(children) => {
-                    let child = &mut Arc::make_mut(children)[child_idx(number, height)];
+                    let child = &mut own(children)[child_idx(number, height)];
                     height = height.saturating_sub(1);
                     node = child.get_or_insert_with(|| Node::empty(height));
                 }
             }
         }
     }
+}
+
+impl<T: Clone + Shared> Clone for Leaf<T> {
+    fn clone(&self) -> Self {
+        read_owners(&self.0);
+        Self(self.0.clone())
+    }
+}
+
+impl<T: Shared> Shared for Slot<T> {
+    fn n_owners(&self) -> usize {
+        match self {
+            Self::Used(value) => value.n_owners(),
+            Self::Vacant(_) => 0,
+        }
+    }
+}
+
+impl<T> Shared for Node<T> {
+    fn n_owners(&self) -> usize {
+        match self {
+            Self::Leaf(leaf) => leaf.n_owners(),
+            Self::Branch(children) => children.n_owners(),
+        }
+    }
+}
+
+/// The children, to be changed. Copies them if others share them.
+fn own<T>(children: &mut Arc<[Option<Node<T>>; FANOUT]>) -> &mut [Option<Node<T>>; FANOUT] {
+    if children.n_owners() > 1 {
+        read_owners(children.as_slice());
+    }
+    Arc::make_mut(children)
 }
 
 impl<T> Node<T> {

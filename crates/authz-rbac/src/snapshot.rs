@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::bound::BindingSlot;
+use crate::bound::{BindingSlot, SoughtName};
 use crate::compiled::CompiledRole;
 use crate::grants::{GrantKey, Grants};
 use crate::holders::{Held, Holders};
@@ -320,8 +320,9 @@ impl Snapshot {
     }
 
     fn binding_number(&self, namespace: &str, name: &str) -> Option<u32> {
+        let name = SoughtName::new(name);
         let order =
-            |number| self.bindings.get(number).map_or(Ordering::Less, |own| own.order_to(name));
+            |number| self.bindings.get(number).map_or(Ordering::Less, |own| own.order_to(&name));
         self.scope(namespace)?.bindings.get(order)
     }
 }

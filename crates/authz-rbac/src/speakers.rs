@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use authz::{Attributes, Target};
+use shared::Shared;
 
 use crate::compiled::{Verbs, has_verb};
 use crate::few::{Crowded, Few};
 use crate::question::VerbIdx;
 use crate::rule::matches_resource;
-use crate::trie::{FANOUT, Page, Trie};
+use crate::trie::{Page, Trie};
 
 /// The most targets of a page that can still be split.
 const PAGE_TARGETS_MAX: usize = 12;
@@ -24,7 +25,7 @@ const SPEAKERS_MAX: usize = 48;
 /// INVARIANT: whoever changes it adds a role to a target only once, and takes out only what it added.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Speakers {
-    trie: Trie<Targets>,
+    trie: Trie<Targets, 16>,
 }
 
 /// A role that speaks of a target.
@@ -157,6 +158,12 @@ impl Targets {
     }
 }
 
+impl Shared for Targets {
+    fn n_owners(&self) -> usize {
+        self.0.n_owners()
+    }
+}
+
 impl Page for Targets {
     fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -166,9 +173,11 @@ impl Page for Targets {
         self.0.len() >= PAGE_TARGETS_MAX
     }
 
-    fn split(&self, child: &dyn Fn(u64) -> usize) -> [Self; FANOUT] {
-        let own = |idx| self.0.iter().filter(move |(target, _)| child(*target) == idx).cloned();
-        std::array::from_fn(|idx| Self(own(idx).collect()))
+    fn split<const N: usize>(&self, child: impl Fn(u64) -> usize) -> [Self; N] {
+        std::array::from_fn(|idx| {
+            let own = self.0.iter().filter(|(target, _)| child(*target) == idx);
+            Self(own.cloned().collect())
+        })
     }
 }
 

@@ -7,47 +7,45 @@
 
 use std::sync::Arc;
 
-const BITS: u32 = 4;
+use shared::{Shared, read_owners};
 
-/// Into how many pages a full one is split.
-pub(crate) const FANOUT: usize = 1 << BITS;
-
-/// Below this depth pages are no longer split. The highest bits of a hash lead to a page, so that
-/// pages have the lowest 32 to themselves.
-const DEPTH_MAX: u32 = 7;
+/// The most bits of a hash that lead to a page: the highest ones, so that pages have the lowest 32 to
+/// themselves. Where there are no more, pages are no longer split.
+const BITS_MAX: u32 = 32;
 
 /// Some entries, held by a pointer or two: a clone is cheap.
-pub(crate) trait Page: Clone + Default {
+pub(crate) trait Page: Clone + Default + Shared {
     fn is_empty(&self) -> bool;
 
     /// Reports whether a page of its own would be better for every few of the entries.
     fn is_full(&self) -> bool;
 
     /// The entries in pages of their own, each in that which `child` says for its hash.
-    fn split(&self, child: &dyn Fn(u64) -> usize) -> [Self; FANOUT];
+    fn split<const N: usize>(&self, child: impl Fn(u64) -> usize) -> [Self; N];
 }
 
-/// The pages.
+/// The pages. A full one is split into `N`, which is a power of two: with more, searches are shorter and
+/// pages smaller; with less, fewer of them are empty.
 ///
 /// INVARIANT: below a branch some page is not empty.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Trie<P> {
-    root: Node<P>,
+pub(crate) struct Trie<P, const N: usize> {
+    root: Node<P, N>,
 }
 
 #[derive(Debug, Clone)]
-enum Node<P> {
+enum Node<P, const N: usize> {
     Page(P),
-    Branch(Arc<[Node<P>; FANOUT]>),
+    Branch(Arc<[Node<P, N>; N]>),
 }
 
-impl<P: Default> Default for Node<P> {
+impl<P: Default, const N: usize> Default for Node<P, N> {
     fn default() -> Self {
         Self::Page(P::default())
     }
 }
 
-impl<P: Page> Trie<P> {
+impl<P: Page, const N: usize> Trie<P, N> {
     pub(crate) fn is_empty(&self) -> bool {
         matches!(&self.root, Node::Page(page) if page.is_empty())
     }
@@ -59,7 +57,7 @@ impl<P: Page> Trie<P> {
         loop {
             match node {
                 Node::Page(page) => return page,
-                Node::Branch(children) => node = &children[child_idx(hash, depth)],
+                Node::Branch(children) => node = &children[child_idx::<N>(hash, depth)],
             }
             depth += 1;
         }
@@ -71,15 +69,15 @@ impl<P: Page> Trie<P> {
         loop {
             if let Node::Page(page) = node
                 && page.is_full()
-                && depth < DEPTH_MAX
+                && (depth + 1) * N.ilog2() <= BITS_MAX
             {
-                let children = page.split(&|hash| child_idx(hash, depth));
+                let children: [P; N] = page.split(|hash| child_idx::<N>(hash, depth));
                 *node = Node::Branch(Arc::new(children.map(Node::Page)));
             }
             match node {
                 Node::Page(page) => return page,
                 Node::Branch(children) => {
-                    node = &mut Arc::make_mut(children)[child_idx(hash, depth)];
+                    node = &mut own(children)[child_idx::<N>(hash, depth)];
                 }
             }
             depth += 1;
@@ -97,13 +95,13 @@ impl<P: Page> Trie<P> {
     }
 }
 
-impl<P: Page> Node<P> {
+impl<P: Page, const N: usize> Node<P, N> {
     fn take<R>(&mut self, hash: u64, depth: u32, take: impl FnOnce(&mut P) -> R) -> R {
         match self {
             Self::Page(page) => take(page),
             Self::Branch(children) => {
-                let children = Arc::make_mut(children);
-                let taken = children[child_idx(hash, depth)].take(hash, depth + 1, take);
+                let children = own(children);
+                let taken = children[child_idx::<N>(hash, depth)].take(hash, depth + 1, take);
                 let is_empty = |node: &Self| matches!(node, Self::Page(page) if page.is_empty());
                 if children.iter().all(is_empty) {
                     *self = Self::default();
@@ -121,10 +119,27 @@ impl<P: Page> Node<P> {
     }
 }
 
-/// INVARIANT: less than [`FANOUT`].
+impl<P: Shared, const N: usize> Shared for Node<P, N> {
+    fn n_owners(&self) -> usize {
+        match self {
+            Self::Page(page) => page.n_owners(),
+            Self::Branch(children) => children.n_owners(),
+        }
+    }
+}
+
+/// The children, to be changed. Copies them if others share them.
+fn own<P: Page, const N: usize>(children: &mut Arc<[Node<P, N>; N]>) -> &mut [Node<P, N>; N] {
+    if children.n_owners() > 1 {
+        read_owners(children.as_slice());
+    }
+    Arc::make_mut(children)
+}
+
+/// INVARIANT: less than `N`.
 #[inline]
-fn child_idx(hash: u64, depth: u32) -> usize {
-    (hash.rotate_left((depth + 1) * BITS) % FANOUT as u64) as usize
+fn child_idx<const N: usize>(hash: u64, depth: u32) -> usize {
+    hash.rotate_left((depth + 1) * N.ilog2()) as usize % N
 }
 
 #[cfg(test)]
@@ -144,8 +159,8 @@ mod tests {
             self.len() >= 3
         }
 
-        fn split(&self, child: &dyn Fn(u64) -> usize) -> [Self; FANOUT] {
-            let mut parts: [Self; FANOUT] = std::array::from_fn(|_| Self::default());
+        fn split<const N: usize>(&self, child: impl Fn(u64) -> usize) -> [Self; N] {
+            let mut parts: [Self; N] = std::array::from_fn(|_| Self::default());
             for hash in self.iter() {
                 Arc::make_mut(&mut parts[child(*hash)]).push(*hash);
             }
@@ -153,7 +168,7 @@ mod tests {
         }
     }
 
-    fn contents(trie: &Trie<Arc<Vec<u64>>>) -> BTreeSet<u64> {
+    fn contents(trie: &Trie<Arc<Vec<u64>>, 16>) -> BTreeSet<u64> {
         let mut all = BTreeSet::new();
         trie.for_each(&mut |page| page.iter().for_each(|hash| assert!(all.insert(*hash))));
         all

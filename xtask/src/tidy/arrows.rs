@@ -24,12 +24,13 @@ pub(super) const TABLE: &[Row] = &[
     row("breaker", &[]),
     row("gotext", &[]),
     row("field", &["gotext"]),
+    row("shared", &[]),
     row("authz", &["field", "gotext"]),
     row("cel", &["gotext"]),
     // The oracle knows the objects of the three, and their integration tests ask the oracle.
     Row { from: "authz-abac", to: &["authz", "gotext"], dev: &["authz-oracle"] },
     Row { from: "authz-node", to: &["authz", "gotext"], dev: &["authz-oracle"] },
-    Row { from: "authz-rbac", to: &["authz", "field", "gotext"], dev: &["authz-oracle"] },
+    Row { from: "authz-rbac", to: &["authz", "field", "gotext", "shared"], dev: &["authz-oracle"] },
     row("authz-oracle", &["authz", "authz-abac", "authz-node", "authz-rbac", "gotext"]),
     row("authz-webhook", &["authz", "breaker", "cel", "field", "gotext"]),
     row(
