@@ -15,7 +15,7 @@ use crate::decide::{Granted, Outcome};
 use crate::holders::{Held, Holders, NO_ENTRIES};
 use crate::mask::Glance;
 use crate::question::Question;
-use crate::roles::NO_ROLE;
+use crate::roles::{NO_ROLE, Says};
 use crate::sieve::BATCH_MAX;
 use crate::snapshot::{Scope, Snapshot};
 
@@ -71,17 +71,6 @@ struct Holding {
 
 impl Holding {
     const NONE: Self = Self { role: ShortRole::NONE, number: 0, asker: Asker::NONE };
-}
-
-/// What a role says of the request.
-#[derive(Debug, Clone, Copy)]
-enum Says {
-    /// No rule allows it.
-    Nothing,
-    /// Some rule allows it.
-    Allows,
-    /// The role does not exist.
-    Missing,
 }
 
 /// What grants the request, unless something else comes first.
@@ -223,12 +212,7 @@ impl<'s> Searcher<'s, '_> {
         if last == role {
             return says;
         }
-        let compiled = self.snapshot.roles.get(role).and_then(|role| role.compiled.as_ref());
-        let says = match compiled.map(|compiled| compiled.quickly_allows(self.question)) {
-            Some(true) => Says::Allows,
-            Some(false) => Says::Nothing,
-            None => Says::Missing,
-        };
+        let says = self.snapshot.roles.says(role, self.question);
         self.last_said = (role, says);
         says
     }

@@ -16,6 +16,7 @@ use crate::few::Crowded;
 use crate::grants::{GrantKey, Spot};
 use crate::namespaces::NamespaceNumber;
 use crate::question::Question;
+use crate::roles::Says;
 use crate::sieve::{BATCH_MAX, Place, Sieve, passing};
 use crate::snapshot::Snapshot;
 use crate::speakers::{Spoken, TargetName};
@@ -90,17 +91,6 @@ struct Suspect<'s> {
     holders: &'s Sieve,
     /// What is called so it surely grants.
     granted: Option<&'s TargetName>,
-}
-
-/// What a role says of the request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Says {
-    /// No rule allows it.
-    Nothing,
-    /// Some rule does.
-    Allows,
-    /// The role does not exist.
-    Missing,
 }
 
 /// A role that an asker may hold, and where the bindings are by which that is so.
@@ -209,7 +199,13 @@ impl<'s> Searcher<'s, '_> {
             let held = places(passed).filter(|at| slot.holders.lets_pass(holder(*at)));
             let passed = held.fold(0, |passed, at| passed | 1 << at);
             if passed != 0 {
-                self.lead(place, role, self.read(role), passed, leads)?;
+                self.lead(
+                    place,
+                    role,
+                    self.snapshot.roles.says(role, self.question),
+                    passed,
+                    leads,
+                )?;
             }
         }
         Ok(())
@@ -240,16 +236,7 @@ impl<'s> Searcher<'s, '_> {
     fn says(&self, suspect: &Suspect<'_>) -> Says {
         match suspect.granted {
             Some(name) if name.is_of(self.question.attributes) => Says::Allows,
-            _ => self.read(suspect.role),
-        }
-    }
-
-    fn read(&self, role: u32) -> Says {
-        let compiled = self.snapshot.roles.get(role).and_then(|role| role.compiled.as_ref());
-        match compiled.map(|compiled| compiled.quickly_allows(self.question)) {
-            Some(true) => Says::Allows,
-            Some(false) => Says::Nothing,
-            None => Says::Missing,
+            _ => self.snapshot.roles.says(suspect.role, self.question),
         }
     }
 

@@ -6,7 +6,7 @@ use crate::compiled::{CompiledRole, WildVerbs};
 use crate::local_speakers::LocalSpeakers;
 use crate::mask::{Mask, Masks};
 use crate::policy::Role;
-use crate::question::Hashes;
+use crate::question::{Hashes, Question};
 use crate::sieve::{Place, Sieve};
 use crate::slab::Slab;
 use crate::speakers::{Speaker, Speakers};
@@ -49,6 +49,17 @@ pub(crate) struct RoleSlot {
     pub(crate) holders: Sieve,
 }
 
+/// What a role says of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Says {
+    /// No rule allows it.
+    Nothing,
+    /// Some rule does.
+    Allows,
+    /// The role does not exist.
+    Missing,
+}
+
 impl Default for Roles {
     fn default() -> Self {
         let mut roles = Self {
@@ -78,6 +89,16 @@ impl Roles {
     #[inline]
     pub(crate) fn get(&self, number: u32) -> Option<&RoleSlot> {
         self.slots.get(number).map(AsRef::as_ref)
+    }
+
+    /// What a role says of a request.
+    pub(crate) fn says(&self, number: u32, question: &Question<'_>) -> Says {
+        let compiled = self.get(number).and_then(|slot| slot.compiled.as_ref());
+        match compiled.map(|compiled| compiled.quickly_allows(question)) {
+            Some(true) => Says::Allows,
+            Some(false) => Says::Nothing,
+            None => Says::Missing,
+        }
     }
 }
 
