@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use shared::{Shared, read_owners};
+use shared::{Shared, own};
 
 /// The most items of a chunk; a longer one is cut in two. At a hundred thousand items, copying a
 /// chunk and copying the list of chunks take about as long.
@@ -59,7 +59,7 @@ impl<T: Copy> Sequence<T> {
         let at = self.chunk_idx(&compare).min(self.chunks.len().saturating_sub(1));
         // What grows at its end leaves full chunks behind.
         let is_last = at + 1 == self.chunks.len();
-        let chunks = self.own_chunks();
+        let chunks = own(&mut self.chunks);
         let Some(chunk) = chunks.get_mut(at) else {
             chunks.push(Arc::new(vec![item]));
             return;
@@ -80,21 +80,13 @@ impl<T: Copy> Sequence<T> {
     pub(crate) fn remove(&mut self, compare: impl Fn(T) -> Ordering) -> Option<T> {
         let at = self.chunk_idx(&compare);
         let found = self.chunks.get(at)?.binary_search_by(|item| compare(*item)).ok()?;
-        let chunks = self.own_chunks();
+        let chunks = own(&mut self.chunks);
         let chunk = Arc::make_mut(chunks.get_mut(at)?);
         let removed = chunk.remove(found);
         if chunk.is_empty() {
             chunks.remove(at);
         }
         Some(removed)
-    }
-
-    /// The chunks, to be changed. Copies the list of them if others share it.
-    fn own_chunks(&mut self) -> &mut Vec<Arc<Vec<T>>> {
-        if self.chunks.n_owners() > 1 {
-            read_owners(&self.chunks);
-        }
-        Arc::make_mut(&mut self.chunks)
     }
 
     /// The first chunk whose last item is not before the one that is meant.

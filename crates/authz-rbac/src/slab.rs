@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use shared::{Shared, read_owners};
+use shared::{Shared, own, read_owners};
 
 const BITS: u32 = 6;
 const FANOUT: usize = 1 << BITS;
@@ -192,14 +192,6 @@ impl<T> Shared for Node<T> {
             Self::Branch(children) => children.n_owners(),
         }
     }
-}
-
-/// The children, to be changed. Copies them if others share them.
-fn own<T>(children: &mut Arc<[Option<Node<T>>; FANOUT]>) -> &mut [Option<Node<T>>; FANOUT] {
-    if children.n_owners() > 1 {
-        read_owners(children.as_slice());
-    }
-    Arc::make_mut(children)
 }
 
 impl<T> Node<T> {

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use shared::{Shared, read_owners};
+use shared::{Shared, own};
 
 /// The most bits of a hash that lead to a page: the highest ones, so that pages have the lowest 32 to
 /// themselves. Where there are no more, pages are no longer split.
@@ -126,14 +126,6 @@ impl<P: Shared, const N: usize> Shared for Node<P, N> {
             Self::Branch(children) => children.n_owners(),
         }
     }
-}
-
-/// The children, to be changed. Copies them if others share them.
-fn own<P: Page, const N: usize>(children: &mut Arc<[Node<P, N>; N]>) -> &mut [Node<P, N>; N] {
-    if children.n_owners() > 1 {
-        read_owners(children.as_slice());
-    }
-    Arc::make_mut(children)
 }
 
 /// INVARIANT: less than `N`.
