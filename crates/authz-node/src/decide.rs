@@ -1,14 +1,13 @@
 //! Whether a node may do what it asks.
 
-use authz::{Attributes, Decision, Event, Recorder, Resource, Rules, User};
+use authz::{Attributes, Decision, Event, Reason, Recorder, Resource, Rules, User};
 
 use crate::demand::{Demand, demand, selected_nodes};
 use crate::explain::{note_identity, note_unrelated, note_way};
-use crate::graph::Relation;
 use crate::identity::NodeIdentity;
 use crate::name::{Kind, Name};
+use crate::nodes::Sought;
 use crate::policy::Policy;
-use crate::refusal;
 
 /// What a request for a path has in place of a resource.
 static NOTHING: Resource<'static> = Resource {
@@ -22,6 +21,9 @@ static NOTHING: Resource<'static> = Resource {
     field_selector: None,
     label_selector: None,
 };
+
+/// What is said of a node that is refused what does not lead to it, before and after its name.
+const UNRELATED: [&str; 2] = ["no relationship found between node '", "' and this object"];
 
 impl Policy {
     /// Answers a request. Never denies: what is not allowed here, others may still allow.
@@ -40,6 +42,8 @@ impl Policy {
             }
         };
         recorder.note(|| Event::new("node").with("name", node));
+        // Most demands need the node, and while it comes from memory the demand is found.
+        let sought = self.graph.seek(node);
         let resource = attributes.resource().unwrap_or(&NOTHING);
         match demand(attributes, self.gates) {
             Demand::Nothing => Decision::allow(""),
@@ -49,7 +53,7 @@ impl Policy {
             Demand::OwnName(_) | Demand::OwnNode if resource.name == node => Decision::allow(""),
             Demand::OwnName(reason) => Decision::no_opinion(reason),
             Demand::OwnNode => Decision::no_opinion(not_own_node(node, resource.name)),
-            Demand::Related(kind) => self.related(kind, resource, node, recorder),
+            Demand::Related(kind) => self.related(kind, resource, node, sought, recorder),
             Demand::Selected(_) | Demand::SelectedOrRelated(..)
                 if selected_nodes(resource).any(|selected| selected == node) =>
             {
@@ -57,7 +61,7 @@ impl Policy {
                 Decision::allow("")
             }
             Demand::SelectedOrRelated(_, kind) if !resource.name.is_empty() => {
-                self.related(kind, resource, node, recorder)
+                self.related(kind, resource, node, sought, recorder)
             }
             Demand::Selected(reason) | Demand::SelectedOrRelated(reason, _) => {
                 Decision::no_opinion(reason)
@@ -80,22 +84,19 @@ impl Policy {
         kind: Kind,
         resource: &Resource<'_>,
         node: &str,
+        sought: Sought<'_>,
         mut recorder: Recorder<'_>,
     ) -> Decision {
         if resource.name.is_empty() {
             return Decision::no_opinion("No Object name found");
         }
         let object = Name { kind, namespace: resource.namespace, name: resource.name };
-        let reason = match self.graph.relation(object, node) {
-            Relation::Related(vertex, id) => {
-                note_way(&self.graph, vertex, id, &mut recorder);
-                return Decision::allow("");
-            }
-            Relation::Unrelated(id) => self.graph.refusal(id),
-            Relation::UnknownNode => refusal::of_unknown(node),
-        };
+        if let Some((id, vertex)) = self.graph.relation(sought, object) {
+            note_way(&self.graph, vertex, id, &mut recorder);
+            return Decision::allow("");
+        }
         note_unrelated(&self.graph, object, node, &mut recorder);
-        Decision::no_opinion(reason)
+        Decision::no_opinion(Reason::named(&UNRELATED, node))
     }
 }
 

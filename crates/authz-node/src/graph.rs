@@ -1,14 +1,12 @@
 //! Which objects lead to which nodes.
 
-use authz::Reason;
 use foldhash::quality::RandomState;
+use shared::Shared;
 
 use crate::name::{Name, OwnName, hash};
 use crate::names::Names;
-use crate::nodes::{NodeId, Nodes};
-use crate::refusal;
+use crate::nodes::{NodeId, Nodes, Sought};
 use crate::set::{Set, gather, join, split, spread};
-use crate::shared::Shared;
 use crate::slab::{Id, PLACES_MAX, Slab};
 
 /// The relations between objects and nodes.
@@ -55,17 +53,6 @@ enum Successor {
     Vertex(Id),
 }
 
-/// What is known of a node, and of an object that it asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Relation {
-    /// The vertex of the object leads to the node.
-    Related(Id, NodeId),
-    /// It does not, or is none.
-    Unrelated(NodeId),
-    /// Nothing leads to the node.
-    UnknownNode,
-}
-
 /// Not the place of any vertex.
 const NO_VERTEX: Id = PLACES_MAX;
 
@@ -107,30 +94,41 @@ impl Graph {
     }
 
     pub(crate) fn node(&self, name: &str) -> Option<NodeId> {
-        self.nodes.find(hash("", name, &self.hasher), name, |_| {}).map(|node| node.id)
+        self.nodes.find(self.seek(name)).map(|node| node.id)
     }
 
     pub(crate) fn vertex(&self, name: Name<'_>) -> Option<Id> {
         self.names.find(self.hash(name), name)
     }
 
-    /// Whether an object leads to a node.
-    ///
-    /// The name of the node is compared last. A hash finds the right node all but always, and so
-    /// what is known of it is on its way from memory together with its name.
+    /// Begins to look for a node.
     #[inline]
-    pub(crate) fn relation(&self, object: Name<'_>, node: &str) -> Relation {
-        let node_hash = hash("", node, &self.hasher);
+    pub(crate) fn seek<'a>(&'a self, node: &'a str) -> Sought<'a> {
+        self.nodes.seek(hash("", node, &self.hasher), node)
+    }
+
+    /// A node and the vertex of an object, if that leads to it.
+    ///
+    /// The name of the node is compared only if the object leads to the node that was found by hash,
+    /// so a refusal, which half of the answers may be, reads no name at all.
+    #[inline]
+    pub(crate) fn relation(&self, node: Sought<'_>, object: Name<'_>) -> Option<(NodeId, Id)> {
         let hash = self.hash(object);
-        let mut vertex = None;
-        let found = self.nodes.find(node_hash, node, |node| {
-            vertex = self.origin(&node.origins, hash, object);
-        });
-        match (found, vertex) {
-            (Some(node), Some(vertex)) => Relation::Related(vertex, node.id),
-            (Some(node), None) => Relation::Unrelated(node.id),
-            (None, _) => Relation::UnknownNode,
+        let first = node.first?;
+        if let Some(vertex) = self.origin(&first.origins, hash, object)
+            && self.nodes.is_named(first, node.name)
+        {
+            return Some((first.id, vertex));
         }
+        if self.nodes.are_apart() { None } else { self.relation_among_all(node, object) }
+    }
+
+    /// The same, for whatever node of the hash has the name.
+    #[cold]
+    fn relation_among_all(&self, node: Sought<'_>, object: Name<'_>) -> Option<(NodeId, Id)> {
+        let node = self.nodes.find(node)?;
+        let vertex = self.origin(&node.origins, self.hash(object), object)?;
+        Some((node.id, vertex))
     }
 
     /// The vertex of this name, if it is among the origins of a node.
@@ -142,11 +140,6 @@ impl Graph {
 
     fn hash(&self, name: Name<'_>) -> u32 {
         hash(name.namespace, name.name, &self.hasher) ^ spread(name.kind as u32)
-    }
-
-    /// Why a node is refused what does not lead to it.
-    pub(crate) fn refusal(&self, node: NodeId) -> Reason {
-        self.nodes.leaf(node).map(|(leaf, at)| refusal::of_known(leaf, at)).unwrap_or_default()
     }
 
     /// A way from a vertex that leads to a node, both included.
@@ -298,9 +291,7 @@ impl Graph {
     }
 
     fn make_node(&mut self, name: &str) -> Option<NodeId> {
-        let hash = hash("", name, &self.hasher);
-        let known = self.nodes.find(hash, name, |_| {}).map(|node| node.id);
-        known.or_else(|| self.nodes.add(hash, name))
+        self.node(name).or_else(|| self.nodes.add(hash("", name, &self.hasher), name))
     }
 
     fn drop_if_alone(&mut self, id: Id) {
@@ -311,5 +302,25 @@ impl Graph {
             self.names.remove(vertex.hash, id);
             self.vertices.remove(id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::Kind;
+
+    /// Another node has the hash of the one that asks, and was there first.
+    #[test]
+    fn a_node_whose_hash_clashes_is_told_by_its_name() {
+        let mut graph = Graph::default();
+        let object = |name| Name { kind: Kind::Pod, namespace: "ns", name };
+        let other = graph.nodes.add(hash("", "a", &graph.hasher), "other").unwrap();
+        let own = graph.bind(object("own"), "a").unwrap();
+        let node = graph.node("a").unwrap();
+        assert_ne!(node, other);
+        assert_eq!(graph.relation(graph.seek("a"), object("own")), Some((node, own)));
+        assert_eq!(graph.relation(graph.seek("a"), object("none")), None);
+        assert_eq!(graph.relation(graph.seek("b"), object("own")), None);
     }
 }

@@ -4,8 +4,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use foldhash::quality::RandomState;
-
-use crate::shared::Shared;
+use shared::Shared;
 
 /// The kinds of vertices. Edges lead from a kind to one that is listed later, hence no cycles, and
 /// no path is longer than the list.
@@ -72,8 +71,8 @@ pub(crate) fn hash(namespace: &str, name: &str, hasher: &RandomState) -> u32 {
 /// A name that is kept.
 ///
 /// Namespace and name, one after the other, lie in the value itself if they are not long, and the
-/// value takes what a processor reads at once, so that comparing them waits for memory once. Every
-/// decision compares two such names.
+/// value takes what a processor reads at once, so that comparing them waits for memory once. Whatever
+/// is allowed was compared with two such names.
 #[derive(Debug, Clone)]
 pub(crate) enum OwnName {
     Short(Short),

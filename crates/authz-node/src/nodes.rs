@@ -1,14 +1,11 @@
 //! The nodes, and what leads to them.
 
-use std::hint::black_box;
-use std::sync::Arc;
-
 use foldhash::quality::RandomState;
+use shared::Shared;
 
 use crate::name::{Name, OwnName, hash};
 use crate::set::Set;
-use crate::shared::Shared;
-use crate::slab::{Id, Leaf, Slab};
+use crate::slab::{Id, Slab};
 use crate::table::{Hashed, Table};
 
 /// The place of a node, which is none of a vertex.
@@ -17,11 +14,14 @@ pub(crate) type NodeId = Id;
 /// Nodes by the hashes of their names, and the names by place.
 ///
 /// What a question needs of a node lies where the hash points, so it is read in one step. The names
-/// lie apart, since reasons hold on to them.
+/// lie apart, since refusals do not read them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Nodes {
     nodes: Table<Node>,
     names: Slab<OwnName, 64, 64>,
+    /// INVARIANT: by so many are the hashes of nodes fewer than the nodes. All but always zero, and
+    /// then the first node of a hash is the only one.
+    n_clashes: usize,
 }
 
 /// What is known of a node. INVARIANT: its name is at its place.
@@ -33,6 +33,15 @@ pub(crate) struct Node {
     /// What leads to it. For each such vertex: the hash of its name, and its place, spread. This
     /// could be learned from the vertices too, from more places in memory.
     pub(crate) origins: Set,
+}
+
+/// A node that is looked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sought<'a> {
+    pub(crate) name: &'a str,
+    hash: u32,
+    /// Some node of the hash. Whether it has the name was not looked at.
+    pub(crate) first: Option<&'a Node>,
 }
 
 impl Hashed for Node {
@@ -61,27 +70,37 @@ impl Nodes {
         self.names.len()
     }
 
-    /// The node of a name, whose hash this is. Before the name is compared, `look` is shown any node
-    /// that has the hash: what it looks for and the name are then waited for together.
+    /// Begins to look for the node of a name, whose hash this is. Whoever has other things to do
+    /// before the end need not wait for memory meanwhile.
     #[inline]
-    pub(crate) fn find(&self, hash: u32, name: &str, mut look: impl FnMut(&Node)) -> Option<&Node> {
-        let name = Name::node(name);
-        self.nodes.find(hash, |node| {
-            let Some((leaf, at)) = self.names.leaf(node.id) else { return false };
-            // A refusal will count itself among them, and would wait for the count after all else.
-            black_box(leaf.n_owners());
-            look(node);
-            leaf.get(at).is_some_and(|own| own.is(name))
-        })
+    pub(crate) fn seek<'a>(&'a self, hash: u32, name: &'a str) -> Sought<'a> {
+        Sought { name, hash, first: self.first(hash) }
+    }
+
+    /// The node that is looked for, among all that have its hash.
+    pub(crate) fn find(&self, sought: Sought<'_>) -> Option<&Node> {
+        self.nodes.find(sought.hash, |node| self.is_named(node, sought.name))
+    }
+
+    /// Reports whether no two nodes share a hash, so that whoever looked at the first node of one
+    /// looked at them all.
+    #[inline]
+    pub(crate) fn are_apart(&self) -> bool {
+        self.n_clashes == 0
+    }
+
+    #[inline]
+    pub(crate) fn is_named(&self, node: &Node, name: &str) -> bool {
+        self.name(node.id).is_some_and(|own| own.is(Name::node(name)))
+    }
+
+    #[inline]
+    fn first(&self, hash: u32) -> Option<&Node> {
+        self.nodes.find(hash, |_| true)
     }
 
     pub(crate) fn name(&self, id: NodeId) -> Option<&OwnName> {
         self.names.get(id)
-    }
-
-    /// The names that a name lies among, and which of them it is.
-    pub(crate) fn leaf(&self, id: NodeId) -> Option<(&Arc<Leaf<OwnName, 64>>, usize)> {
-        self.names.leaf(id)
     }
 
     /// What leads to a node, to be changed.
@@ -93,6 +112,7 @@ impl Nodes {
     /// Adds a node that is not there, whose hash this is, unless there are too many.
     pub(crate) fn add(&mut self, hash: u32, name: &str) -> Option<NodeId> {
         let id = self.names.insert(OwnName::new(Name::node(name)))?;
+        self.n_clashes += usize::from(self.first(hash).is_some());
         self.nodes.insert(Node { hash, id, origins: Set::default() });
         Some(id)
     }
@@ -103,6 +123,7 @@ impl Nodes {
         let hash = hash("", own.get().name, hasher);
         if self.nodes.find(hash, |node| node.id == id && node.origins.is_empty()).is_some() {
             self.nodes.remove(hash, |node| node.id == id);
+            self.n_clashes -= usize::from(self.first(hash).is_some());
             self.names.remove(id);
         }
     }
@@ -116,15 +137,26 @@ mod tests {
     fn nodes_that_share_a_hash_are_told_apart_by_name() {
         let mut nodes = Nodes::default();
         let [a, b] = ["a", "b"].map(|name| nodes.add(7, name).unwrap());
-        let find = |nodes: &Nodes, hash, name: &str| {
-            let mut n_looks = 0;
-            let found = nodes.find(hash, name, |_| n_looks += 1).map(|node| node.id);
-            (found, n_looks)
-        };
-        assert_eq!(find(&nodes, 7, "a"), (Some(a), 1));
-        assert_eq!(find(&nodes, 7, "b"), (Some(b), 2));
-        assert_eq!(find(&nodes, 7, "c"), (None, 2));
-        assert_eq!(find(&nodes, 8, "a"), (None, 0));
+        let find = |hash, name| nodes.find(nodes.seek(hash, name)).map(|node| node.id);
+        assert_eq!(find(7, "a"), Some(a));
+        assert_eq!(find(7, "b"), Some(b));
+        assert_eq!(find(7, "c"), None);
+        assert_eq!(find(8, "a"), None);
+    }
+
+    #[test]
+    fn clashes_are_counted_while_they_last() {
+        let hasher = RandomState::default();
+        let own = hash("", "a", &hasher);
+        let mut nodes = Nodes::default();
+        nodes.add(own, "b").unwrap();
+        nodes.add(!own, "c").unwrap();
+        assert!(nodes.are_apart());
+        let id = nodes.add(own, "a").unwrap();
+        assert!(!nodes.are_apart());
+        nodes.remove_if_alone(id, &hasher);
+        assert_eq!(nodes.len(), 2);
+        assert!(nodes.are_apart());
     }
 
     #[test]
@@ -139,7 +171,7 @@ mod tests {
         assert!(nodes.origins_mut(id, &hasher).unwrap().remove(1));
         nodes.remove_if_alone(id, &hasher);
         assert_eq!(nodes.len(), 0);
-        assert!(nodes.find(own, "a", |_| {}).is_none());
+        assert!(nodes.first(own).is_none());
         assert!(nodes.origins_mut(id, &hasher).is_none());
     }
 

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use crate::shared::{Shared, read_owners};
+use shared::{Shared, own};
 
 /// Bits of a number that one level of the tree looks at. More make searches shorter and copies
 /// longer.
@@ -237,14 +237,6 @@ impl Set {
             Self::Many(_) => FEW_AGAIN + 1,
         }
     }
-}
-
-/// The children, to be changed. Copies them if others share them.
-fn own(children: &mut Arc<[Set; N_DIGITS]>) -> &mut [Set; N_DIGITS] {
-    if Arc::strong_count(children) > 1 {
-        read_owners(children.as_slice());
-    }
-    Arc::make_mut(children)
 }
 
 /// Whether one number more would leave a quarter of the slots vacant.

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::shared::{Shared, read_owners};
+use shared::{Shared, read_owners};
 
 /// The place of a value.
 pub(crate) type Id = u32;
@@ -192,12 +192,6 @@ mod tests {
 
     use super::*;
 
-    impl Shared for u32 {
-        fn n_owners(&self) -> usize {
-            0
-        }
-    }
-
     proptest! {
         #[test]
         fn it_agrees_with_a_map_and_leaves_clones_alone(
@@ -267,7 +261,7 @@ mod tests {
     #[test]
     fn there_are_as_many_places_as_the_limit_and_no_more() {
         let mut slab = Slab { n_places: PLACES_MAX - 1, ..Slab::<_, 16, 64>::default() };
-        assert_eq!(slab.insert(1), Some(PLACES_MAX - 1));
+        assert_eq!(slab.insert(1_u32), Some(PLACES_MAX - 1));
         assert_eq!(slab.insert(2), None);
         assert_eq!(slab.get(PLACES_MAX - 1), Some(&1));
         slab.remove(PLACES_MAX - 1);

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use crate::shared::{Shared, read_owners};
+use shared::{Shared, own, read_owners};
 
 /// What can be kept in a table.
 pub(crate) trait Hashed: Shared + Clone {
@@ -103,7 +103,7 @@ impl<T: Hashed> Table<T> {
                     let (at, _) = found(slots, level, hash, is_wanted)?;
                     return own_slots(slots).get_mut(at);
                 }
-                Self::Many(children) => table = &mut own_children(children)[digit(hash, level)],
+                Self::Many(children) => table = &mut own(children)[digit(hash, level)],
             }
             level += 1;
         }
@@ -149,7 +149,7 @@ impl<T: Hashed> Table<T> {
             }
             Self::Many(children) => {
                 let digit = digit(value.hash(), level);
-                own_children(children)[digit].insert_at(level + 1, value);
+                own(children)[digit].insert_at(level + 1, value);
             }
         }
     }
@@ -162,7 +162,7 @@ impl<T: Hashed> Table<T> {
                 *self = Self::few(level, slots.len(), rest);
             }
             Self::Many(children) => {
-                let own = own_children(children);
+                let own = own(children);
                 own[digit(hash, level)].remove_at(level + 1, hash, is_unwanted);
                 if own.iter().map(Self::few_or_more).sum::<usize>() <= FEW_AGAIN {
                     let mut values = Vec::new();
@@ -238,14 +238,6 @@ fn own_slots<T: Hashed>(slots: &mut Slots<T>) -> &mut [T] {
         read_owners(slots);
     }
     Arc::make_mut(slots)
-}
-
-/// The same for the children of a tree.
-fn own_children<T: Hashed>(children: &mut Arc<[Table<T>; FAN]>) -> &mut [Table<T>; FAN] {
-    if Arc::strong_count(children) > 1 {
-        read_owners(children.as_slice());
-    }
-    Arc::make_mut(children)
 }
 
 /// Whether one value more would leave a quarter of the slots vacant.

@@ -41,7 +41,21 @@ enum Form {
     Fixed(&'static str),
     Shared(Arc<str>),
     Told(Arc<dyn ReasonSource>, usize),
+    /// Around the name lie a beginning and an end; behind one pointer, since every answer has room
+    /// for all of this.
+    Named(&'static [&'static str; 2], ShortName),
 }
+
+/// A name that lies in the reason itself. INVARIANT: the first so many bytes are the name.
+#[derive(Clone)]
+struct ShortName {
+    len: u8,
+    bytes: [u8; SHORT_NAME_MAX],
+}
+
+/// Bytes of a name that lies in the reason. Clouds name nodes by address and region, as in
+/// `ip-10-123-123-123.us-west-2.compute.internal`; longer names are few.
+const SHORT_NAME_MAX: usize = 46;
 
 impl Reason {
     /// A reason that is always the same.
@@ -55,13 +69,41 @@ impl Reason {
         Self(Form::Told(source, number))
     }
 
+    /// A name between a fixed beginning and a fixed end.
+    ///
+    /// A name of usual length is copied and nothing else is done: no memory is allocated and no owner
+    /// is counted. Counting would wait until all that was read before has arrived, needed or not,
+    /// which takes long if the policy is large.
+    #[inline]
+    pub fn named(around: &'static [&'static str; 2], name: &str) -> Self {
+        match ShortName::new(name) {
+            Some(name) => Self(Form::Named(around, name)),
+            None => around.join(name).into(),
+        }
+    }
+
     /// Reports whether there is nothing to read.
     pub fn is_empty(&self) -> bool {
         match &self.0 {
             Form::Fixed(text) => text.is_empty(),
             Form::Shared(text) => text.is_empty(),
-            Form::Told(..) => write!(Rest(""), "{self}").is_ok(),
+            Form::Told(..) | Form::Named(..) => write!(Rest(""), "{self}").is_ok(),
         }
+    }
+}
+
+impl ShortName {
+    #[inline]
+    fn new(name: &str) -> Option<Self> {
+        let mut bytes = [0; SHORT_NAME_MAX];
+        bytes.get_mut(..name.len())?.copy_from_slice(name.as_bytes());
+        Some(Self { len: u8::try_from(name.len()).ok()?, bytes })
+    }
+
+    fn get(&self) -> &str {
+        let name = self.bytes.get(..usize::from(self.len)).unwrap_or_default();
+        // It was text when it was put in.
+        std::str::from_utf8(name).unwrap_or_default()
     }
 }
 
@@ -98,6 +140,9 @@ impl fmt::Display for Reason {
             Form::Fixed(text) => f.write_str(text),
             Form::Shared(text) => f.write_str(text),
             Form::Told(source, number) => source.tell(*number, f),
+            Form::Named([beginning, end], name) => {
+                [beginning, name.get(), end].iter().try_for_each(|part| f.write_str(part))
+            }
         }
     }
 }
@@ -114,7 +159,7 @@ impl PartialEq<str> for Reason {
         match &self.0 {
             Form::Fixed(own) => *own == text,
             Form::Shared(own) => **own == *text,
-            Form::Told(..) => {
+            Form::Told(..) | Form::Named(..) => {
                 let mut rest = Rest(text);
                 write!(rest, "{self}").is_ok() && rest.0.is_empty()
             }
@@ -135,7 +180,9 @@ impl PartialEq for Reason {
             (_, Form::Shared(text)) => self == &**text,
             (Form::Fixed(text), _) => other == *text,
             (Form::Shared(text), _) => other == &**text,
-            (Form::Told(..), Form::Told(..)) => *self == *other.to_string(),
+            (Form::Told(..) | Form::Named(..), Form::Told(..) | Form::Named(..)) => {
+                *self == *other.to_string()
+            }
         }
     }
 }
@@ -172,7 +219,8 @@ mod tests {
 
     #[test]
     fn every_form_reads_the_same() {
-        let forms = [Reason::fixed("0,1,"), "0,1,".to_owned().into(), told(2)];
+        let named = Reason::named(&["0", ","], ",1");
+        let forms = [Reason::fixed("0,1,"), "0,1,".to_owned().into(), told(2), named];
         for reason in &forms {
             assert_eq!(reason.to_string(), "0,1,");
             assert_eq!(format!("{reason:?}"), "\"0,1,\"");
@@ -189,10 +237,30 @@ mod tests {
 
     #[test]
     fn nothing_is_empty_in_every_form() {
-        for reason in [Reason::default(), "".into(), String::new().into(), told(0)] {
+        let named = Reason::named(&["", ""], "");
+        for reason in [Reason::default(), "".into(), String::new().into(), told(0), named] {
             assert!(reason.is_empty());
             assert_eq!(reason, Reason::default());
         }
         assert_eq!(Reason::from(Cow::Borrowed("a")), Reason::from(Cow::Owned("a".to_owned())));
+    }
+
+    #[test]
+    fn a_name_is_kept_whole_however_long() {
+        for len in [0, 1, SHORT_NAME_MAX - 1, SHORT_NAME_MAX, SHORT_NAME_MAX + 1, 300] {
+            for letter in ["n", "ß"] {
+                let name = letter.repeat(len / letter.len());
+                let reason = Reason::named(&["node '", "' is unknown"], &name);
+                assert_eq!(reason, format!("node '{name}' is unknown").as_str());
+                let is_short = matches!(reason.0, Form::Named(..));
+                assert_eq!(is_short, name.len() <= SHORT_NAME_MAX);
+            }
+        }
+    }
+
+    /// Every answer is as large, and is moved more than once.
+    #[test]
+    fn a_reason_takes_less_than_a_processor_reads_at_once() {
+        assert_eq!(size_of::<Reason>(), 56);
     }
 }

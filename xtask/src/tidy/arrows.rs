@@ -29,7 +29,7 @@ pub(super) const TABLE: &[Row] = &[
     row("cel", &["gotext"]),
     // The oracle knows the objects of the three, and their integration tests ask the oracle.
     Row { from: "authz-abac", to: &["authz", "gotext"], dev: &["authz-oracle"] },
-    Row { from: "authz-node", to: &["authz", "gotext"], dev: &["authz-oracle"] },
+    Row { from: "authz-node", to: &["authz", "gotext", "shared"], dev: &["authz-oracle"] },
     Row { from: "authz-rbac", to: &["authz", "field", "gotext", "shared"], dev: &["authz-oracle"] },
     row("authz-oracle", &["authz", "authz-abac", "authz-node", "authz-rbac", "gotext"]),
     row("authz-webhook", &["authz", "breaker", "cel", "field", "gotext"]),
