@@ -15,9 +15,8 @@ pub(crate) type Id = u32;
 pub(crate) const PLACES_MAX: Id = 1 << 24;
 
 /// Values by place: `N` in a leaf, and as many branches as `FAN` on each of two levels above, which
-/// are powers of two. The places of values that were removed
-/// are used again, the last one first. So slabs in which values are added and removed alike give
-/// them the same places.
+/// are powers of two. The places of values that were removed are used again, the last one first. So
+/// slabs in which values are added and removed alike give them the same places.
 ///
 /// Many values in a leaf are found sooner, for the pointers to few leaves stay in the cache; few are
 /// copied sooner. Few branches are copied sooner too, and make the list at the root longer.

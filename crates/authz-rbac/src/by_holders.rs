@@ -159,7 +159,9 @@ impl<'s> Searcher<'s, '_> {
             });
         }
         let held = held.get(..n_held).unwrap_or(&held);
-        black_box(held.iter().fold(0, |all, own| all ^ self.snapshot.touch_binding(own.number)));
+        for own in held {
+            self.snapshot.fetch_binding(own.number);
+        }
         held.iter().for_each(|holding| self.weigh(holders, *holding));
     }
 

@@ -182,8 +182,7 @@ impl<'s> Searcher<'s, '_> {
         }
         for lead in &leads {
             lead.spot.numbers(|number| {
-                let Some(slot) = self.snapshot.bindings.get(number) else { return Ok(()) };
-                black_box(self.snapshot.touch_binding(number));
+                let Some(slot) = self.snapshot.fetch_binding(number) else { return Ok(()) };
                 let candidate = Candidate { lead: *lead, number, slot };
                 candidates.try_push(candidate).map_err(|_| Crowded)
             })?;

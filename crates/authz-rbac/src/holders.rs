@@ -1,8 +1,8 @@
 //! Who holds which bindings: a table from holders to roles, of which old versions stay readable.
 //!
-//! Deciding is mostly looking up every group of the asker here and turning down the roles that it
-//! holds, so the table is laid out for that: a holder is a number, the hash of its name, and one
-//! look at memory finds the numbers of its roles.
+//! Who asks as few is decided by looking all of them up here and turning down the roles that they
+//! hold, so the table is laid out for that: a holder is a number, the hash of its name, and one look
+//! at memory finds the numbers of its roles.
 //!
 //! Two names may have one hash, so what is found here is what the asker *may* hold. Who finds a
 //! grant makes sure with the names.

@@ -69,9 +69,7 @@ impl<T> Slab<T> {
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
         self.leaf(number)?.get(number as usize)
     }
-}
 
-impl<T> Slab<T> {
     /// The leaf of a number.
     #[inline]
     pub(crate) fn leaf(&self, number: u32) -> Option<&Arc<Leaf<T>>> {
@@ -95,7 +93,7 @@ impl<T> Leaf<T> {
     /// How many values there may be.
     pub(crate) const LEN: usize = LEAF_LEN;
 
-    /// The value at a place.
+    /// The value at a place, or the one of a number whose leaf this is.
     #[inline]
     pub(crate) fn get(&self, place: usize) -> Option<&T> {
         match &self.0[place % LEAF_LEN] {

@@ -1,6 +1,7 @@
 //! The index: all roles and bindings, found by who asks.
 
 use std::cmp::Ordering;
+use std::hint::black_box;
 use std::sync::Arc;
 
 use crate::bound::{BindingSlot, SoughtName};
@@ -13,7 +14,7 @@ use crate::policy::{Binding, Identity, Role, Subject};
 use crate::question::Hashes;
 use crate::roles::{NO_ROLE, RoleSlot, Roles};
 use crate::sequence::Sequence;
-use crate::slab::{Leaf, Slab};
+use crate::slab::Slab;
 
 /// All policy at one moment.
 ///
@@ -285,12 +286,14 @@ impl Snapshot {
         }
     }
 
-    /// Some bits of a binding and of what its reason needs, for who only wants them to be at hand.
+    /// The binding of a number. Reads some bits of it, and of what its reason needs, so that they are
+    /// on their way before they are needed.
     #[inline]
-    pub(crate) fn touch_binding(&self, number: u32) -> usize {
-        let Some(leaf) = self.bindings.leaf(number) else { return 0 };
-        let slot = leaf.get(number as usize % Leaf::<BindingSlot>::LEN);
-        Arc::strong_count(leaf) ^ slot.map_or(0, BindingSlot::touch)
+    pub(crate) fn fetch_binding(&self, number: u32) -> Option<&BindingSlot> {
+        let leaf = self.bindings.leaf(number)?;
+        let slot = leaf.get(number as usize)?;
+        black_box(Arc::strong_count(leaf) ^ slot.touch());
+        Some(slot)
     }
 
     pub(crate) fn scope(&self, namespace: &str) -> Option<&Scope> {
