@@ -88,6 +88,7 @@ pub(crate) fn connection_lost() -> Fault {
 /// None if the error says nothing by itself.
 fn of_io(error: &io::Error) -> Option<Fault> {
     let kind = match error.kind() {
+        _ if is_local(error) => FaultKind::Local,
         ErrorKind::ConnectionReset => FaultKind::Reset,
         ErrorKind::ConnectionRefused => FaultKind::Refused,
         ErrorKind::UnexpectedEof => FaultKind::Eof,
@@ -96,6 +97,14 @@ fn of_io(error: &io::Error) -> Option<Fault> {
         _ => return None,
     };
     Some(Fault::new(kind, io_words(error)))
+}
+
+/// Reports whether an error says that this process lacks something, and nothing about the peer.
+pub(crate) fn is_local(error: &io::Error) -> bool {
+    /// ENOMEM, ENFILE, EMFILE, ENOBUFS.
+    const EXHAUSTED: [i32; 4] = [12, 23, 24, 105];
+    error.raw_os_error().is_some_and(|code| EXHAUSTED.contains(&code))
+        || matches!(error.kind(), ErrorKind::AddrNotAvailable | ErrorKind::OutOfMemory)
 }
 
 /// An error of the system, as Go prints it.
@@ -215,6 +224,10 @@ mod tests {
         assert_eq!(words(ErrorKind::BrokenPipe).message, "broken pipe");
         let by_number = explain(&io::Error::from_raw_os_error(24));
         assert_eq!(by_number.message, "too many open files");
+        for (code, kind) in [(24, FaultKind::Local), (99, FaultKind::Local), (13, FaultKind::Other)]
+        {
+            assert_eq!(explain(&io::Error::from_raw_os_error(code)).kind, kind, "{code}");
+        }
     }
 
     #[test]

@@ -87,6 +87,8 @@ pub struct AdmissionOptions {
     pub response_bytes_max: usize,
     /// The longest that a call of a hook may take, whatever the hook says.
     pub call_time_max: Duration,
+    /// The longest that connecting to a hook may take.
+    pub connect_timeout: Duration,
 }
 
 impl Default for AdmissionOptions {
@@ -99,6 +101,7 @@ impl Default for AdmissionOptions {
             access: AccessTable::default(),
             response_bytes_max: RESPONSE_BYTES_MAX,
             call_time_max: CALL_TIME_MAX,
+            connect_timeout: remote::Limits::default().connect_timeout,
         }
     }
 }
@@ -155,6 +158,7 @@ impl<S: Store> Server<S> {
             access: options.admission.access,
             limits: remote::Limits {
                 body_bytes_max: options.admission.response_bytes_max,
+                connect_timeout: options.admission.connect_timeout,
                 ..usual.limits
             },
             observe: Arc::clone(&admission_metrics) as _,

@@ -33,7 +33,7 @@ pub(super) const TABLE: &[Row] = &[
     Row { from: "authz-node", to: &["authz", "gotext", "shared"], dev: &["authz-oracle"] },
     Row { from: "authz-rbac", to: &["authz", "field", "gotext", "shared"], dev: &["authz-oracle"] },
     row("authz-oracle", &["authz", "authz-abac", "authz-node", "authz-rbac", "gotext"]),
-    row("authz-webhook", &["authz", "breaker", "call-limit", "cel", "field", "gotext"]),
+    row("authz-webhook", &["authz", "call-limit", "cel", "field", "gotext"]),
     row(
         "authz-chain",
         &["authz", "authz-abac", "authz-node", "authz-rbac", "authz-webhook", "field", "gotext"],
@@ -96,15 +96,7 @@ pub(super) const TABLE: &[Row] = &[
     },
     Row {
         from: "authz-metrics",
-        to: &[
-            "authz",
-            "authz-chain",
-            "authz-delegated",
-            "authz-live",
-            "authz-webhook",
-            "breaker",
-            "remote",
-        ],
+        to: &["authz", "authz-chain", "authz-delegated", "authz-live", "authz-webhook", "remote"],
         dev: &["monitoring"],
     },
     Row {
@@ -173,7 +165,6 @@ pub(super) const TABLE: &[Row] = &[
             "authz-node",
             "authz-rbac",
             "authz-webhook",
-            "breaker",
             "cel",
             "field",
             "gotext",
@@ -238,7 +229,6 @@ pub(super) const TABLE: &[Row] = &[
             "authz-live",
             "authz-metrics",
             "authz-webhook",
-            "breaker",
             "kubeconfig",
             "remote",
             "scripted",

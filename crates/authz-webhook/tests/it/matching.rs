@@ -205,14 +205,14 @@ async fn what_happened_is_noted() {
     assert_eq!(noted(&trace), ["cache=hit"]);
 
     let down = || fault(FaultKind::Reset, "connection reset by peer");
-    let mut guards = Guards::default();
-    guards.breaker.failures_to_open = 1;
-    let scene = Scene::with(settings(), guards, [down()]);
+    let scene = Scene::new([down()]);
     let (_, trace) = scene.explain(&pods(&alice, "a")).await;
     let want = "cache=miss joined=false attempts=5 tookMicros=_ error=connection reset by peer";
     assert_eq!(noted(&trace), [want]);
+    let none = Guards { in_flight_max: 0, ..Guards::default() };
+    let scene = Scene::with(settings(), none, [down()]);
     let (_, trace) = scene.explain(&pods(&alice, "a")).await;
-    assert_eq!(noted(&trace), ["cache=miss called=false why=breaker_open"]);
+    assert_eq!(noted(&trace), ["cache=miss called=false why=too_many_in_flight"]);
 }
 
 #[test]
