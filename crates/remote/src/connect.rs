@@ -1,6 +1,7 @@
 //! Connections to a target: name, proxy, TCP, TLS.
 
 use std::future::Future;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -9,7 +10,7 @@ use std::time::Duration;
 use http::Uri;
 use hyper_util::rt::TokioIo;
 use rustls_pki_types::ServerName;
-use tokio::net::{TcpStream, UdpSocket};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tower_service::Service;
 
@@ -77,9 +78,9 @@ impl Route {
                 Fault::new(FaultKind::Connect, format!("dial tcp {at}: i/o timeout"))
             }
         };
-        // A resolver or a reader of files that gets no descriptor does not always say so.
-        let is_vague = matches!(fault.kind, FaultKind::Dns | FaultKind::Tls | FaultKind::Other);
-        match UdpSocket::bind("127.0.0.1:0").await {
+        // A client certificate that can not be read for want of a descriptor looks like a fault of TLS.
+        let is_vague = matches!(fault.kind, FaultKind::Tls | FaultKind::Other);
+        match UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)) {
             Err(error) if is_vague && is_local(&error) => {
                 Err(Fault::new(FaultKind::Local, fault.message))
             }

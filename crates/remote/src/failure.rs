@@ -99,12 +99,12 @@ fn of_io(error: &io::Error) -> Option<Fault> {
     Some(Fault::new(kind, io_words(error)))
 }
 
-/// Reports whether an error says that this process lacks something, and nothing about the peer.
+/// Whether an error of the system is about this machine: it lacks descriptors, memory or ports.
 pub(crate) fn is_local(error: &io::Error) -> bool {
-    /// ENOMEM, ENFILE, EMFILE, ENOBUFS.
-    const EXHAUSTED: [i32; 4] = [12, 23, 24, 105];
-    error.raw_os_error().is_some_and(|code| EXHAUSTED.contains(&code))
-        || matches!(error.kind(), ErrorKind::AddrNotAvailable | ErrorKind::OutOfMemory)
+    /// `ENFILE`, `EMFILE` and `ENOBUFS`, for which the library has no kind.
+    const NUMBERS: [i32; 3] = [23, 24, 105];
+    matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::AddrNotAvailable)
+        || error.raw_os_error().is_some_and(|number| NUMBERS.contains(&number))
 }
 
 /// An error of the system, as Go prints it.
@@ -224,9 +224,12 @@ mod tests {
         assert_eq!(words(ErrorKind::BrokenPipe).message, "broken pipe");
         let by_number = explain(&io::Error::from_raw_os_error(24));
         assert_eq!(by_number.message, "too many open files");
-        for (code, kind) in [(24, FaultKind::Local), (99, FaultKind::Local), (13, FaultKind::Other)]
+        for (number, want) in
+            [(12, FaultKind::Local), (23, FaultKind::Local), (24, FaultKind::Local)]
+                .into_iter()
+                .chain([(99, FaultKind::Local), (105, FaultKind::Local), (113, FaultKind::Other)])
         {
-            assert_eq!(explain(&io::Error::from_raw_os_error(code)).kind, kind, "{code}");
+            assert_eq!(explain(&io::Error::from_raw_os_error(number)).kind, want, "{number}");
         }
     }
 

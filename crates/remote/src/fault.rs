@@ -35,7 +35,7 @@ pub enum FaultKind {
     /// Anything else that the peer did.
     Other,
     /// This process failed, not the peer: it has no descriptors, ports or memory left, or its runtime
-    /// is going down.
+    /// is going down. No failure policy applies.
     Local,
 }
 
