@@ -70,7 +70,7 @@ impl Connector {
 impl Route {
     /// A new connection, ready for requests, or a failure after the time that connecting may take.
     pub(crate) async fn connect(&self) -> Result<Wire, Fault> {
-        let fault = match timeout(self.connect_timeout, self.connect_at_leisure()).await {
+        let mut fault = match timeout(self.connect_timeout, self.connect_at_leisure()).await {
             Ok(Ok(wire)) => return Ok(wire),
             Ok(Err(fault)) => fault,
             Err(_) => {
@@ -80,12 +80,10 @@ impl Route {
         };
         // A client certificate that can not be read for want of a descriptor looks like a fault of TLS.
         let is_vague = matches!(fault.kind, FaultKind::Tls | FaultKind::Other);
-        match UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)) {
-            Err(error) if is_vague && is_local(&error) => {
-                Err(Fault::new(FaultKind::Local, fault.message))
-            }
-            _ => Err(fault),
+        if is_vague && UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).is_err_and(|own| is_local(&own)) {
+            fault.kind = FaultKind::Local;
         }
+        Err(fault)
     }
 
     async fn connect_at_leisure(&self) -> Result<Wire, Fault> {
