@@ -22,6 +22,7 @@ const fn row(from: &'static str, to: &'static [&'static str]) -> Row {
 /// The allowed arrows, innermost crate first.
 pub(super) const TABLE: &[Row] = &[
     row("breaker", &[]),
+    row("call-limit", &[]),
     row("gotext", &[]),
     row("field", &["gotext"]),
     row("shared", &[]),
@@ -32,7 +33,7 @@ pub(super) const TABLE: &[Row] = &[
     Row { from: "authz-node", to: &["authz", "gotext", "shared"], dev: &["authz-oracle"] },
     Row { from: "authz-rbac", to: &["authz", "field", "gotext", "shared"], dev: &["authz-oracle"] },
     row("authz-oracle", &["authz", "authz-abac", "authz-node", "authz-rbac", "gotext"]),
-    row("authz-webhook", &["authz", "breaker", "cel", "field", "gotext"]),
+    row("authz-webhook", &["authz", "breaker", "call-limit", "cel", "field", "gotext"]),
     row(
         "authz-chain",
         &["authz", "authz-abac", "authz-node", "authz-rbac", "authz-webhook", "field", "gotext"],
@@ -108,7 +109,17 @@ pub(super) const TABLE: &[Row] = &[
     },
     Row {
         from: "admission-hooks",
-        to: &["admission", "authz", "breaker", "field", "gotext", "object", "patch", "remote"],
+        to: &[
+            "admission",
+            "authz",
+            "breaker",
+            "call-limit",
+            "field",
+            "gotext",
+            "object",
+            "patch",
+            "remote",
+        ],
         dev: &["scripted"],
     },
     Row {
