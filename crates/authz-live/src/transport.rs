@@ -62,6 +62,7 @@ fn fault_of(fault: remote::Fault) -> Fault {
         | remote::FaultKind::Dns
         | remote::FaultKind::Tls
         | remote::FaultKind::Eof
+        | remote::FaultKind::Local
         | remote::FaultKind::Other => FaultKind::Other,
     };
     Fault { kind, message: fault.message }

@@ -139,6 +139,7 @@ impl Client {
         let uri = endpoint
             .uri(query)
             .ok_or_else(|| Fault::new(FaultKind::Other, "the query can not be part of a URL"))?;
+        let body_bytes_max = self.body_bytes_max.max(body.len().saturating_mul(ANSWER_FACTOR));
         let request = self.request(uri.clone(), body);
         let head = match timeout_at(deadline, self.http.request(request)).await {
             Ok(Ok(head)) => head,
@@ -149,7 +150,7 @@ impl Client {
                 return Err(Fault::new(FaultKind::Timeout, message).within(posting(&uri)));
             }
         };
-        self.read(head, deadline).await
+        self.read(head, deadline, body_bytes_max).await
     }
 
     /// Connects and makes the handshake, and hangs up again: whether somebody is there whom we
@@ -184,15 +185,15 @@ impl Client {
         &self,
         response: http::Response<Incoming>,
         deadline: Instant,
+        body_bytes_max: usize,
     ) -> Result<Reply, Fault> {
         let (mut head, body) = response.into_parts();
         let is_http2 = head.version == Version::HTTP_2;
-        let read = reply::read(&mut head.headers, body, self.can_compress, self.body_bytes_max);
+        let read = reply::read(&mut head.headers, body, self.can_compress, body_bytes_max);
         let body = match timeout_at(deadline, read).await {
             Ok(Ok(body)) => body,
             Ok(Err(reply::ReadError::TooLarge)) => {
-                let max = self.body_bytes_max;
-                let message = format!("the body of the response exceeds {max} bytes");
+                let message = format!("the body of the response exceeds {body_bytes_max} bytes");
                 return Err(Fault::new(FaultKind::TooLarge, message));
             }
             Ok(Err(reply::ReadError::Compression)) => {
@@ -221,6 +222,12 @@ impl fmt::Debug for Client {
         f.debug_struct("Client").field("uri", &uri).finish_non_exhaustive()
     }
 }
+
+/// How many times longer than the question an answer may always be.
+///
+/// An answer may hold all of the question, such as an object in the patch of an admission webhook. Go
+/// escapes each `<` with six characters, and base64 makes four of three: that is eight times as much.
+pub const ANSWER_FACTOR: usize = 8;
 
 /// Longest time that is reckoned with: sums of time must not overflow.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);

@@ -1,7 +1,7 @@
 //! TCP connections.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::failure::io_words;
+use crate::failure::{io_words, is_local};
 use crate::fault::{Fault, FaultKind};
 use crate::resolve::HostPort;
 
@@ -32,10 +32,15 @@ async fn look_up(at: &HostPort) -> Result<Vec<SocketAddr>, Fault> {
     let fault =
         |why: &str| Fault::new(FaultKind::Dns, format!("dial tcp: lookup {}: {why}", at.host));
     let found = tokio::net::lookup_host((&*at.host, at.port)).await;
-    let addresses: Vec<_> = found
-        .map_err(|error| fault(lookup_words(&error.to_string())))?
-        .take(ADDRESSES_MAX)
-        .collect();
+    let found = found.map_err(|error| {
+        // A name service without descriptors says that there is no such host.
+        let lack = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).err();
+        match [Some(&error), lack.as_ref()].into_iter().flatten().find(|own| is_local(own)) {
+            Some(local) => Fault { kind: FaultKind::Local, ..fault(&io_words(local)) },
+            None => fault(lookup_words(&error.to_string())),
+        }
+    });
+    let addresses: Vec<_> = found?.take(ADDRESSES_MAX).collect();
     if addresses.is_empty() { Err(fault("no such host")) } else { Ok(addresses) }
 }
 
@@ -91,6 +96,7 @@ fn prepare(stream: TcpStream) -> io::Result<TcpStream> {
 
 fn refusal(address: SocketAddr, error: &io::Error) -> Fault {
     let kind = match error.kind() {
+        _ if is_local(error) => FaultKind::Local,
         io::ErrorKind::ConnectionRefused => FaultKind::Refused,
         io::ErrorKind::ConnectionReset => FaultKind::Reset,
         io::ErrorKind::TimedOut => FaultKind::Timeout,

@@ -30,6 +30,9 @@ pub enum FaultKind {
     Tls,
     /// The peer has closed the connection before the end of its answer.
     Eof,
+    /// This machine could not make the call: it has no descriptor, memory or port left, or can not read
+    /// its own client certificate. It says nothing about the peer, so no failure policy applies.
+    Local,
     /// Anything else.
     Other,
 }

@@ -55,7 +55,7 @@ mod tunnel;
 mod verify;
 mod wire;
 
-pub use client::{BuildError, Client};
+pub use client::{ANSWER_FACTOR, BuildError, Client};
 pub use credentials::Credentials;
 pub use fault::{Fault, FaultKind};
 pub use identity::{Identity, IdentityError, Material};

@@ -6,7 +6,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Longest body of an answer in bytes, after decompression. Three megabytes of reason are known
-    /// to be accepted elsewhere, so the default is 8 MiB.
+    /// to be accepted elsewhere, so the default is 8 MiB. To a long question the answer may be longer:
+    /// [`ANSWER_FACTOR`](crate::ANSWER_FACTOR) times the question.
     pub body_bytes_max: usize,
     /// Longest head of an answer in bytes, and what is buffered of an HTTP/1.1 connection: 64 KiB
     /// unless told. Below 8 KiB the HTTP library does not go.
