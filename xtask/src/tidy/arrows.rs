@@ -109,17 +109,7 @@ pub(super) const TABLE: &[Row] = &[
     },
     Row {
         from: "admission-hooks",
-        to: &[
-            "admission",
-            "authz",
-            "breaker",
-            "call-limit",
-            "field",
-            "gotext",
-            "object",
-            "patch",
-            "remote",
-        ],
+        to: &["admission", "authz", "call-limit", "field", "gotext", "object", "patch", "remote"],
         dev: &["scripted"],
     },
     Row {
