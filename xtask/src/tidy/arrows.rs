@@ -21,7 +21,6 @@ const fn row(from: &'static str, to: &'static [&'static str]) -> Row {
 
 /// The allowed arrows, innermost crate first.
 pub(super) const TABLE: &[Row] = &[
-    row("breaker", &[]),
     row("call-limit", &[]),
     row("gotext", &[]),
     row("field", &["gotext"]),
@@ -101,17 +100,7 @@ pub(super) const TABLE: &[Row] = &[
     },
     Row {
         from: "admission-hooks",
-        to: &[
-            "admission",
-            "authz",
-            "breaker",
-            "call-limit",
-            "field",
-            "gotext",
-            "object",
-            "patch",
-            "remote",
-        ],
+        to: &["admission", "authz", "call-limit", "field", "gotext", "object", "patch", "remote"],
         dev: &["scripted"],
     },
     Row {

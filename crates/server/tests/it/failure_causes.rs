@@ -1,6 +1,8 @@
 //! A failure policy is applied to failures of the webhook and never to those of this server: every cause,
 //! with both policies, for each kind of webhook.
 
+mod admission;
+mod admission_attacks;
 mod authorization;
 
 use crate::client::Answer;
