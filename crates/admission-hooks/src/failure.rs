@@ -1,5 +1,6 @@
 //! Calls that fail (admission §4.13, class C).
 
+use remote::{Fault, FaultKind};
 use serde_json::Value;
 
 use crate::refusal::HookStatus;
@@ -7,53 +8,127 @@ use crate::refusal::HookStatus;
 /// How much of a body that is text goes into a message.
 const TEXT_BYTES_MAX: usize = 2048;
 
-/// A call that failed. What that means is up to the failure policy.
+/// A call that failed on the far side. What that means is up to the failure policy.
+///
+/// INVARIANT: nothing that happens on this side is one: no limit, no deadline of a caller, no lack of
+/// descriptors, no fault of ours. Those are [`Trouble::Local`](crate::call::Trouble::Local).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{cause}")]
+#[error("{message}")]
 pub(crate) struct CallFailure {
-    /// Why, beginning with the step that failed.
-    pub(crate) cause: String,
+    /// What happened, beginning with the step that failed.
+    pub(crate) message: String,
     /// What is counted.
     pub(crate) code: i32,
+    pub(crate) cause: FailureCause,
+}
+
+/// What a failure policy was applied to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FailureCause {
+    /// The hook did not answer within its own `timeoutSeconds`.
+    Timeout,
+    /// Nobody listens there.
+    Refused,
+    /// The hook has reset or closed the connection, or the connection broke.
+    Connection,
+    /// The name of the host or the service is not known, or the service has no endpoints.
+    Dns,
+    /// No TLS connection came about.
+    Tls,
+    /// The HTTP status code is not one of success.
+    HttpStatus,
+    /// The answer is not a valid review, or longer than permitted.
+    InvalidResponse,
+    /// The configuration of the hook does not allow to call it.
+    Configuration,
+    /// The match conditions could not be evaluated, so that the hook was not called.
+    MatchConditions,
+}
+
+impl FailureCause {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Timeout,
+        Self::Refused,
+        Self::Connection,
+        Self::Dns,
+        Self::Tls,
+        Self::HttpStatus,
+        Self::InvalidResponse,
+        Self::Configuration,
+        Self::MatchConditions,
+    ];
+
+    /// A word for audit annotations and metrics.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Refused => "connection_refused",
+            Self::Connection => "connection_lost",
+            Self::Dns => "dns",
+            Self::Tls => "tls",
+            Self::HttpStatus => "http_status",
+            Self::InvalidResponse => "invalid_response",
+            Self::Configuration => "configuration",
+            Self::MatchConditions => "match_conditions",
+        }
+    }
 }
 
 impl CallFailure {
-    /// Nobody could be called.
-    pub(crate) fn no_client(cause: impl std::fmt::Display) -> Self {
-        Self { cause: format!("could not get REST client: {cause}"), code: 500 }
+    fn new(step: &str, why: impl std::fmt::Display, code: i32, cause: FailureCause) -> Self {
+        Self { message: format!("{step}: {why}"), code, cause }
     }
 
-    /// The question could not be put.
-    pub(crate) fn no_question(cause: impl std::fmt::Display) -> Self {
-        Self { cause: format!("could not create admission objects: {cause}"), code: 400 }
+    /// The hook is configured so that no question can be put to it.
+    pub(crate) fn no_question(why: impl std::fmt::Display) -> Self {
+        Self::new("could not create admission objects", why, 400, FailureCause::Configuration)
+    }
+
+    /// There is no answer. `None` if that is not due to the hook.
+    pub(crate) fn of_fault(fault: &Fault) -> Option<Self> {
+        let cause = match fault.kind {
+            FaultKind::Local => return None,
+            FaultKind::Timeout => FailureCause::Timeout,
+            FaultKind::Refused => FailureCause::Refused,
+            FaultKind::Dns => FailureCause::Dns,
+            FaultKind::Tls => FailureCause::Tls,
+            FaultKind::TooLarge => FailureCause::InvalidResponse,
+            FaultKind::Connect
+            | FaultKind::Reset
+            | FaultKind::ConnectionLost
+            | FaultKind::Eof
+            | FaultKind::Other => FailureCause::Connection,
+        };
+        Some(Self::new("failed to call webhook", fault, 503, cause))
     }
 
     /// There is no answer that could be read.
-    pub(crate) fn no_answer(cause: impl std::fmt::Display) -> Self {
-        Self { cause: format!("failed to call webhook: {cause}"), code: 503 }
+    pub(crate) fn no_answer(why: impl std::fmt::Display) -> Self {
+        Self::new("failed to call webhook", why, 503, FailureCause::InvalidResponse)
     }
 
-    /// The same with another code.
-    pub(crate) fn with_code(self, code: i32) -> Self {
-        Self { code, ..self }
+    /// The answer says that it is none.
+    fn of_code(why: impl std::fmt::Display, code: i32) -> Self {
+        Self::new("failed to call webhook", why, code, FailureCause::HttpStatus)
     }
 
     /// The answer breaks the rules.
-    pub(crate) fn bad_answer(cause: impl std::fmt::Display) -> Self {
-        Self { cause: format!("received invalid webhook response: {cause}"), code: 503 }
+    pub(crate) fn bad_answer(why: impl std::fmt::Display) -> Self {
+        let step = "received invalid webhook response";
+        Self::new(step, why, 503, FailureCause::InvalidResponse)
     }
 
     /// The patch can not be read.
-    pub(crate) fn bad_patch(cause: impl std::fmt::Display) -> Self {
-        Self {
-            cause: format!("received undecodable patch in webhook response: {cause}"),
-            code: 503,
-        }
+    pub(crate) fn bad_patch(why: impl std::fmt::Display) -> Self {
+        let step = "received undecodable patch in webhook response";
+        Self::new(step, why, 503, FailureCause::InvalidResponse)
     }
 
     /// The whole message for a client.
-    pub(crate) fn message(&self, hook: &str) -> String {
-        format!("failed calling webhook {}: {}", gotext::quote(hook), self.cause)
+    pub(crate) fn text(&self, hook: &str) -> String {
+        format!("failed calling webhook {}: {self}", gotext::quote(hook))
     }
 }
 
@@ -61,14 +136,14 @@ impl CallFailure {
 pub(crate) fn of_reply(code: u16, is_text: bool, body: &[u8]) -> CallFailure {
     match told_status(body) {
         Some(told) => of_status(told),
-        None => CallFailure::no_answer(words(code, is_text, body)).with_code(code.into()),
+        None => CallFailure::of_code(words(code, is_text, body), code.into()),
     }
 }
 
 /// What a `Status` in the place of a review means.
 pub(crate) fn of_status(told: HookStatus) -> CallFailure {
     let code = told.code.unwrap_or_default();
-    CallFailure::no_answer(told.message.unwrap_or_default()).with_code(code)
+    CallFailure::of_code(told.message.unwrap_or_default(), code)
 }
 
 fn told_status(body: &[u8]) -> Option<HookStatus> {
@@ -129,7 +204,7 @@ mod tests {
         let status =
             br#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"m","code":409}"#;
         let failure = of_reply(500, false, status);
-        assert_eq!((failure.cause.as_str(), failure.code), ("failed to call webhook: m", 409));
+        assert_eq!((failure.message.as_str(), failure.code), ("failed to call webhook: m", 409));
         let success = br#"{"kind":"Status","apiVersion":"v1","status":"Success","message":"m"}"#;
         for (code, is_text, body, want) in [
             (
@@ -153,7 +228,7 @@ mod tests {
             ),
         ] {
             let failure = of_reply(code, is_text, body);
-            assert_eq!(failure.cause, format!("failed to call webhook: {want}"));
+            assert_eq!(failure.message, format!("failed to call webhook: {want}"));
             assert_eq!(failure.code, i32::from(code));
         }
     }

@@ -209,7 +209,9 @@ async fn enter<S: Store>(
             let attributes = info.attributes(Some(&user));
             Err(match reviews::refusal(&attributes, target, &decided.decision) {
                 Some(reviews::Refusal::InternalError(text)) => Failure::Text(500, text),
-                Some(reviews::Refusal::Forbidden(status)) => status.into(),
+                Some(
+                    reviews::Refusal::Forbidden(status) | reviews::Refusal::Unavailable(status),
+                ) => status.into(),
                 None => Status::internal("the decision is unclear").into(),
             })
         }

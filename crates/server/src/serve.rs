@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use admission::InitializerOptions;
-use admission_hooks::{AccessTable, CALL_TIME_MAX, RESPONSE_BYTES_MAX, Surroundings};
+use admission_hooks::{
+    AccessTable, CALL_TIME_MAX, CALLS_IN_FLIGHT_MAX, RESPONSE_BYTES_MAX, Surroundings,
+};
 use arc_swap::ArcSwap;
 use audit::Auditor;
 use authn::{Authenticator, Impersonator, TokenIssuer};
@@ -83,10 +85,14 @@ pub struct AdmissionOptions {
     pub clock: Clock,
     /// Who the server is to hooks.
     pub access: AccessTable,
-    /// The longest answer of a hook.
+    /// The longest answer of a hook to a question that is not long itself.
     pub response_bytes_max: usize,
+    /// The most calls of each hook that are in flight; one user has at most half of them.
+    pub calls_in_flight_max: usize,
     /// The longest that a call of a hook may take, whatever the hook says.
     pub call_time_max: Duration,
+    /// The longest that connecting to a hook may take.
+    pub connect_timeout: Duration,
 }
 
 impl Default for AdmissionOptions {
@@ -98,7 +104,9 @@ impl Default for AdmissionOptions {
             clock: Clock::default(),
             access: AccessTable::default(),
             response_bytes_max: RESPONSE_BYTES_MAX,
+            calls_in_flight_max: CALLS_IN_FLIGHT_MAX,
             call_time_max: CALL_TIME_MAX,
+            connect_timeout: remote::Limits::default().connect_timeout,
         }
     }
 }
@@ -155,10 +163,11 @@ impl<S: Store> Server<S> {
             access: options.admission.access,
             limits: remote::Limits {
                 body_bytes_max: options.admission.response_bytes_max,
+                connect_timeout: options.admission.connect_timeout,
                 ..usual.limits
             },
+            calls_in_flight_max: options.admission.calls_in_flight_max,
             observe: Arc::clone(&admission_metrics) as _,
-            ..usual
         }));
         let empty = View::empty(options.seats, options.node, hooks.clone())?;
         let authenticator = Authenticator::new(options.authentication)?;

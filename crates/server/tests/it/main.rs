@@ -19,6 +19,7 @@ mod compaction;
 mod configurations;
 mod coverage;
 mod every_row;
+mod failure_causes;
 mod first_minute;
 mod hooks;
 mod identity;
