@@ -105,7 +105,10 @@ impl<S: Store> Call<'_, S> {
         let refused: Result<(), Refusal> = match decode(new)? {
             api::rbac::Object::Role(role) => {
                 if authz_rbac::is_superuser(user)
-                    || self.may("escalate", &escalate_target(&role, role.name())).await?
+                    || self
+                        .authorize_target("escalate", &escalate_target(&role, role.name()))
+                        .await?
+                        .is_some()
                 {
                     return Ok(());
                 }
@@ -117,7 +120,7 @@ impl<S: Store> Call<'_, S> {
             }
             api::rbac::Object::Binding(binding) => {
                 if authz_rbac::is_superuser(user)
-                    || self.may("bind", &bind_target(&binding)).await?
+                    || self.authorize_target("bind", &bind_target(&binding)).await?.is_some()
                 {
                     return Ok(());
                 }

@@ -33,6 +33,7 @@ mod pods;
 mod races;
 mod rows;
 mod services;
+mod shared_state;
 mod three_servers;
 mod watches;
 mod webhooks;
