@@ -21,6 +21,13 @@ use crate::initialize::{GetMode, Overseer};
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::standing::PolledConfiguration;
+use crate::user_slots::UserSlots;
+
+/// The most checks of roles and bindings that run at one time beside those that take no time.
+pub(crate) const ESCALATION_CHECKS_MAX: usize = 4;
+
+/// The most of them for one user.
+pub(crate) const ESCALATION_CHECKS_PER_USER_MAX: usize = 2;
 
 /// How the server behaves.
 #[derive(Debug, Clone)]
@@ -92,6 +99,8 @@ pub(crate) struct Host<S> {
     /// Which authorizers are in use, and how they fare.
     pub(crate) authorization_status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
     pub(crate) in_flight: InFlight,
+    /// Checks whether users hold what they grant, where that takes long.
+    pub(crate) escalation_checks: UserSlots,
     pub(crate) shutdown: Shutdown,
 }
 

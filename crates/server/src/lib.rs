@@ -41,6 +41,7 @@ mod servers;
 mod service_directory;
 mod standing;
 mod trace;
+mod user_slots;
 mod view;
 mod watch_body;
 

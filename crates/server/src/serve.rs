@@ -23,7 +23,7 @@ use crate::confirm::{Confirmer, SyncOptions};
 use crate::follow::Follower;
 use crate::health::Readiness;
 use crate::hooks::Hooks;
-use crate::host::{Host, HostOptions};
+use crate::host::{ESCALATION_CHECKS_MAX, ESCALATION_CHECKS_PER_USER_MAX, Host, HostOptions};
 use crate::initialize::{GetMode, Overseer, oversee_all};
 use crate::inside::own_user;
 use crate::log::Log;
@@ -32,6 +32,7 @@ use crate::metrics::Metrics;
 use crate::request;
 use crate::service_directory::ServiceDirectory;
 use crate::standing::Polled;
+use crate::user_slots::UserSlots;
 use crate::view::View;
 
 /// What a server is made of, beside its store and its listener.
@@ -201,6 +202,10 @@ impl<S: Store> Server<S> {
             clock: options.admission.clock,
             authorization_status: options.authorization_status,
             in_flight: InFlight::new(options.mutating_max, options.read_only_max),
+            escalation_checks: UserSlots::new(
+                ESCALATION_CHECKS_MAX,
+                ESCALATION_CHECKS_PER_USER_MAX,
+            ),
             shutdown: Shutdown::new(),
         };
         host.own_user = own_user(object::uuid4(host.random()));
