@@ -20,6 +20,7 @@ mod configurations;
 mod coverage;
 mod every_row;
 mod first_minute;
+mod grants;
 mod hooks;
 mod identity;
 mod initializers;
