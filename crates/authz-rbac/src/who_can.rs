@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
 use authz::{Attributes, Subjects};
+use foldhash::fast::RandomState;
 
 use crate::bound::BindingSlot;
 use crate::decide::namespace_of;
@@ -68,7 +69,7 @@ impl Snapshot {
             compiled.is_some_and(|compiled| compiled.allows(attributes).is_some())
         };
         // Many bindings grant few roles, so each of these is asked once, and no other.
-        let mut known: HashMap<u32, bool> = HashMap::new();
+        let mut known: HashMap<u32, bool, RandomState> = HashMap::default();
         self.visited_slots(attributes)
             .filter(move |slot| *known.entry(slot.role).or_insert_with(|| allows(slot.role)))
             .flat_map(|slot| slot.binding.subjects.iter().map(|subject| (&*slot.binding, subject)))

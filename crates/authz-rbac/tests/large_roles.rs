@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use allocation_counter::measure;
-use authz::{Attributes, Recorder, Resource, Target, User, Verdict};
+use authz::{Attributes, Recorder, Resource, Target, Trace, User, Verdict};
 use authz_rbac::{
     AggregationRule, Binding, CHECK_STEPS_MAX, LabelSelector, Metadata, PolicyRule,
     QUICK_CHECK_STEPS_MAX, Refusal, Role, RoleRef, Snapshot, Subject,
@@ -227,6 +227,25 @@ fn a2_a_rules_review_lists_so_much_and_says_so() {
     let outcome =
         bounded(MIB, || snapshot.confirm_role(&user("eve"), &wanted, None, CHECK_STEPS_MAX));
     assert_eq!(outcome, Ok(()));
+}
+
+#[test]
+fn a2_an_explanation_compares_so_many_names() {
+    let mut snapshot = Snapshot::default();
+    let near = PolicyRule { api_groups: vec![String::new()], ..rule(1, 1, 50_000) };
+    snapshot.put_role(role("team", "near", vec![near; 4]));
+    for number in 0..2_000 {
+        let name = format!("b{number}");
+        let subject = Subject::group(&format!("group-{number}-that-may"));
+        snapshot.put_binding(binding(&name, ("Role", "near"), subject));
+    }
+    let mut asker = user("eve");
+    asker.groups = entries("group-that-may-not-", 2_000);
+    asker.groups.push("group-7-that-may".to_owned());
+    let asked = asks(&asker, "v0", "", "r1a");
+    let mut trace = Trace::default();
+    let decision = bounded(2 * MIB, || snapshot.authorize(&asked, Recorder::on(&mut trace)));
+    assert_eq!(decision.verdict, Verdict::NoOpinion);
 }
 
 #[test]
