@@ -125,6 +125,7 @@ pub(super) const TABLE: &[Row] = &[
             "authz-node",
             "authz-rbac",
             "authz-webhook",
+            "call-limit",
             "field",
             "gotext",
             "object",

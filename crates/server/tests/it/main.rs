@@ -21,6 +21,7 @@ mod coverage;
 mod every_row;
 mod failure_causes;
 mod first_minute;
+mod grants;
 mod hooks;
 mod identity;
 mod initializers;

@@ -27,7 +27,7 @@ const TOKENS: &str =
 const SLOW: Duration = Duration::from_secs(3);
 
 pub(super) struct Scene {
-    pub(super) cluster: Cluster,
+    _cluster: Cluster,
     pub(super) admin: Client,
     pub(super) mallory: Client,
     ana: Client,
@@ -74,7 +74,7 @@ impl Scene {
         }
         let user = |token: &str| cluster.anonymous().with_token(token);
         let (mallory, ana) = (user("mallory-token"), user("ana-token"));
-        Self { cluster, admin, mallory, ana, _peers: [guard, hook], _files: files }
+        Self { _cluster: cluster, admin, mallory, ana, _peers: [guard, hook], _files: files }
     }
 
     /// What the victim is answered: a code, and what a review says.
