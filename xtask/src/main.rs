@@ -27,6 +27,8 @@ Chores:
   tidy                                   rules of the source tree that no compiler checks
   conformance [--vectors DIR] [--suite NAME] [-v]
                                          compare with recorded answers of Kubernetes
+  conformance --suite http[-NAME] [--server URL --token TOKEN] [--extend-ratchet] [-v]
+                                         replay recorded HTTP scenarios
   crash [--kills N]                      kill the server N times while clients write
   race [--writes N]                      write N times to three servers while hooks change
   reload [--changes N]                   change its configuration N times while clients ask
