@@ -9,6 +9,7 @@ use authz::{
 };
 use authz_chain::Chain;
 use object::Status;
+use resources::Verb;
 use store::Store;
 
 use crate::gate::Authorized;
@@ -65,13 +66,20 @@ impl<S: Store> Call<'_, S> {
         self.host.follower.view().chain_as_of(self.authorized.view())
     }
 
-    /// Asks the same question with another verb.
-    pub(crate) async fn authorize_verb(&self, verb: &str) -> Result<(), Status> {
-        let attributes = Attributes { verb, ..self.authorized.attributes() };
+    /// Asks whether the user may do something else to the same target.
+    ///
+    /// # Errors
+    /// 403 in the words of the chain.
+    pub(crate) async fn authorize_verb(&self, verb: Verb) -> Result<Authorized, Status> {
+        let info = RequestInfo { verb: verb.name().into(), ..self.authorized.info().clone() };
+        let attributes = info.attributes(Some(self.authorized.user()));
         let chain = self.chain();
         let outcome = chain.authorize(&attributes, Recorder::off()).await;
         match outcome.decision.verdict {
-            Verdict::Allow => Ok(()),
+            Verdict::Allow => {
+                let user = Arc::clone(self.authorized.user());
+                Ok(Authorized::new(user, info, Arc::clone(self.authorized.view())))
+            }
             Verdict::Deny | Verdict::NoOpinion => {
                 Err(reviews::forbidden(&attributes, &outcome.decision.reason))
             }

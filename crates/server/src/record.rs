@@ -178,7 +178,7 @@ impl Record {
     }
 
     /// The resource is known.
-    pub(crate) fn route(&mut self, route: &Route, query: &Query) {
+    pub(crate) fn route(&mut self, route: &Route<'_>, query: &Query) {
         let resource = &route.resource;
         let scope = match (&route.name, &route.namespace) {
             (Some(_), _) => "resource",
@@ -189,7 +189,7 @@ impl Record {
             group: resource.group.clone(),
             version: resource.version.clone(),
             resource: resource.plural.clone(),
-            subresource: route.subresource.clone().unwrap_or_default(),
+            subresource: route.subresource.unwrap_or_default().to_owned(),
             scope,
             is_dry_run: query.get("dryRun").is_some_and(|own| !own.is_empty()),
         });
