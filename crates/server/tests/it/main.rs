@@ -18,6 +18,7 @@ mod cluster;
 mod compaction;
 mod configurations;
 mod coverage;
+mod data_fixture;
 mod every_row;
 mod failure_causes;
 mod first_minute;
