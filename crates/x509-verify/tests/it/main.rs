@@ -1,0 +1,4 @@
+//! Tests of the public interface.
+
+mod malformed;
+mod recorded;
