@@ -90,7 +90,6 @@ func (e *entity) issueFor(made *x509.Certificate, key crypto.Signer) *entity {
 }
 
 func sign(made, parent *x509.Certificate, key, parentKey crypto.Signer) *entity {
-	// Without it Go sets no identifier of the authority, or refuses odd parents.
 	der := must(x509.CreateCertificate(rand.Reader, made, parent, key.Public(), parentKey))
 	return &entity{der: der, parsed: must(x509.ParseCertificate(der)), key: key}
 }
