@@ -28,8 +28,8 @@ pub struct AuthorityFiles {
 /// Why a file can not take the place of what was read before.
 #[derive(Debug, thiserror::Error)]
 enum ReloadError {
-    #[error("{0}: {}", .0.source)]
-    Read(ReadError),
+    #[error("{error}: {}", error.source)]
+    Read { error: ReadError },
     #[error("`{path}` is not PEM: {reason}")]
     Pem { path: String, reason: String },
     #[error("`{path}`: {source}")]
@@ -105,7 +105,9 @@ impl Followed {
     fn read<S>(&mut self, host: &Host<S>) -> Result<bool, ReloadError> {
         let Some(path) = self.files.paths().first() else { return Ok(false) };
         let path = path.display().to_string();
-        let Some(contents) = self.files.read_if_changed().map_err(ReloadError::Read)? else {
+        let Some(contents) =
+            self.files.read_if_changed().map_err(|error| ReloadError::Read { error })?
+        else {
             return Ok(false);
         };
         let pem = contents.first().map(Vec::as_slice).unwrap_or_default();

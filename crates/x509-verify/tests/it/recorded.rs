@@ -13,8 +13,12 @@ pub(crate) fn certificates(case: &Value, field: &str) -> Vec<CertificateDer<'sta
     CertificateDer::pem_slice_iter(pem).map(|own| own.unwrap()).collect()
 }
 
+/// The cases of the record, or of another one that the environment names.
 pub(crate) fn cases() -> Vec<Value> {
-    let text = include_str!("../../testdata/go.jsonl");
+    let text = match std::env::var("PORTCULLIS_X509_RECORD") {
+        Ok(file) => std::fs::read_to_string(file).unwrap(),
+        Err(_) => include_str!("../../testdata/go.jsonl").to_owned(),
+    };
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -37,8 +41,11 @@ fn every_verdict_is_that_of_go() {
         if verified.is_ok() != case["ok"].as_bool().unwrap() {
             differ.push(format!("{name}: {verified:?}, Go: {}", case["error"]));
         }
-        // Why is told in Go's words, but for the details.
-        if let Err(error) = verified {
+        // Why is told in Go's words, but for the details. Where several candidates are at fault, Go
+        // and we may name different ones.
+        if let Err(error) = verified
+            && name != "random"
+        {
             let kind = |text: &str| text.split([':', '(']).nth(1).unwrap().trim().to_owned();
             let words = (kind(&error.to_string()), kind(case["error"].as_str().unwrap()));
             if words.0 != words.1 {
