@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 
 use rustls::{AlertDescription, CertificateError, InvalidMessage};
 use rustls_pki_types::UnixTime;
+use x509_verify::VerifyError;
 
 use crate::fault::{Fault, FaultKind};
 use crate::verify::Insecure;
@@ -160,10 +161,13 @@ fn certificate(error: &CertificateError) -> String {
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
             "certificate specifies an incompatible key usage".to_owned()
         }
-        CertificateError::Other(other) => match other.0.downcast_ref::<Insecure>() {
-            Some(insecure) => insecure.to_string(),
-            None => other.to_string(),
-        },
+        CertificateError::UnhandledCriticalExtension => "unhandled critical extension".to_owned(),
+        CertificateError::Other(other) => {
+            let insecure = other.0.downcast_ref::<Insecure>().map(Insecure::to_string);
+            let untrusted = other.0.downcast_ref::<VerifyError>().map(VerifyError::to_string);
+            let words = insecure.or(untrusted).unwrap_or_else(|| other.to_string());
+            words.strip_prefix("x509: ").map(str::to_owned).unwrap_or(words)
+        }
         other => other.to_string(),
     }
 }

@@ -159,10 +159,12 @@ async fn enter<S: Store>(
     warnings: &mut Vec<String>,
 ) -> Result<(Authorized, Option<serving::InFlightPermit>), Failure> {
     // 2. Who asks.
-    let certificates =
-        connection.identity(|presented| host.authenticator.identify_certificates(presented, now));
+    let certificates = connection.identity(
+        |known| host.authenticator.is_current(known),
+        |presented| host.authenticator.identify_certificates(presented, now),
+    );
     let request = authn::Request { headers: &parts.headers, path: &info.path };
-    let authenticated = host.authenticator.authenticate(request, certificates, &**host, now).await;
+    let authenticated = host.authenticator.authenticate(request, &certificates, &**host, now).await;
     let authenticated = match authenticated {
         Ok(authenticated) => authenticated,
         Err(refused) => {

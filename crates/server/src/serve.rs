@@ -20,6 +20,7 @@ use store::{ReadError, Store};
 use tokio::task::JoinSet;
 
 use crate::audit_id::AuditIds;
+use crate::authority_files::{AuthorityFiles, follow_authorities};
 use crate::bootstrap::{BootstrapError, bootstrap};
 use crate::clock::Clock;
 use crate::confirm::{Confirmer, SyncOptions};
@@ -61,6 +62,8 @@ pub struct ServerOptions {
     pub authentication: authn::Options,
     /// What signs the tokens of service accounts.
     pub issuer: TokenIssuer,
+    /// The files of authorities that are read again while it serves.
+    pub authority_files: AuthorityFiles,
     /// What records requests; `None` records nothing.
     pub auditor: Option<Auditor>,
     /// How many requests that change something are worked on at one time; 0 does not limit.
@@ -224,6 +227,7 @@ impl<S: Store> Server<S> {
         loops.spawn(Arc::clone(&host).beat());
         loops.spawn(Arc::clone(&host).count_configured());
         loops.spawn(oversee_all(Arc::clone(&host), jobs));
+        loops.spawn(follow_authorities(Arc::clone(&host), options.authority_files));
         loops.spawn(loops::store_aggregated(Arc::clone(&host), notices));
         bootstrap(&host).await?;
         host.readiness.is_bootstrapped.store(true, Ordering::Release);

@@ -18,7 +18,7 @@ use crate::format::{self, FormatError};
 use crate::history;
 use crate::hub::Hub;
 use crate::lease::Leases;
-use crate::options::{OpenError, Options, endpoints};
+use crate::options::{OpenError, Options, addresses};
 use crate::read::{self, PrefixError};
 use crate::watch::{CATCH_UPS_MAX, EtcdWatch};
 use crate::write;
@@ -57,7 +57,7 @@ impl Etcd {
     /// Starts the tasks of the store, in the current runtime of tokio. Whether the cluster can be
     /// reached shows with the first request.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
-        let client = Client::new(&endpoints(&options)?, options.request_timeout);
+        let client = Client::new(addresses(&options)?, options.request_timeout);
         let core = Arc::new(Core {
             client,
             hub: Hub::new(),

@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod admission;
 #[cfg(test)]
+mod authorities;
+#[cfg(test)]
 mod client;
 #[cfg(test)]
 mod crash;

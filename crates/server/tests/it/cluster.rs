@@ -10,8 +10,8 @@ use authz_chain::{Seat, Seated};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use server::{
-    AdmissionOptions, HostOptions, Level, Log, LogFormat, Server, ServerOptions, ServiceDirectory,
-    ServiceRouting, SyncOptions,
+    AdmissionOptions, AuthorityFiles, HostOptions, Level, Log, LogFormat, Server, ServerOptions,
+    ServiceDirectory, ServiceRouting, SyncOptions,
 };
 use serving::{
     DrainPlan, Limits, Listener, Pki, PkiOptions, ReloadingCertificate, ServerNames, Supplied,
@@ -192,6 +192,7 @@ pub(crate) fn options(pki: &Pki, address: SocketAddr) -> ServerOptions {
             ..authn::Options::default()
         },
         issuer: TokenIssuer::new(ISSUER, key),
+        authority_files: AuthorityFiles::default(),
         auditor: None,
         mutating_max: 200,
         read_only_max: 400,

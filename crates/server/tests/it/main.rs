@@ -11,6 +11,7 @@ mod admission;
 mod admission_hooks;
 mod admission_rows;
 mod audit;
+mod authorities;
 mod bad_peers;
 mod chain_rows;
 mod client;
