@@ -6,6 +6,7 @@
 mod arrows;
 mod banned_code;
 mod crate_docs;
+mod executed_actions;
 mod file_sizes;
 mod machine_paths;
 mod manifests;
@@ -94,6 +95,7 @@ fn check(root: &Path) -> anyhow::Result<Vec<Finding>> {
         reexports::check(&files),
         file_sizes::check(&files, file_sizes::EXCEPTIONS),
         banned_code::check(&files),
+        executed_actions::check(&files),
         machine_paths::check(&files),
     ]
     .concat())

@@ -95,9 +95,11 @@ impl CallFailure {
             FaultKind::Dns => FailureCause::Dns,
             FaultKind::Tls => FailureCause::Tls,
             FaultKind::TooLarge => FailureCause::InvalidResponse,
-            FaultKind::Reset | FaultKind::ConnectionLost | FaultKind::Eof | FaultKind::Other => {
-                FailureCause::Connection
-            }
+            FaultKind::Connect
+            | FaultKind::Reset
+            | FaultKind::ConnectionLost
+            | FaultKind::Eof
+            | FaultKind::Other => FailureCause::Connection,
         };
         Some(Self::new("failed to call webhook", fault, 503, cause))
     }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use admission_hooks::AccessTable;
 use anyhow::Context;
-use server::{HostOptions, Level, Log, LogFormat, Server, ServerOptions};
+use server::{AdmissionOptions, HostOptions, Level, Log, LogFormat, Server, ServerOptions};
 use serving::{
     CertificateFiles, DrainPlan, Limits, Listener, Pki, PkiOptions, ReloadingCertificate,
     ServerNames, Supplied,
@@ -145,7 +145,10 @@ async fn serve(
         directory: Arc::clone(&authorizing.directory),
         registry: authorizing.registry.clone(),
         authorization_metrics: Arc::clone(&authorizing.metrics),
-        admission: args.admission.options(sharing, access),
+        admission: AdmissionOptions {
+            connect_timeout: args.chain.webhook_connect_timeout,
+            ..args.admission.options(sharing, access)
+        },
         node: node()?,
         authentication: authentication::options(
             &args.authentication,

@@ -20,8 +20,8 @@ pub struct Limits {
     /// Shorter than what servers and what stands between usually permit, so that we are the ones
     /// who close.
     pub idle_timeout: Duration,
-    /// How long all that comes before the first byte of a request may take: name, proxy, TCP, TLS. A
-    /// connection is made for whoever needs one next, so it may outlive the call that began it.
+    /// How long all that comes before the first byte of a request may take: name, proxy, TCP, TLS. The
+    /// requests that wait for a connection share dials, which outlive the request that caused them.
     pub connect_timeout: Duration,
     /// How long an HTTP/2 connection may be silent before it is asked whether it lives.
     pub ping_after: Duration,
@@ -42,7 +42,7 @@ impl Default for Limits {
             headers_max: 128,
             idle_connections_max: 32,
             idle_timeout: Duration::from_secs(90),
-            connect_timeout: Duration::from_secs(30),
+            connect_timeout: Duration::from_secs(2),
             ping_after: Duration::from_secs(30),
             ping_timeout: Duration::from_secs(15),
             token_age_max: Duration::from_secs(50),

@@ -55,6 +55,18 @@ impl Verb {
         }
     }
 
+    /// The verb of this name; `None` for words that are no verb of a resource.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verb| verb.name() == name)
+    }
+
+    /// Reports whether the verb changes objects.
+    #[must_use]
+    pub const fn is_write(self) -> bool {
+        !matches!(self, Self::Get | Self::List | Self::Watch)
+    }
+
     const fn bit(self) -> u8 {
         1 << self as u8
     }
@@ -97,6 +109,16 @@ impl Verbs {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_read_back_and_other_words_are_not() {
+        for verb in Verbs::ALL.iter() {
+            assert_eq!(Verb::parse(verb.name()), Some(verb));
+        }
+        for word in ["", "proxy", "Get", "bind", "*"] {
+            assert_eq!(Verb::parse(word), None, "{word}");
+        }
+    }
 
     #[test]
     fn sets_show_their_verbs_in_order() {

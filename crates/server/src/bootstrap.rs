@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 use std::sync::Arc;
 
 use crate::host::Host;
+use crate::object_ref::ObjectRef;
 
 /// Namespaces that exist from the beginning.
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
@@ -21,11 +22,11 @@ pub enum BootstrapError {
     #[error("the default policy can not be read: {0}")]
     Policy(#[from] api::rbac::DecodeError),
     /// An object can not be written.
-    #[error("{path}: {message}")]
+    #[error("`{name}` can not be written: {message}")]
     Write {
-        /// Where.
-        path: String,
-        /// What the server said to itself.
+        /// The name of the object.
+        name: String,
+        /// The server's own answer.
         message: String,
     },
 }
@@ -38,8 +39,8 @@ pub(crate) async fn bootstrap<S: Store>(host: &Arc<Host<S>>) -> Result<(), Boots
         let host = Arc::clone(host);
         writes.spawn(async move {
             let tree = tree(json!({"metadata": {"name": name}}));
-            let path = "/api/v1/namespaces";
-            ignore_existing(path, host.own_create(path, tree).await.map(drop))
+            let of = ObjectRef::built_in(("", "v1", "namespaces"), "", "");
+            ignore_existing(name, host.own_create(of, tree).await.map(drop))
         });
     }
     finish(&mut writes).await?;
@@ -49,7 +50,7 @@ pub(crate) async fn bootstrap<S: Store>(host: &Arc<Host<S>>) -> Result<(), Boots
         writes.spawn(async move { apply(&host, change).await });
     }
     finish(&mut writes).await?;
-    let path = "/api/v1/namespaces/default/services";
+    let of = ObjectRef::built_in(("", "v1", "services"), "default", "");
     let service = tree(json!({
         "metadata": {
             "name": "kubernetes",
@@ -58,7 +59,7 @@ pub(crate) async fn bootstrap<S: Store>(host: &Arc<Host<S>>) -> Result<(), Boots
         "spec": {"ports": [{"name": "https", "port": 443, "protocol": "TCP",
             "targetPort": port(&host.options.advertised)}]},
     }));
-    ignore_existing(path, host.own_create(path, service).await.map(drop))
+    ignore_existing("kubernetes", host.own_create(of, service).await.map(drop))
 }
 
 /// What the default policy lacks here.
@@ -70,15 +71,16 @@ fn policy_changes<S: Store>(host: &Host<S>) -> Result<Vec<Change>, BootstrapErro
     // together, so only the last one of each name counts.
     let mut last: Vec<Change> = Vec::new();
     for change in changes {
-        last.retain(|own| path(own) != path(&change));
+        last.retain(|own| policy_object(own) != policy_object(&change));
         last.push(change);
     }
     Ok(last)
 }
 
 async fn apply<S: Store>(host: &Host<S>, change: Change) -> Result<(), BootstrapError> {
-    let path = path(&change);
-    let failed = |message: String| BootstrapError::Write { path: path.clone(), message };
+    let (resource, namespace, name) = policy_object(&change);
+    let of = ObjectRef::built_in((authz_rbac::GROUP, "v1", resource), namespace, name);
+    let failed = |message: String| BootstrapError::Write { name: name.to_owned(), message };
     let object = match &change {
         Change::PutRole(role) => api::rbac::Object::Role(role.clone()),
         Change::PutBinding(own) | Change::RecreateBinding(own) => {
@@ -87,41 +89,41 @@ async fn apply<S: Store>(host: &Host<S>, change: Change) -> Result<(), Bootstrap
     };
     let encoded = api::rbac::encode(&object).map_err(|error| failed(error.to_string()))?;
     if matches!(change, Change::RecreateBinding(_))
-        && let Err(status) = host.own_delete(&path, &object::DeleteOptions::default()).await
+        && let Err(status) = host.own_delete(of, &object::DeleteOptions::default()).await
         && status.code != 404
     {
         return Err(failed(status.message));
     }
-    let written = host.own_update(&path, tree(encoded)).await;
+    let written = host.own_update(of, tree(encoded)).await;
     written.map(drop).map_err(|status| failed(status.message))
 }
 
-fn path(change: &Change) -> String {
-    let (metadata, singular) = match change {
-        Change::PutRole(role) => (&role.metadata, "role"),
-        Change::PutBinding(own) | Change::RecreateBinding(own) => (&own.metadata, "rolebinding"),
+/// The resource, the namespace and the name of what a change writes.
+fn policy_object(change: &Change) -> (&'static str, &str, &str) {
+    let (metadata, in_cluster, in_namespace) = match change {
+        Change::PutRole(role) => (&role.metadata, "clusterroles", "roles"),
+        Change::PutBinding(own) | Change::RecreateBinding(own) => {
+            (&own.metadata, "clusterrolebindings", "rolebindings")
+        }
     };
-    let (group, name) = (authz_rbac::GROUP, &metadata.name);
-    match metadata.namespace.as_str() {
-        "" => format!("/apis/{group}/v1/cluster{singular}s/{name}"),
-        namespace => format!("/apis/{group}/v1/namespaces/{namespace}/{singular}s/{name}"),
-    }
+    let resource = if metadata.namespace.is_empty() { in_cluster } else { in_namespace };
+    (resource, &metadata.namespace, &metadata.name)
 }
 
 async fn finish(writes: &mut JoinSet<Result<(), BootstrapError>>) -> Result<(), BootstrapError> {
     while let Some(result) = writes.join_next().await {
         result.unwrap_or_else(|error| {
-            let path = "bootstrap".to_owned();
-            Err(BootstrapError::Write { path, message: error.to_string() })
+            let name = "bootstrap".to_owned();
+            Err(BootstrapError::Write { name, message: error.to_string() })
         })?;
     }
     Ok(())
 }
 
-fn ignore_existing(path: &str, result: Result<(), Status>) -> Result<(), BootstrapError> {
+fn ignore_existing(name: &str, result: Result<(), Status>) -> Result<(), BootstrapError> {
     match result {
         Err(status) if status.reason != "AlreadyExists" => {
-            Err(BootstrapError::Write { path: path.to_owned(), message: status.message })
+            Err(BootstrapError::Write { name: name.to_owned(), message: status.message })
         }
         _ => Ok(()),
     }

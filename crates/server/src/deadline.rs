@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use authz::RequestInfo;
-use http::Method;
 use object::Status;
 
 use crate::host::Host;
@@ -14,14 +13,12 @@ pub(crate) fn deadline<S>(
     host: &Host<S>,
     info: &RequestInfo,
     query: &Query,
-    method: &Method,
 ) -> Result<Option<Duration>, Status> {
     if info.verb == "watch" {
         return Ok(None);
     }
     let is_write = info.resource.is_some()
-        && matches!(*method, Method::POST | Method::PUT | Method::PATCH | Method::DELETE)
-        && info.verb != "deletecollection";
+        && matches!(info.verb.as_ref(), "create" | "update" | "patch" | "delete");
     let most = match is_write {
         true => host.options.request_timeout.min(host.options.write_timeout),
         false => host.options.request_timeout,

@@ -2,15 +2,21 @@
 
 use std::sync::Arc;
 
-use authz::{Attributes, RequestInfo, User};
+use authz::{Attributes, RequestInfo, ResourceInfo, User};
 use object::Tree;
+use resources::Verb;
 
 use crate::view::View;
 
-/// A request that the chain allowed: who asks, for what, and the picture it was decided from.
+/// A request that the chain allowed: the user, the verb, the target, and the snapshot that decided.
+///
+/// INVARIANT: only [`crate::authorize`] makes one, from the very question that the chain allowed. Code
+/// that executes a request takes the verb and every part of the target from here, never from the HTTP
+/// request, so that nothing else can run than what was authorized.
 pub struct Authorized {
     user: Arc<User>,
     info: RequestInfo,
+    verb: Option<Verb>,
     view: Arc<View>,
 }
 
@@ -22,20 +28,33 @@ pub struct Admitted {
 impl Authorized {
     /// Only [`crate::authorize`] decides.
     pub(crate) fn new(user: Arc<User>, info: RequestInfo, view: Arc<View>) -> Self {
-        Self { user, info, view }
+        let verb = info.resource.as_ref().and_then(|_| Verb::parse(&info.verb));
+        Self { user, info, verb, view }
     }
 
-    /// Who asks, after impersonation.
+    /// The user who asks, after impersonation.
     pub fn user(&self) -> &Arc<User> {
         &self.user
     }
 
-    /// What is asked for.
+    /// The verb that was authorized, which is what is executed. `None` for paths that name no resource
+    /// and for words that are no verb of any resource, such as `proxy`.
+    pub fn verb(&self) -> Option<Verb> {
+        self.verb
+    }
+
+    /// The group, version, resource, subresource, namespace and name that were authorized; `None` for
+    /// paths that name no resource.
+    pub fn target(&self) -> Option<&ResourceInfo> {
+        self.info.resource.as_ref()
+    }
+
+    /// The request as it was classified.
     pub fn info(&self) -> &RequestInfo {
         &self.info
     }
 
-    /// What it was decided from.
+    /// The snapshot that the decision was made from.
     pub fn view(&self) -> &Arc<View> {
         &self.view
     }
@@ -43,6 +62,28 @@ impl Authorized {
     /// The question that was answered, for related questions.
     pub fn attributes(&self) -> Attributes<'_> {
         self.info.attributes(Some(&self.user))
+    }
+
+    /// The deletion of one object of a collection whose deletion was authorized; `None` if this is no
+    /// such authorization or the object lies outside of it.
+    pub(crate) fn member(&self, namespace: Option<&str>, name: &str) -> Option<Self> {
+        let collection = self.target().filter(|_| self.verb == Some(Verb::DeleteCollection))?;
+        let namespace = namespace.unwrap_or_default();
+        let covers = |authorized: &str, own: &str| authorized.is_empty() || authorized == own;
+        if !covers(&collection.namespace, namespace) || !covers(&collection.name, name) {
+            return None;
+        }
+        let member = ResourceInfo {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            ..collection.clone()
+        };
+        Some(Self {
+            user: Arc::clone(&self.user),
+            info: RequestInfo { resource: Some(member), ..self.info.clone() },
+            verb: Some(Verb::Delete),
+            view: Arc::clone(&self.view),
+        })
     }
 }
 

@@ -8,9 +8,9 @@ use std::sync::atomic::Ordering;
 use admission_hooks::Notes;
 use audit::{Event, Received, Stage};
 use authz::{RequestInfo, User};
-use http::Method;
 use jiff::Timestamp;
 use object::{DeleteOptions, Status, Tree};
+use resources::{Resource, Verb};
 use store::Store;
 use tokio::time::Instant;
 
@@ -18,6 +18,7 @@ use crate::admit::Entrance;
 use crate::authorize::authorize;
 use crate::gate::Authorized;
 use crate::host::Host;
+use crate::object_ref::ObjectRef;
 use crate::record;
 use crate::rest::{Call, Change, Deleted, Query, Shown, WriteOptions};
 use crate::route::{NoRoute, Route};
@@ -25,12 +26,11 @@ use crate::route::{NoRoute, Route};
 /// Who the server is to itself.
 pub const SERVER_USER: &str = "system:apiserver";
 
-/// A request of the server to itself, on its way.
-pub(crate) struct Errand {
+/// A request of the server to itself that was authorized.
+struct OwnRequest {
     authorized: Authorized,
-    route: Route,
     query: Query,
-    /// `None` if nobody wants to know.
+    /// `None` if the audit policy leaves it out.
     event: Option<Box<Event>>,
 }
 
@@ -38,34 +38,27 @@ pub(crate) struct Errand {
 const USER_AGENT: &str = "portcullis/loops";
 
 impl<S: Store> Host<S> {
-    /// Begins a request to itself.
-    pub(crate) async fn errand(&self, method: Method, path: &str) -> Result<Errand, Status> {
-        let info = RequestInfo::new(method.as_str(), path)
-            .map_err(|error| Status::internal(&error.to_string()))?;
+    /// Authorizes a request to itself.
+    async fn authorize_own(&self, verb: Verb, of: ObjectRef<'_>) -> Result<OwnRequest, Status> {
+        let info = of.request(verb);
         let view = self.follower.view();
         let user = Arc::clone(&self.own_user);
-        let mut event = self.own_event(&info, path);
+        let mut event = self.own_event(&info);
         let (authorized, decided) = authorize(view, user, info).await;
         let decision = decided.decision;
         let authorized = authorized
             .map_err(|_| Status::internal(&format!("the server may not: {}", decision.reason)))?;
-        let registry = &authorized.view().registry;
-        let route = Route::find(registry, &method, authorized.info());
-        let route = route.map_err(|no_route| match no_route {
-            NoRoute::Text => Status::unknown_resource(),
-            NoRoute::Status(status) => status,
-        })?;
         if let Some(event) = &mut event {
             event.decided(true, &decision.reason.to_string());
         }
-        Ok(Errand { authorized, route, query: Query::default(), event })
+        Ok(OwnRequest { authorized, query: Query::default(), event })
     }
 
-    fn own_event(&self, info: &RequestInfo, path: &str) -> Option<Box<Event>> {
+    fn own_event(&self, info: &RequestInfo) -> Option<Box<Event>> {
         let auditor = self.auditor.as_ref()?;
         let received = Received {
             audit_id: &object::uuid4(self.random()),
-            uri: path,
+            uri: &info.path,
             attributes: info.attributes(Some(&self.own_user)),
             source_ips: &[IpAddr::V4(Ipv4Addr::LOCALHOST)],
             user_agent: USER_AGENT,
@@ -77,9 +70,8 @@ impl<S: Store> Host<S> {
     }
 
     /// Records a write that the server does by itself and that nobody was asked about, and why.
-    pub(crate) fn record_own_write(&self, path: &str, annotation: String, why: &str) {
-        let Ok(info) = RequestInfo::new(Method::PUT.as_str(), path) else { return };
-        if let Some(mut event) = self.own_event(&info, path) {
+    pub(crate) fn record_own_write(&self, info: &RequestInfo, annotation: String, why: &str) {
+        if let Some(mut event) = self.own_event(info) {
             event.annotate(annotation, why);
             event.respond(200, None);
             record::write(self, &event, Stage::ResponseComplete);
@@ -87,73 +79,76 @@ impl<S: Store> Host<S> {
     }
 
     /// Reads an object.
-    pub(crate) async fn own_get(&self, path: &str) -> Result<Shown, Status> {
-        let errand = self.errand(Method::GET, path).await?;
-        let result = errand.call(self).get(errand.name()).await;
-        errand.finish(self, 200, result, &[])
+    pub(crate) async fn own_get(&self, of: ObjectRef<'_>) -> Result<Shown, Status> {
+        let own = self.authorize_own(Verb::Get, of).await?;
+        let result = match own.route() {
+            Ok(route) => own.call(self, &route).get().await,
+            Err(status) => Err(status),
+        };
+        own.finish(self, 200, result, &[])
     }
 
-    /// Makes an object.
-    pub(crate) async fn own_create(&self, path: &str, tree: Tree) -> Result<Shown, Status> {
-        let errand = self.errand(Method::POST, path).await?;
-        let options = WriteOptions::default();
-        let mut call = errand.call(self);
-        let result = call.create(errand.typed(tree), options).await;
-        let notes = call.entrance.take_notes();
-        errand.finish(self, 201, result.map(|created| created.shown), &notes)
+    /// Creates an object in the collection that the reference names.
+    pub(crate) async fn own_create(&self, of: ObjectRef<'_>, tree: Tree) -> Result<Shown, Status> {
+        let own = self.authorize_own(Verb::Create, of).await?;
+        let (result, notes) = match own.route() {
+            Ok(route) => {
+                let mut call = own.call(self, &route);
+                let tree = typed(&route.resource, tree);
+                let result = call.create(tree, WriteOptions::default()).await;
+                (result.map(|created| created.shown), call.entrance.take_notes())
+            }
+            Err(status) => (Err(status), Vec::new()),
+        };
+        own.finish(self, 201, result, &notes)
     }
 
-    /// Replaces an object, or the part of it that the path names.
-    pub(crate) async fn own_update(&self, path: &str, tree: Tree) -> Result<Shown, Status> {
-        let errand = self.errand(Method::PUT, path).await?;
-        let part = errand.route.subresource.as_deref();
-        let change = Change::Replace(errand.typed(tree));
-        let options = WriteOptions::default();
-        let mut call = errand.call(self);
-        let result = call.update(errand.name(), part, &change, options).await;
-        let notes = call.entrance.take_notes();
-        errand.finish(self, 200, result.map(|updated| updated.shown), &notes)
+    /// Replaces an object, or the part of it that the reference names.
+    pub(crate) async fn own_update(&self, of: ObjectRef<'_>, tree: Tree) -> Result<Shown, Status> {
+        let own = self.authorize_own(Verb::Update, of).await?;
+        let (result, notes) = match own.route() {
+            Ok(route) => {
+                let mut call = own.call(self, &route);
+                let change = Change::Replace(typed(&route.resource, tree));
+                let result = call.update(&change, WriteOptions::default()).await;
+                (result.map(|updated| updated.shown), call.entrance.take_notes())
+            }
+            Err(status) => (Err(status), Vec::new()),
+        };
+        own.finish(self, 200, result, &notes)
     }
 
     /// Deletes an object.
     pub(crate) async fn own_delete(
         &self,
-        path: &str,
+        of: ObjectRef<'_>,
         options: &DeleteOptions,
     ) -> Result<Deleted, Status> {
-        let errand = self.errand(Method::DELETE, path).await?;
-        let mut call = errand.call(self);
-        let result = call.delete(errand.name(), options).await;
-        let notes = call.entrance.take_notes();
-        errand.finish(self, 200, result, &notes)
+        let own = self.authorize_own(Verb::Delete, of).await?;
+        let (result, notes) = match own.route() {
+            Ok(route) => {
+                let mut call = own.call(self, &route);
+                (call.delete(options).await, call.entrance.take_notes())
+            }
+            Err(status) => (Err(status), Vec::new()),
+        };
+        own.finish(self, 200, result, &notes)
     }
 }
 
-impl Errand {
-    fn call<'a, S: Store>(&'a self, host: &'a Host<S>) -> Call<'a, S> {
+impl OwnRequest {
+    fn route(&self) -> Result<Route<'_>, Status> {
+        Route::find(&self.authorized).map_err(|no_route| match no_route {
+            NoRoute::Text => Status::unknown_resource(),
+            NoRoute::Status(status) => status,
+        })
+    }
+
+    fn call<'a, S: Store>(&'a self, host: &'a Host<S>, route: &'a Route<'a>) -> Call<'a, S> {
         let mut entrance = Entrance::new(Instant::now() + host.options.request_timeout);
         // What a server can not do without must not depend on hooks, which may need the server.
         entrance.is_internal = !host.readiness.is_bootstrapped.load(Ordering::Acquire);
-        Call {
-            host,
-            authorized: &self.authorized,
-            resource: &self.route.resource,
-            namespace: self.route.namespace.as_deref(),
-            query: &self.query,
-            now: Timestamp::now(),
-            warnings: Vec::new(),
-            entrance,
-            is_collection: false,
-            expected_mark: None,
-        }
-    }
-
-    /// The object as the decoder of a request would hand it over: it says what it is.
-    fn typed(&self, mut tree: Tree) -> Tree {
-        let resource = &self.route.resource;
-        tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());
-        tree.insert("kind".to_owned(), resource.kind.clone().into());
-        tree
+        Call::new(host, route, &self.query, Timestamp::now(), entrance)
     }
 
     /// Records what it came to, and what hooks said of it.
@@ -176,10 +171,13 @@ impl Errand {
         }
         result
     }
+}
 
-    fn name(&self) -> &str {
-        self.route.name.as_deref().unwrap_or_default()
-    }
+/// The object as the decoder of a request would hand it over: it says what it is.
+fn typed(resource: &Resource, mut tree: Tree) -> Tree {
+    tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());
+    tree.insert("kind".to_owned(), resource.kind.clone().into());
+    tree
 }
 
 /// Who the server is to itself; the uid is new with every process.

@@ -28,7 +28,7 @@ mod inside;
 mod log;
 mod loops;
 mod metrics;
-mod object_path;
+mod object_ref;
 mod panic_guard;
 mod record;
 mod request;

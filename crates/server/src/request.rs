@@ -20,10 +20,11 @@ use authn::CertificateIdentity;
 use authz::{RequestInfo, User};
 use http::header::{HeaderMap, HeaderValue};
 use http::request::Parts;
-use http::{Method, Request, Response};
+use http::{Request, Response};
 use hyper::body::{Body as _, Incoming};
 use jiff::Timestamp;
 use object::Status;
+use resources::Verb;
 use serving::{Body, Connection, Phase, RequestKind};
 use store::Store;
 
@@ -41,7 +42,7 @@ use crate::record::Record;
 use crate::respond::{PLAIN, Reply, text_response};
 use crate::rest::{Call, Query};
 use crate::review;
-use crate::route::{NoRoute, Route};
+use crate::route::{self, NoRoute, Route};
 use crate::servers::ADMISSION_STATUS;
 use crate::watch_body;
 
@@ -121,7 +122,7 @@ async fn live<S: Store>(
         return Err(Failure::Later(Status::unavailable("apiserver is shutting down")));
     }
     let query = Query::parse(&target);
-    let deadline = deadline(host, &info, &query, &parts.method)?;
+    let deadline = deadline(host, &info, &query)?;
     // Also what lasts gets in within the time of a request, or not at all.
     let begun = tokio::time::Instant::now();
     let most = deadline.unwrap_or(host.options.request_timeout);
@@ -208,7 +209,9 @@ async fn enter<S: Store>(
             let attributes = info.attributes(Some(&user));
             Err(match reviews::refusal(&attributes, target, &decided.decision) {
                 Some(reviews::Refusal::InternalError(text)) => Failure::Text(500, text),
-                Some(reviews::Refusal::Forbidden(status)) => status.into(),
+                Some(
+                    reviews::Refusal::Forbidden(status) | reviews::Refusal::Unavailable(status),
+                ) => status.into(),
                 None => Status::internal("the decision is unclear").into(),
             })
         }
@@ -242,9 +245,9 @@ impl<S: Store> Errand<'_, S> {
         if let Some(kind) = self.legacy_review() {
             return self.review(kind, body, record, warnings).await;
         }
-        let registry = &self.authorized.view().registry;
-        let route = match Route::find(registry, &self.parts.method, info) {
-            Ok(route) => route,
+        let route = match Route::find(self.authorized) {
+            Ok(route) if route::method(route.verb) == self.parts.method => route,
+            Ok(_) => return Err(Status::method_not_allowed().into()),
             Err(NoRoute::Text) => return Err(Failure::Text(404, NOT_FOUND_TEXT.to_owned())),
             Err(NoRoute::Status(status)) => return Err(status.into()),
         };
@@ -256,18 +259,8 @@ impl<S: Store> Errand<'_, S> {
         }
         let form = self.form(&route)?;
         // 6. What is done.
-        let mut call = Call {
-            host: self.host,
-            authorized: self.authorized,
-            resource,
-            namespace: route.namespace.as_deref(),
-            query: self.query,
-            now: self.now,
-            warnings: Vec::new(),
-            entrance: Entrance::new(self.deadline),
-            is_collection: false,
-            expected_mark: None,
-        };
+        let entrance = Entrance::new(self.deadline);
+        let mut call = Call::new(self.host, &route, self.query, self.now, entrance);
         call.entrance.permit = permit;
         let reply = self.act(&route, &mut call, body, record).await;
         warnings.append(&mut call.warnings);
@@ -296,7 +289,7 @@ impl<S: Store> Errand<'_, S> {
         record: &mut Record,
         warnings: &mut Vec<String>,
     ) -> Result<Response<Body>, Failure> {
-        if self.parts.method != Method::POST {
+        if self.authorized.verb() != Some(Verb::Create) {
             return Err(Status::method_not_allowed().into());
         }
         let form = self.plain_form()?;
@@ -308,7 +301,7 @@ impl<S: Store> Errand<'_, S> {
 
     /// The first proposal posts its review into the core group, in versions that nothing else has.
     fn legacy_review(&self) -> Option<reviews::Kind> {
-        let info = self.authorized.info().resource.as_ref()?;
+        let info = self.authorized.target()?;
         let kind = reviews::Kind::of(&info.api_group, &info.api_version, &info.resource)?;
         let is_whole = info.subresource.is_empty() && info.trail.is_none();
         (kind == reviews::Kind::LegacyResourceAccessReview && is_whole).then_some(kind)
@@ -316,7 +309,7 @@ impl<S: Store> Errand<'_, S> {
 
     /// A path that names no resource.
     async fn path(&self, path: &str) -> Result<Response<Body>, Failure> {
-        let is_read = matches!(self.parts.method, Method::GET | Method::HEAD);
+        let is_read = matches!(self.authorized.info().verb.as_ref(), "get" | "head");
         if let Some(text) = health::health(self.host, path, self.query).await {
             return Ok(text_response(text.code, text.text));
         }

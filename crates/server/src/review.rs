@@ -26,7 +26,7 @@ pub(crate) async fn answer<S: Store>(
     warnings: &mut Vec<String>,
 ) -> Result<Reply<S>, Status> {
     let authorized = errand.authorized();
-    let Some(info) = &authorized.info().resource else { return Err(Status::unknown_resource()) };
+    let Some(info) = authorized.target() else { return Err(Status::unknown_resource()) };
     let expected = Expected {
         group: kind.group(),
         version: &info.api_version,
@@ -44,7 +44,9 @@ pub(crate) async fn answer<S: Store>(
         && !record.wants_objects()
         && let Some(review) = reviews::SubjectAccessReview::parse(&bytes)
     {
-        let outcome = chain.authorize(&review.attributes(), Recorder::off()).await;
+        let caller = &authorized.user().name;
+        let outcome = chain.authorize_for(caller, &review.attributes(), Recorder::off()).await;
+        reviews::check_decided(&outcome.decision)?;
         let mut json = Vec::with_capacity(bytes.len() + 160);
         review.write_response(&outcome.decision, &mut json);
         return Ok(Reply::Json { code: 201, json });
@@ -79,7 +81,7 @@ pub(crate) async fn answer<S: Store>(
 /// Answers a TokenReview.
 pub(crate) async fn token_review<S: Store>(
     host: &Host<S>,
-    route: &Route,
+    route: &Route<'_>,
     errand: &Errand<'_, S>,
     body: &mut Unread,
     record: &mut Record,
@@ -97,14 +99,12 @@ pub(crate) async fn token_review<S: Store>(
 /// Issues a token for a service account.
 pub(crate) async fn token<S: Store>(
     call: &mut Call<'_, S>,
-    route: &Route,
     errand: &Errand<'_, S>,
     body: &mut Unread,
     record: &mut Record,
 ) -> Result<Reply<S>, Status> {
     let host = call.host;
-    let namespace = route.namespace.as_deref().unwrap_or_default();
-    let name = route.name.as_deref().unwrap_or_default();
+    let (namespace, name) = (call.namespace.unwrap_or_default(), call.name);
     let tree = decode(errand, "authentication.k8s.io", "v1", "TokenRequest", body).await?;
     record.request_object(&tree);
     let options = errand.query().write_options("CreateOptions")?;

@@ -1,33 +1,26 @@
-//! From what a request names to a resource that is served.
+//! From the target that was authorized to a resource that is served.
 
 use std::sync::Arc;
 
-use authz::RequestInfo;
 use http::Method;
 use object::Status;
-use resources::{Registry, Resource, Verb};
+use resources::{Resource, Verb};
 
-/// What a request is for.
-#[derive(Debug)]
-pub(crate) struct Route {
+use crate::gate::Authorized;
+
+/// An authorized request for a resource that is served.
+///
+/// INVARIANT: every part comes from the [`Authorized`]; the HTTP method has no say.
+#[derive(Clone)]
+pub(crate) struct Route<'a> {
+    pub(crate) authorized: &'a Authorized,
+    pub(crate) verb: Verb,
     pub(crate) resource: Arc<Resource>,
-    pub(crate) namespace: Option<String>,
-    pub(crate) name: Option<String>,
-    pub(crate) subresource: Option<String>,
-    pub(crate) action: Action,
-}
-
-/// What is to be done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Action {
-    Get,
-    List,
-    Watch,
-    Create,
-    Update,
-    Patch,
-    Delete,
-    DeleteCollection,
+    /// `None` for resources of the cluster and for requests across all namespaces.
+    pub(crate) namespace: Option<&'a str>,
+    /// The name in the path.
+    pub(crate) name: Option<&'a str>,
+    pub(crate) subresource: Option<&'a str>,
 }
 
 /// Why there is no route.
@@ -39,19 +32,17 @@ pub(crate) enum NoRoute {
     Status(Status),
 }
 
-impl Route {
-    /// Finds what a request is for.
-    pub(crate) fn find(
-        registry: &Registry,
-        method: &Method,
-        info: &RequestInfo,
-    ) -> Result<Self, NoRoute> {
-        let Some(own) = &info.resource else { return Err(NoRoute::Text) };
+impl<'a> Route<'a> {
+    /// Finds the resource that was authorized, and checks that it offers the verb in this place.
+    pub(crate) fn find(authorized: &'a Authorized) -> Result<Self, NoRoute> {
+        let registry = &authorized.view().registry;
+        let Some(own) = authorized.target() else { return Err(NoRoute::Text) };
         let lacking = || match registry.group(&own.api_group) {
             Some(group) if group.is_built_in => NoRoute::Status(Status::unknown_resource()),
             _ => NoRoute::Text,
         };
-        if (info.api_prefix == "api") != own.api_group.is_empty() {
+        let info = authorized.info();
+        if (info.api_prefix == "api") != own.api_group.is_empty() || info.verb == "proxy" {
             return Err(NoRoute::Text);
         }
         let resource = registry.resource(&own.api_group, &own.api_version, &own.resource);
@@ -65,9 +56,8 @@ impl Route {
         }
         // A namespace has its own name as its namespace.
         let is_namespace = own.api_group.is_empty() && own.resource == "namespaces";
-        let namespace = (!own.namespace.is_empty() && !is_namespace).then(|| own.namespace.clone());
-        let has_namespace = namespace.is_some();
-        if has_namespace && !resource.is_namespaced() {
+        let namespace = Some(own.namespace.as_str()).filter(|own| !own.is_empty() && !is_namespace);
+        if namespace.is_some() && !resource.is_namespaced() {
             return Err(lacking());
         }
         if let Some(subresource) = subresource
@@ -81,99 +71,90 @@ impl Route {
                 false => NoRoute::Status(Status::unknown_resource()),
             });
         }
-        let is_watch = info.verb == "watch";
-        let action = match (method, name.is_some()) {
-            (&Method::GET, true) => Action::Get,
-            (&Method::GET, false) if is_watch => Action::Watch,
-            (&Method::GET, false) => Action::List,
-            (&Method::POST, _) => Action::Create,
-            (&Method::PUT, true) => Action::Update,
-            (&Method::PATCH, true) => Action::Patch,
-            (&Method::DELETE, true) => Action::Delete,
-            (&Method::DELETE, false) => Action::DeleteCollection,
-            _ => return Err(NoRoute::Status(Status::method_not_allowed())),
-        };
-        let route = Self {
-            namespace,
-            name: name.map(str::to_owned),
-            subresource: subresource.map(str::to_owned),
-            action,
-            resource,
-        };
-        match route.is_offered(has_namespace) {
-            true => Ok(route),
-            false => Err(NoRoute::Status(Status::method_not_allowed())),
-        }
+        let not_allowed = || NoRoute::Status(Status::method_not_allowed());
+        let verb = authorized.verb().ok_or_else(not_allowed)?;
+        let route = Self { authorized, verb, resource, namespace, name, subresource };
+        if route.is_offered() { Ok(route) } else { Err(not_allowed()) }
     }
 
-    fn is_offered(&self, has_namespace: bool) -> bool {
-        let verb = self.action.verb();
-        if let Some(subresource) = &self.subresource {
-            return (has_namespace || !self.resource.is_namespaced())
-                && self
-                    .resource
-                    .subresource(subresource)
-                    .is_some_and(|own| own.verbs.contains(verb));
+    fn is_offered(&self) -> bool {
+        let is_across = self.resource.is_namespaced() && self.namespace.is_none();
+        if let Some(subresource) = self.subresource {
+            let subresource = self.resource.subresource(subresource);
+            return !is_across && subresource.is_some_and(|own| own.verbs.contains(self.verb));
         }
-        // Creating with a name in the path is no such thing.
-        if self.action == Action::Create && self.name.is_some() {
-            return false;
-        }
-        let is_across = self.resource.is_namespaced() && !has_namespace;
-        if is_across && !matches!(self.action, Action::List | Action::Watch) {
-            return false;
-        }
-        self.resource.offers(verb)
+        let fits_name = match self.verb {
+            Verb::Get | Verb::Update | Verb::Patch | Verb::Delete => self.name.is_some(),
+            Verb::List | Verb::Create | Verb::DeleteCollection => self.name.is_none(),
+            // The old form of a watch of one object has its name in the path.
+            Verb::Watch => true,
+        };
+        let fits_scope = match (self.verb, self.name) {
+            (Verb::List | Verb::Watch, None) => true,
+            _ => !is_across,
+        };
+        fits_name && fits_scope && self.resource.offers(self.verb)
     }
 }
 
-impl Action {
-    /// Whether something changes.
-    pub(crate) fn is_write(self) -> bool {
-        !matches!(self, Self::Get | Self::List | Self::Watch)
-    }
-
-    fn verb(self) -> Verb {
-        match self {
-            Self::Get => Verb::Get,
-            Self::List => Verb::List,
-            Self::Watch => Verb::Watch,
-            Self::Create => Verb::Create,
-            Self::Update => Verb::Update,
-            Self::Patch => Verb::Patch,
-            Self::Delete => Verb::Delete,
-            Self::DeleteCollection => Verb::DeleteCollection,
-        }
+/// The method with which clients ask for a verb.
+pub(crate) fn method(verb: Verb) -> Method {
+    match verb {
+        Verb::Get | Verb::List | Verb::Watch => Method::GET,
+        Verb::Create => Method::POST,
+        Verb::Update => Method::PUT,
+        Verb::Patch => Method::PATCH,
+        Verb::Delete | Verb::DeleteCollection => Method::DELETE,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use authz::RequestInfo;
 
-    fn find(method: Method, target: &str) -> Result<Route, NoRoute> {
-        let info = RequestInfo::new(method.as_str(), target).unwrap();
-        Route::find(&Registry::built_in(), &method, &info)
+    use super::*;
+    use crate::hooks::Hooks;
+    use crate::view::View;
+
+    /// The verb, the namespace, the name and the subresource that a request leads to.
+    type Found = (Verb, Option<String>, Option<String>, Option<String>);
+
+    /// As a request is handled: the method has to be the one of the verb.
+    fn find(sent: Method, target: &str) -> Result<Found, NoRoute> {
+        let info = RequestInfo::new(sent.as_str(), target).unwrap();
+        let node = authz_node::Policy::default();
+        let view = View::empty(Arc::new([]), node, Hooks::none(Arc::default())).unwrap();
+        let authorized = Authorized::new(Arc::default(), info, Arc::new(view));
+        let route = Route::find(&authorized)?;
+        if method(route.verb) != sent {
+            return Err(NoRoute::Status(Status::method_not_allowed()));
+        }
+        let text = |part: Option<&str>| part.map(str::to_owned);
+        Ok((route.verb, text(route.namespace), text(route.name), text(route.subresource)))
     }
 
     #[test]
-    fn paths_lead_to_actions() {
+    fn paths_lead_to_verbs() {
         for (method, target, want) in [
-            (Method::GET, "/api/v1/configmaps", Action::List),
-            (Method::GET, "/api/v1/configmaps?watch=1", Action::Watch),
-            (Method::GET, "/api/v1/namespaces/d/configmaps/a?watch=1", Action::Get),
+            (Method::GET, "/api/v1/configmaps", Verb::List),
+            (Method::GET, "/api/v1/configmaps?watch=1", Verb::Watch),
+            (Method::GET, "/api/v1/namespaces/d/configmaps/a?watch=1", Verb::Get),
+            (Method::GET, "/api/v1/watch/configmaps", Verb::Watch),
+            (Method::GET, "/api/v1/watch/namespaces/d/configmaps/a", Verb::Watch),
+            (Method::GET, "/api/v1/watch/namespaces/d/configmaps/a?watch=0", Verb::Watch),
+            (Method::GET, "/api/v1/watch/namespaces/d", Verb::Watch),
             (
                 Method::GET,
                 "/api/v1/namespaces/d/configmaps?fieldSelector=metadata.name=a",
-                Action::List,
+                Verb::List,
             ),
-            (Method::POST, "/api/v1/namespaces/d/configmaps", Action::Create),
-            (Method::DELETE, "/api/v1/namespaces/d", Action::Delete),
-            (Method::DELETE, "/api/v1/namespaces/d/configmaps/", Action::DeleteCollection),
-            (Method::PUT, "/api/v1/namespaces/d/finalize", Action::Update),
-            (Method::PATCH, "/apis/rbac.authorization.k8s.io/v1/clusterroles/x", Action::Patch),
+            (Method::POST, "/api/v1/namespaces/d/configmaps", Verb::Create),
+            (Method::DELETE, "/api/v1/namespaces/d", Verb::Delete),
+            (Method::DELETE, "/api/v1/namespaces/d/configmaps/", Verb::DeleteCollection),
+            (Method::PUT, "/api/v1/namespaces/d/finalize", Verb::Update),
+            (Method::PATCH, "/apis/rbac.authorization.k8s.io/v1/clusterroles/x", Verb::Patch),
         ] {
-            assert_eq!(find(method, target).unwrap().action, want, "{target}");
+            assert_eq!(find(method, target).unwrap().0, want, "{target}");
         }
     }
 
@@ -187,6 +168,14 @@ mod tests {
             (Method::PUT, "/api/v1/namespaces/d/configmaps"),
             (Method::HEAD, "/api/v1/namespaces/d/configmaps/a"),
             (Method::OPTIONS, "/api/v1/namespaces/d/configmaps"),
+            (Method::DELETE, "/api/v1/watch/namespaces/d/configmaps/a"),
+            (Method::PUT, "/api/v1/watch/namespaces/d/configmaps/a"),
+            (Method::PATCH, "/api/v1/watch/namespaces/d/configmaps/a"),
+            (Method::POST, "/api/v1/watch/namespaces/d/configmaps"),
+            (Method::DELETE, "/api/v1/watch/namespaces/d/configmaps"),
+            (Method::HEAD, "/api/v1/watch/namespaces/d/configmaps"),
+            (Method::GET, "/api/v1/watch/configmaps/a"),
+            (Method::GET, "/api/v1/watch/namespaces/d/pods/a/status"),
             (Method::DELETE, "/api/v1/namespaces"),
             (Method::GET, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"),
         ] {
@@ -202,6 +191,8 @@ mod tests {
     fn what_is_not_there() {
         for (target, is_text) in [
             ("/apis/nosuch/v1/x", true),
+            ("/api/v1/proxy/namespaces/d/pods/a", true),
+            ("/api/v1/proxy/nodes/a", true),
             ("/api/v1/nosuch", false),
             ("/apis/rbac.authorization.k8s.io/v9/roles", false),
             ("/api/v1/namespaces/d/configmaps/a/nosuch", false),

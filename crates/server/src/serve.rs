@@ -91,6 +91,8 @@ pub struct AdmissionOptions {
     pub calls_in_flight_max: usize,
     /// The longest that a call of a hook may take, whatever the hook says.
     pub call_time_max: Duration,
+    /// The longest that connecting to a hook may take.
+    pub connect_timeout: Duration,
 }
 
 impl Default for AdmissionOptions {
@@ -104,6 +106,7 @@ impl Default for AdmissionOptions {
             response_bytes_max: RESPONSE_BYTES_MAX,
             calls_in_flight_max: CALLS_IN_FLIGHT_MAX,
             call_time_max: CALL_TIME_MAX,
+            connect_timeout: remote::Limits::default().connect_timeout,
         }
     }
 }
@@ -160,6 +163,7 @@ impl<S: Store> Server<S> {
             access: options.admission.access,
             limits: remote::Limits {
                 body_bytes_max: options.admission.response_bytes_max,
+                connect_timeout: options.admission.connect_timeout,
                 ..usual.limits
             },
             calls_in_flight_max: options.admission.calls_in_flight_max,

@@ -21,7 +21,6 @@ const fn row(from: &'static str, to: &'static [&'static str]) -> Row {
 
 /// The allowed arrows, innermost crate first.
 pub(super) const TABLE: &[Row] = &[
-    row("breaker", &[]),
     row("call-limit", &[]),
     row("gotext", &[]),
     row("field", &["gotext"]),
@@ -33,7 +32,7 @@ pub(super) const TABLE: &[Row] = &[
     Row { from: "authz-node", to: &["authz", "gotext", "shared"], dev: &["authz-oracle"] },
     Row { from: "authz-rbac", to: &["authz", "field", "gotext", "shared"], dev: &["authz-oracle"] },
     row("authz-oracle", &["authz", "authz-abac", "authz-node", "authz-rbac", "gotext"]),
-    row("authz-webhook", &["authz", "breaker", "call-limit", "cel", "field", "gotext"]),
+    row("authz-webhook", &["authz", "call-limit", "cel", "field", "gotext"]),
     row(
         "authz-chain",
         &["authz", "authz-abac", "authz-node", "authz-rbac", "authz-webhook", "field", "gotext"],
@@ -96,15 +95,7 @@ pub(super) const TABLE: &[Row] = &[
     },
     Row {
         from: "authz-metrics",
-        to: &[
-            "authz",
-            "authz-chain",
-            "authz-delegated",
-            "authz-live",
-            "authz-webhook",
-            "breaker",
-            "remote",
-        ],
+        to: &["authz", "authz-chain", "authz-delegated", "authz-live", "authz-webhook", "remote"],
         dev: &["monitoring"],
     },
     Row {
@@ -163,7 +154,6 @@ pub(super) const TABLE: &[Row] = &[
             "authz-node",
             "authz-rbac",
             "authz-webhook",
-            "breaker",
             "cel",
             "field",
             "gotext",
@@ -228,7 +218,6 @@ pub(super) const TABLE: &[Row] = &[
             "authz-live",
             "authz-metrics",
             "authz-webhook",
-            "breaker",
             "kubeconfig",
             "remote",
             "scripted",

@@ -105,7 +105,7 @@ impl<S: Store> Call<'_, S> {
         let refused: Result<(), Refusal> = match decode(new)? {
             api::rbac::Object::Role(role) => {
                 if authz_rbac::is_superuser(user)
-                    || self.may("escalate", &escalate_target(&role, role.name())).await
+                    || self.may("escalate", &escalate_target(&role, role.name())).await?
                 {
                     return Ok(());
                 }
@@ -116,7 +116,8 @@ impl<S: Store> Call<'_, S> {
                 view.rbac.confirm_role(user, &role, former)
             }
             api::rbac::Object::Binding(binding) => {
-                if authz_rbac::is_superuser(user) || self.may("bind", &bind_target(&binding)).await
+                if authz_rbac::is_superuser(user)
+                    || self.may("bind", &bind_target(&binding)).await?
                 {
                     return Ok(());
                 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use admission::{ExpiryAction, Initializers, Origin, Steps, without};
 use admission_metrics::TimeoutAction;
+use authz::RequestInfo;
 use object::Tree;
 use store::{At, Change, Entry, Event, Key, Put, Revision, Store, WriteError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
@@ -48,8 +49,8 @@ pub(crate) struct Newcomer {
     pub(super) put: Put,
     pub(super) tree: Tree,
     pub(super) origin: Origin,
-    /// Its path in the API, for the audit log.
-    pub(super) path: String,
+    /// How the server's own writes to it stand in the audit log.
+    pub(super) request: RequestInfo,
     /// What became of storing it.
     pub(super) written: oneshot::Sender<Result<Revision, WriteError>>,
     pub(super) progress: watch::Sender<Progress>,
@@ -117,7 +118,7 @@ pub(crate) async fn oversee_all<S: Store>(host: Arc<Host<S>>, mut jobs: mpsc::Re
 
 /// Stores an object and follows it.
 async fn follow<S: Store>(host: Arc<Host<S>>, newcomer: Newcomer) {
-    let Newcomer { put, tree, origin, path, written, progress, room: _room } = newcomer;
+    let Newcomer { put, tree, origin, request, written, progress, room: _room } = newcomer;
     let onlooker = host.follower.onlookers().follow(&put.key);
     let (key, value, ttl) = (put.key.clone(), put.value.clone(), put.ttl);
     let outcome = host.store.put(put).await;
@@ -133,7 +134,7 @@ async fn follow<S: Store>(host: Arc<Host<S>>, newcomer: Newcomer) {
     let Some(mod_rev) = revision else { return };
     let steps = Steps::new(&host.initialization, origin);
     let entry = Entry { value, mod_rev, create_rev: mod_rev };
-    let mut case = Case { host, onlooker, key, ttl, path, progress, steps, begun, entry, tree };
+    let mut case = Case { host, onlooker, key, ttl, request, progress, steps, begun, entry, tree };
     case.run().await;
 }
 
@@ -143,7 +144,7 @@ struct Case<S: Store> {
     onlooker: Onlooker,
     key: Key,
     ttl: Option<Duration>,
-    path: String,
+    request: RequestInfo,
     progress: watch::Sender<Progress>,
     steps: Steps,
     /// When it was stored.
@@ -282,7 +283,7 @@ impl<S: Store> Case<S> {
             Ok(entry) => {
                 let metrics = &self.host.admission_metrics;
                 metrics.initializer_timed_out(name, TimeoutAction::Removed);
-                self.host.record_own_write(&self.path, self.steps.annotation(name), name);
+                self.host.record_own_write(&self.request, self.steps.annotation(name), name);
                 self.take(entry)
             }
             Err(WriteError::Conflict { current: Some(entry) }) => self.take(entry),

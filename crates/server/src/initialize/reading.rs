@@ -28,15 +28,15 @@ pub(crate) enum Read {
 impl<S: Store> Call<'_, S> {
     /// One object, for a client. One that waits for somebody who should have acted long ago is repaired,
     /// one step each time.
-    pub(crate) async fn read(&self, name: &str) -> Result<Read, Status> {
+    pub(crate) async fn read(&self) -> Result<Read, Status> {
         let includes = self.query.includes_uninitialized()?;
-        let entry = self.get_entry(name).await?;
-        let entry = self.repaired(name, entry).await?;
+        let entry = self.get_entry().await?;
+        let entry = self.repaired(entry).await?;
         self.show(&entry, includes)
     }
 
     fn show(&self, entry: &Entry, includes: bool) -> Result<Read, Status> {
-        let tree = self.parse(entry)?;
+        let tree = self.parse_authorized(entry)?;
         let is_shown = includes
             || self.host.get_mode == GetMode::Object
             || !self.host.initialization.is_enabled
@@ -52,11 +52,11 @@ impl<S: Store> Call<'_, S> {
     }
 
     /// What is stored after the repair, if one is due. Who reads gets an answer in any case.
-    async fn repaired(&self, name: &str, entry: Entry) -> Result<Entry, Status> {
+    async fn repaired(&self, entry: Entry) -> Result<Entry, Status> {
         if !super::is_hidden(&entry.value) {
             return Ok(entry);
         }
-        let key = self.key(name)?;
+        let key = self.key(self.name)?;
         // A task of this server looks after it.
         if self.host.follower.onlookers().is_followed(&key) {
             return Ok(entry);
@@ -81,7 +81,7 @@ impl<S: Store> Call<'_, S> {
             }
             // Somebody was faster; one step each time is enough.
             Err(WriteError::Conflict { current: Some(entry) }) => Ok(entry),
-            Err(WriteError::Conflict { current: None }) => Err(self.not_found(name)),
+            Err(WriteError::Conflict { current: None }) => Err(self.not_found(self.name)),
             Err(error) => {
                 self.host
                     .log

@@ -55,7 +55,7 @@ impl Query {
 impl<S: Store> Call<'_, S> {
     /// What of a list or a watch the client gets to see.
     pub(crate) fn filter(&self) -> Result<Filter, Status> {
-        let filter = Filter::parse(self.resource, self.query)?;
+        let filter = Filter::parse(self.resource, self.query, self.name)?;
         let includes = self.query.includes_uninitialized()?;
         Ok(match includes || !self.host.initialization.is_enabled {
             true => filter,

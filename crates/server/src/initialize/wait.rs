@@ -4,13 +4,14 @@ use std::time::{Duration, Instant};
 
 use admission::{Awaited, TimeoutCause, deleted, failure, initialization_timeout};
 use object::{Status, Tree};
+use resources::Verb;
 use store::{Entry, Expect, Key, Mark, Put, Revision, Store};
 use tokio::sync::{oneshot, watch};
 
 use super::oversee::{Job, Newcomer, Outcome, Progress};
 use super::visibility::has_uninitialized;
 use crate::gate::Admitted;
-use crate::object_path::object_path;
+use crate::object_ref::ObjectRef;
 use crate::rest::{Call, NotWritten, Shown};
 use crate::view::is_tracked;
 
@@ -48,7 +49,8 @@ impl<S: Store> Call<'_, S> {
                 mark: self.uninitialized_mark(),
             },
             origin: self.entrance.origin,
-            path: object_path(self.resource, self.namespace, object::name(&tree)),
+            request: ObjectRef::of(self.resource, self.namespace, object::name(&tree))
+                .request(Verb::Update),
             tree,
             written: sender,
             progress,

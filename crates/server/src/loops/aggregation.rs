@@ -6,6 +6,7 @@ use store::Store;
 use tokio::sync::mpsc;
 
 use crate::host::Host;
+use crate::object_ref::ObjectRef;
 use crate::view::Noticed;
 
 /// Writes roles until nobody notices any more. Several servers may write the same: the first one
@@ -17,8 +18,7 @@ pub(crate) async fn store_aggregated<S: Store>(
     while let Some(noticed) = notices.recv().await {
         for role in noticed.stale_roles {
             let name = role.name();
-            let path = format!("/apis/{}/v1/clusterroles/{name}", authz_rbac::GROUP);
-            if let Err(why) = store_rules(&host, &path, name).await {
+            if let Err(why) = store_rules(&host, name).await {
                 host.log.warn(
                     "an aggregated role can not be stored",
                     &[("name", &name), ("why", &why)],
@@ -29,8 +29,9 @@ pub(crate) async fn store_aggregated<S: Store>(
 }
 
 /// Brings the stored rules in line with those that decisions are made from now.
-async fn store_rules<S: Store>(host: &Host<S>, path: &str, name: &str) -> Result<(), String> {
-    let current = match host.own_get(path).await {
+async fn store_rules<S: Store>(host: &Host<S>, name: &str) -> Result<(), String> {
+    let role_ref = ObjectRef::built_in((authz_rbac::GROUP, "v1", "clusterroles"), "", name);
+    let current = match host.own_get(role_ref).await {
         Ok(current) => current.into_tree(),
         Err(status) if status.code == 404 => return Ok(()),
         Err(status) => return Err(status.message),
@@ -41,7 +42,7 @@ async fn store_rules<S: Store>(host: &Host<S>, path: &str, name: &str) -> Result
     let rules = rules.map_err(|error| error.to_string())?;
     let mut tree = current;
     tree.insert("rules".to_owned(), rules.into());
-    match host.own_update(path, tree).await {
+    match host.own_update(role_ref, tree).await {
         // Somebody was faster; that change is noticed too.
         Err(status) if status.code == 409 => Ok(()),
         Err(status) => Err(status.message),

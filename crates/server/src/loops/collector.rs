@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use object::{DeleteOptions, FOREGROUND_FINALIZER, ORPHAN_FINALIZER, Propagation, Status, Tree};
+use resources::Resource;
 use serde_json::Value;
 use store::{Change, Entry, Event, Key, ListRequest, Prefix, Revision, Store, Watch};
 
 use crate::host::Host;
-use crate::object_path::object_path;
+use crate::object_ref::ObjectRef;
 
 /// How long to wait before work that failed is tried again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -172,19 +173,20 @@ async fn do_work<S: Store>(
     work: &Work,
 ) -> Result<(), Status> {
     let (Work::Check(key) | Work::Serve(key)) = work;
-    let Some((path, tree)) = read(host, key).await? else { return Ok(()) };
+    let Some(found) = read(host, key).await? else { return Ok(()) };
     match work {
-        Work::Check(_) => check(host, &path, tree).await,
-        Work::Serve(_) => serve(host, dependents, &path, tree).await,
+        Work::Check(_) => check(host, found).await,
+        Work::Serve(_) => serve(host, dependents, found).await,
     }
 }
 
 /// Deletes an object whose owners are all gone, or lets it forget those that are.
-async fn check<S: Store>(host: &Host<S>, path: &str, mut tree: Tree) -> Result<(), Status> {
-    let namespace = object::namespace(&tree).to_owned();
+async fn check<S: Store>(host: &Host<S>, mut found: Found) -> Result<(), Status> {
+    let tree = &mut found.tree;
+    let namespace = object::namespace(tree).to_owned();
     let mut kept = Vec::new();
     let mut n_gone = 0;
-    for owner in references(&tree) {
+    for owner in references(tree) {
         match owner_exists(host, owner, &namespace).await? {
             true => kept.push(owner.clone()),
             false => n_gone += 1,
@@ -194,43 +196,44 @@ async fn check<S: Store>(host: &Host<S>, path: &str, mut tree: Tree) -> Result<(
         return Ok(());
     }
     if kept.is_empty() {
-        return delete(host, path, &tree).await;
+        return delete(host, &found).await;
     }
-    object::metadata_mut(&mut tree).insert("ownerReferences".to_owned(), kept.into());
-    settled(host.own_update(path, tree).await.map(drop))
+    object::metadata_mut(tree).insert("ownerReferences".to_owned(), kept.into());
+    found.update(host).await
 }
 
 /// Does what an owner that is being deleted waits for.
 async fn serve<S: Store>(
     host: &Host<S>,
     dependents: &Dependents,
-    path: &str,
-    mut tree: Tree,
+    mut found: Found,
 ) -> Result<(), Status> {
-    if !object::is_terminating(&tree) {
+    let tree = &found.tree;
+    if !object::is_terminating(tree) {
         return Ok(());
     }
-    let uid = object::uid(&tree).to_owned();
+    let uid = object::uid(tree).to_owned();
     let keys: Vec<Key> = dependents.by_owner.get(&uid).into_iter().flatten().cloned().collect();
-    let has = |finalizer: &str| object::finalizers(&tree).contains(&finalizer);
+    let has = |finalizer: &str| object::finalizers(tree).contains(&finalizer);
     let done = if has(ORPHAN_FINALIZER) {
         for key in &keys {
-            let Some((path, mut dependent)) = read(host, key).await? else { continue };
-            let mut kept = references(&dependent).to_vec();
+            let Some(mut dependent) = read(host, key).await? else { continue };
+            let mut kept = references(&dependent.tree).to_vec();
             kept.retain(|owner| owner["uid"] != uid.as_str());
-            object::metadata_mut(&mut dependent).insert("ownerReferences".to_owned(), kept.into());
-            settled(host.own_update(&path, dependent).await.map(drop))?;
+            let metadata = object::metadata_mut(&mut dependent.tree);
+            metadata.insert("ownerReferences".to_owned(), kept.into());
+            dependent.update(host).await?;
         }
         ORPHAN_FINALIZER
     } else if has(FOREGROUND_FINALIZER) {
         let mut is_blocked = false;
         for key in &keys {
-            let Some((path, dependent)) = read(host, key).await? else { continue };
-            let is_blocking = references(&dependent).iter().any(|owner| {
+            let Some(dependent) = read(host, key).await? else { continue };
+            let is_blocking = references(&dependent.tree).iter().any(|owner| {
                 owner["uid"] == uid.as_str() && owner["blockOwnerDeletion"] == Value::Bool(true)
             });
-            if !object::is_terminating(&dependent) {
-                delete(host, &path, &dependent).await?;
+            if !object::is_terminating(&dependent.tree) {
+                delete(host, &dependent).await?;
             }
             is_blocked |= is_blocking && read(host, key).await?.is_some();
         }
@@ -241,10 +244,10 @@ async fn serve<S: Store>(
     } else {
         return Ok(());
     };
-    let mut kept: Vec<String> = object::finalizers(&tree).into_iter().map(str::to_owned).collect();
+    let mut kept: Vec<String> = object::finalizers(tree).into_iter().map(str::to_owned).collect();
     kept.retain(|finalizer| finalizer != done);
-    object::metadata_mut(&mut tree).insert("finalizers".to_owned(), kept.into());
-    settled(host.own_update(path, tree).await.map(drop))
+    object::metadata_mut(&mut found.tree).insert("finalizers".to_owned(), kept.into());
+    found.update(host).await
 }
 
 /// What others do meanwhile makes new work by itself.
@@ -255,13 +258,13 @@ fn settled(result: Result<(), Status>) -> Result<(), Status> {
     }
 }
 
-async fn delete<S: Store>(host: &Host<S>, path: &str, tree: &Tree) -> Result<(), Status> {
+async fn delete<S: Store>(host: &Host<S>, found: &Found) -> Result<(), Status> {
     let options = DeleteOptions {
         propagation: Some(Propagation::Background),
-        uid: Some(object::uid(tree).to_owned()),
+        uid: Some(object::uid(&found.tree).to_owned()),
         ..DeleteOptions::default()
     };
-    settled(host.own_delete(path, &options).await.map(drop))
+    settled(host.own_delete(found.reference(), &options).await.map(drop))
 }
 
 /// Whether an owner exists. One that the registry does not know may be served again later, so it
@@ -286,16 +289,39 @@ async fn owner_exists<S: Store>(
     Ok(got.entry.and_then(|entry| uid_of(&entry)).is_some_and(|uid| uid == text("uid")))
 }
 
-/// The path and the content of what is stored under a key.
-async fn read<S: Store>(host: &Host<S>, key: &Key) -> Result<Option<(String, Tree)>, Status> {
+/// An object that was read by its key.
+struct Found {
+    resource: Arc<Resource>,
+    namespace: Option<String>,
+    name: String,
+    tree: Tree,
+}
+
+impl Found {
+    fn reference(&self) -> ObjectRef<'_> {
+        ObjectRef::of(&self.resource, self.namespace.as_deref(), &self.name)
+    }
+
+    async fn update<S: Store>(&self, host: &Host<S>) -> Result<(), Status> {
+        settled(host.own_update(self.reference(), self.tree.clone()).await.map(drop))
+    }
+}
+
+/// Reads what is stored under a key, as a client would.
+async fn read<S: Store>(host: &Host<S>, key: &Key) -> Result<Option<Found>, Status> {
     let view = host.follower.view();
     let found = view.registry.resources().find_map(|resource| {
         let (namespace, name) = resources::names(&host.prefix, resource, key)?;
-        Some(object_path(resource, namespace, name))
+        Some((resource, namespace, name))
     });
-    let Some(path) = found else { return Ok(None) };
-    match host.own_get(&path).await {
-        Ok(shown) => Ok(Some((path, shown.into_tree()))),
+    let Some((resource, namespace, name)) = found else { return Ok(None) };
+    match host.own_get(ObjectRef::of(resource, namespace, name)).await {
+        Ok(shown) => Ok(Some(Found {
+            resource: Arc::clone(resource),
+            namespace: namespace.map(str::to_owned),
+            name: name.to_owned(),
+            tree: shown.into_tree(),
+        })),
         Err(status) if status.code == 404 => Ok(None),
         Err(status) => Err(status),
     }

@@ -10,12 +10,12 @@ use resources::{CLEANUP_FINALIZER, Definition};
 use store::{ListRequest, Prefix, Store};
 
 use crate::host::Host;
-use crate::object_path::object_path;
+use crate::object_ref::ObjectRef;
 
 /// How often a definition that is not settled yet is looked at again.
 const RETRY: Duration = Duration::from_millis(200);
 
-const PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const DEFINITIONS: (&str, &str, &str) = ("apiextensions.k8s.io", "v1", "customresourcedefinitions");
 
 /// Looks at definitions whenever one changed, and again while one is going.
 pub(crate) async fn establish_definitions<S: Store>(host: Arc<Host<S>>) {
@@ -48,10 +48,10 @@ pub(crate) async fn establish_definitions<S: Store>(host: Arc<Host<S>>) {
 
 /// Takes one definition a step further; `true` if there will be another.
 async fn settle<S: Store>(host: &Host<S>, name: &str) -> Result<bool, Status> {
-    let path = format!("{PATH}/{name}");
-    let mut tree = host.own_get(&path).await?.into_tree();
+    let own = ObjectRef::built_in(DEFINITIONS, "", name);
+    let mut tree = host.own_get(own).await?.into_tree();
     if object::is_terminating(&tree) {
-        return end(host, &path, tree).await;
+        return end(host, own, tree).await;
     }
     let now = Timestamp::now();
     let view = host.follower.view();
@@ -59,16 +59,16 @@ async fn settle<S: Store>(host: &Host<S>, name: &str) -> Result<bool, Status> {
     let others: Vec<Definition> = others.filter_map(|(_, tree)| Definition::read(tree)).collect();
     if resources::settle_names(&mut tree, &others, now) {
         // The write returns when the resource is served, for decisions and routes see it by then.
-        tree = host.own_update(&format!("{path}/status"), tree).await?.into_tree();
+        tree = host.own_update(own.part("status"), tree).await?.into_tree();
     }
     if resources::establish(&mut tree, now) {
-        host.own_update(&format!("{path}/status"), tree).await?;
+        host.own_update(own.part("status"), tree).await?;
     }
     Ok(false)
 }
 
 /// Deletes the objects of a definition, and lets it go when none is left.
-async fn end<S: Store>(host: &Host<S>, path: &str, mut tree: Tree) -> Result<bool, Status> {
+async fn end<S: Store>(host: &Host<S>, own: ObjectRef<'_>, mut tree: Tree) -> Result<bool, Status> {
     if !object::finalizers(&tree).contains(&CLEANUP_FINALIZER) {
         return Ok(false);
     }
@@ -78,7 +78,7 @@ async fn end<S: Store>(host: &Host<S>, path: &str, mut tree: Tree) -> Result<boo
     let mut kept: Vec<String> = object::finalizers(&tree).into_iter().map(str::to_owned).collect();
     kept.retain(|finalizer| finalizer != CLEANUP_FINALIZER);
     object::metadata_mut(&mut tree).insert("finalizers".to_owned(), kept.into());
-    host.own_update(path, tree).await?;
+    host.own_update(own, tree).await?;
     Ok(false)
 }
 
@@ -103,8 +103,8 @@ async fn empty<S: Store>(host: &Host<S>, tree: &Tree) -> Result<usize, Status> {
     for item in page.items {
         let names = resources::names(&host.prefix, resource, &item.key);
         let Some((namespace, name)) = names else { continue };
-        let path = object_path(resource, namespace, name);
-        match host.own_delete(&path, &options).await {
+        let of = ObjectRef::of(resource, namespace, name);
+        match host.own_delete(of, &options).await {
             Ok(crate::rest::Deleted::Begun(_)) => n_left += 1,
             Err(status) if status.code != 404 => return Err(status),
             Ok(crate::rest::Deleted::Gone(_)) | Err(_) => {}

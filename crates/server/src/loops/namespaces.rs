@@ -9,7 +9,7 @@ use serde_json::Value;
 use store::{ListRequest, Prefix, Store};
 
 use crate::host::Host;
-use crate::object_path::object_path;
+use crate::object_ref::ObjectRef;
 use crate::view::NamespacePhase;
 
 /// How often a namespace that is not empty yet is looked at again.
@@ -43,8 +43,8 @@ pub(crate) async fn end_namespaces<S: Store>(host: Arc<Host<S>>) {
 }
 
 async fn end_namespace<S: Store>(host: &Host<S>, name: &str) -> Result<(), Status> {
-    let path = format!("/api/v1/namespaces/{name}");
-    let mut tree = host.own_get(&path).await?.into_tree();
+    let own = ObjectRef::built_in(("", "v1", "namespaces"), "", name);
+    let mut tree = host.own_get(own).await?.into_tree();
     if !object::is_terminating(&tree) {
         return Ok(());
     }
@@ -62,7 +62,7 @@ async fn end_namespace<S: Store>(host: &Host<S>, name: &str) -> Result<(), Statu
     if let Some(Value::Array(finalizers)) = spec.get_mut("finalizers") {
         finalizers.retain(|finalizer| finalizer != "kubernetes");
     }
-    match host.own_update(&format!("{path}/finalize"), tree).await {
+    match host.own_update(own.part("finalize"), tree).await {
         Err(status) if status.code == 409 => Ok(()),
         Err(status) => Err(status),
         Ok(_) => Ok(()),
@@ -84,8 +84,8 @@ async fn empty<S: Store>(
     let mut n_left = 0;
     for item in page.items {
         let Some((_, name)) = resources::names(&host.prefix, resource, &item.key) else { continue };
-        let path = object_path(resource, Some(namespace), name);
-        match host.own_delete(&path, &options).await {
+        let of = ObjectRef::of(resource, Some(namespace), name);
+        match host.own_delete(of, &options).await {
             Ok(crate::rest::Deleted::Gone(_)) => {}
             Ok(crate::rest::Deleted::Begun(_)) => n_left += 1,
             Err(status) if status.code == 404 => {}

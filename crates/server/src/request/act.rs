@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::header::{CONTENT_TYPE, HeaderMap};
 use object::Status;
+use resources::Verb;
 use store::Store;
 
 use super::{Errand, Unread};
@@ -13,7 +14,7 @@ use crate::record::Record;
 use crate::respond::Reply;
 use crate::rest::{Call, Change, Deleted, Filter, Shown};
 use crate::review;
-use crate::route::{Action, Route};
+use crate::route::Route;
 use crate::servers::ack_timeout;
 use crate::standing::is_configuration;
 use crate::trace;
@@ -44,12 +45,12 @@ impl<S: Store> Errand<'_, S> {
     /// Does what is asked, and lets who changes the configuration of admission wait for all servers.
     pub(super) async fn act(
         &self,
-        route: &Route,
+        route: &Route<'_>,
         call: &mut Call<'_, S>,
         body: &mut Unread,
         record: &mut Record,
     ) -> Result<Reply<S>, Status> {
-        let is_waiting = route.action.is_write() && is_configuration(&route.resource);
+        let is_waiting = route.verb.is_write() && is_configuration(&route.resource);
         let timeout = if is_waiting { ack_timeout(self.query)? } else { None };
         let reply = self.act_at_once(route, call, body, record).await?;
         if let Some(timeout) = timeout {
@@ -62,37 +63,36 @@ impl<S: Store> Errand<'_, S> {
 
     async fn act_at_once(
         &self,
-        route: &Route,
+        route: &Route<'_>,
         call: &mut Call<'_, S>,
         body: &mut Unread,
         record: &mut Record,
     ) -> Result<Reply<S>, Status> {
         let resource = &route.resource;
-        let name = route.name.as_deref().unwrap_or_default();
         let object = |code: u16, shown: Shown| Reply::Object {
             code,
             resource: Arc::clone(resource),
             tree: shown.into_tree(),
         };
-        match route.action {
-            Action::Get => Ok(match call.read(name).await? {
+        match route.verb {
+            Verb::Get => Ok(match call.read().await? {
                 Read::Object(shown) => object(200, shown),
                 Read::Accepted(tree) => Reply::Tree { code: 202, tree },
             }),
-            Action::List => {
+            Verb::List => {
                 let filter = call.filter()?;
                 let listed = call.list(&filter).await?;
                 Ok(Reply::List { resource: Arc::clone(resource), listed })
             }
-            Action::Watch => {
+            Verb::Watch => {
                 let filter = call.filter()?;
                 let options = self.query.watch_options()?;
                 let ends_at = watch_body::end(self.host, options.timeout_seconds);
                 let watcher = call.watch(Arc::clone(resource), filter, options, ends_at).await?;
                 Ok(Reply::Watch { watcher: Box::new(watcher) })
             }
-            Action::Create => match route.subresource.as_deref() {
-                Some("token") => review::token(call, route, self, body, record).await,
+            Verb::Create => match route.subresource {
+                Some("token") => review::token(call, self, body, record).await,
                 Some(_) => Err(Status::method_not_allowed()),
                 None if !resource.is_stored() => {
                     review::token_review(self.host, route, self, body, record).await
@@ -104,28 +104,26 @@ impl<S: Store> Errand<'_, S> {
                     Ok(object(created.code(), created.shown))
                 }
             },
-            Action::Update => {
+            Verb::Update => {
                 let (tree, options) =
                     self.decode(route, call, body, "UpdateOptions", record).await?;
-                let part = route.subresource.as_deref();
                 let change = Change::Replace(tree);
-                let updated = call.update(name, part, &change, options).await?;
+                let updated = call.update(&change, options).await?;
                 Ok(object(updated.code, updated.shown))
             }
-            Action::Patch => {
+            Verb::Patch => {
                 let patch_type =
                     wire::patch_type(self.header(&CONTENT_TYPE), resource.is_custom())?;
                 let bytes = self.collect(body).await?;
                 let options = self.query.write_options("PatchOptions")?;
                 record.request_patch(&bytes);
-                let part = route.subresource.as_deref();
                 let change = Change::Patch(patch_type, bytes, options.field_validation);
-                let updated = call.update(name, part, &change, options).await?;
+                let updated = call.update(&change, options).await?;
                 Ok(object(200, updated.shown))
             }
-            Action::Delete => {
+            Verb::Delete => {
                 let options = self.delete_options(body, record).await?;
-                match call.delete(name, &options).await? {
+                match call.delete(&options).await? {
                     Deleted::Begun(shown) => {
                         let is_accepted = options.orphan_dependents == Some(false);
                         Ok(object(if is_accepted { 202 } else { 200 }, shown))
@@ -138,8 +136,8 @@ impl<S: Store> Errand<'_, S> {
                     }
                 }
             }
-            Action::DeleteCollection => {
-                let filter = Filter::parse(resource, self.query)?;
+            Verb::DeleteCollection => {
+                let filter = Filter::parse(resource, self.query, call.name)?;
                 let options = self.delete_options(body, record).await?;
                 let listed = call.delete_collection(&filter, &options).await?;
                 Ok(Reply::List { resource: Arc::clone(resource), listed })

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use object::{DeleteOptions, Status};
+use resources::Verb;
 use serving::CollectError;
 use store::Store;
 use wire::{Asked, Endpoint, Expected};
@@ -12,7 +13,7 @@ use crate::failure::asked;
 use crate::record::Record;
 use crate::respond::{Form, IncludeObject};
 use crate::rest::{Call, FieldValidation, WriteOptions};
-use crate::route::{Action, Route};
+use crate::route::Route;
 
 impl<S: Store> Errand<'_, S> {
     /// In which form the client wants the answer.
@@ -33,14 +34,14 @@ impl<S: Store> Errand<'_, S> {
         }
     }
 
-    pub(super) fn form(&self, route: &Route) -> Result<Form, Status> {
-        if route.action == Action::Patch {
+    pub(super) fn form(&self, route: &Route<'_>) -> Result<Form, Status> {
+        if route.verb == Verb::Patch {
             // The form of the change is looked at before that of the answer.
             wire::patch_type(self.header(&CONTENT_TYPE), route.resource.is_custom())?;
         }
-        let endpoint = match route.action {
-            Action::List | Action::DeleteCollection => Endpoint::List,
-            Action::Watch => Endpoint::Watch,
+        let endpoint = match route.verb {
+            Verb::List | Verb::DeleteCollection => Endpoint::List,
+            Verb::Watch => Endpoint::Watch,
             _ => Endpoint::Object,
         };
         let answer = wire::negotiate(&self.asked(), endpoint)?;
@@ -75,7 +76,7 @@ impl<S: Store> Errand<'_, S> {
     /// The object in the body, and the options of the write.
     pub(super) async fn decode(
         &self,
-        route: &Route,
+        route: &Route<'_>,
         call: &mut Call<'_, S>,
         body: &mut Unread,
         options_kind: &str,

@@ -11,14 +11,19 @@ use crate::admit::Entrance;
 use crate::gate::Authorized;
 use crate::host::Host;
 use crate::rest::Query;
+use crate::route::Route;
 
 /// A request on its way.
 pub(crate) struct Call<'a, S> {
     pub(crate) host: &'a Host<S>,
     pub(crate) authorized: &'a Authorized,
     pub(crate) resource: &'a Resource,
-    /// The namespace in the path; `None` for resources of the cluster and for all namespaces.
+    /// The namespace that was authorized; `None` for resources of the cluster and for all namespaces.
     pub(crate) namespace: Option<&'a str>,
+    /// The name that was authorized, from the path or from a selector for one name; may be empty.
+    pub(crate) name: &'a str,
+    /// The subresource that was authorized.
+    pub(crate) subresource: Option<&'a str>,
     pub(crate) query: &'a Query,
     pub(crate) now: Timestamp,
     /// What the client should be told beside the answer.
@@ -48,6 +53,54 @@ impl Shown {
             metadata.insert("resourceVersion".to_owned(), revision.to_string().into());
         }
         self.tree
+    }
+}
+
+impl<'a, S: Store> Call<'a, S> {
+    /// Begins to execute what was authorized.
+    pub(crate) fn new(
+        host: &'a Host<S>,
+        route: &'a Route<'a>,
+        query: &'a Query,
+        now: Timestamp,
+        entrance: Entrance,
+    ) -> Self {
+        Self {
+            host,
+            authorized: route.authorized,
+            resource: &route.resource,
+            namespace: route.namespace,
+            name: route.authorized.target().map_or("", |target| &target.name),
+            subresource: route.subresource,
+            query,
+            now,
+            warnings: Vec::new(),
+            entrance,
+            is_collection: false,
+            expected_mark: None,
+        }
+    }
+
+    /// The same call under another authorization for the same resource, such as the creation that an
+    /// update turned into. It takes along how far admission is.
+    pub(crate) fn under<'b>(&'b mut self, authorized: &'b Authorized) -> Call<'b, S> {
+        let target = authorized.target();
+        let namespace = target.map(|target| target.namespace.as_str());
+        let deadline = self.entrance.deadline;
+        Call {
+            host: self.host,
+            authorized,
+            resource: self.resource,
+            namespace: namespace.filter(|_| self.resource.is_namespaced()),
+            name: target.map_or("", |target| &target.name),
+            subresource: self.subresource,
+            query: self.query,
+            now: self.now,
+            warnings: std::mem::take(&mut self.warnings),
+            entrance: std::mem::replace(&mut self.entrance, Entrance::new(deadline)),
+            is_collection: self.is_collection,
+            expected_mark: self.expected_mark.take(),
+        }
     }
 }
 
@@ -88,6 +141,16 @@ impl<S: Store> Call<'_, S> {
     /// Reads what is stored, in the version that was asked for.
     pub(crate) fn parse(&self, entry: &Entry) -> Result<Tree, Status> {
         parse(self.resource, entry)
+    }
+
+    /// Reads the object that was authorized, and refuses one of another name or namespace.
+    pub(crate) fn parse_authorized(&self, entry: &Entry) -> Result<Tree, Status> {
+        let tree = self.parse(entry)?;
+        let namespace = self.namespace.unwrap_or_default();
+        match object::name(&tree) == self.name && object::namespace(&tree) == namespace {
+            true => Ok(tree),
+            false => Err(Status::internal("the stored object is not the one that was asked for")),
+        }
     }
 
     /// The answer to a read that failed.

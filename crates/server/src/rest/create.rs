@@ -76,6 +76,9 @@ impl<S: Store> Call<'_, S> {
         let mut tree = self.admit_mutating(&write, tree, None).await?;
         // A hook may have changed these, too.
         object::fit_namespace(&mut tree, self.namespace.unwrap_or_default())?;
+        if !self.name.is_empty() {
+            self.fit_name(&mut tree)?;
+        }
         self.warn_about_owners(&mut tree);
         let metadata = object::metadata(&tree);
         let prefix = object::text(metadata, "generateName").to_owned();

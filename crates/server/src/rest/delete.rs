@@ -26,13 +26,9 @@ pub(crate) enum Deleted {
 }
 
 impl<S: Store> Call<'_, S> {
-    /// Deletes an object, or begins to.
-    pub(crate) async fn delete(
-        &mut self,
-        name: &str,
-        options: &DeleteOptions,
-    ) -> Result<Deleted, Status> {
-        let key = self.key(name)?;
+    /// Deletes the object that was authorized, or begins to.
+    pub(crate) async fn delete(&mut self, options: &DeleteOptions) -> Result<Deleted, Status> {
+        let key = self.key(self.name)?;
         let mut known: Option<Option<Entry>> = None;
         self.entrance.may_suppose = true;
         loop {
@@ -43,8 +39,8 @@ impl<S: Store> Call<'_, S> {
                     got.map_err(|error| self.read_failed("delete", &error))?.entry
                 }
             };
-            let entry = current.ok_or_else(|| self.not_found(name))?;
-            let outcome = self.delete_once(name, options, &entry).await;
+            let entry = current.ok_or_else(|| self.not_found(self.name))?;
+            let outcome = self.delete_once(options, &entry).await;
             match self.conclude(outcome, Operation::Delete).await {
                 Attempt::Over(result) => return result,
                 Attempt::Again(current) => known = current,
@@ -54,23 +50,22 @@ impl<S: Store> Call<'_, S> {
 
     async fn delete_once(
         &mut self,
-        name: &str,
         options: &DeleteOptions,
         entry: &Entry,
     ) -> Result<Deleted, NotWritten> {
-        let old = self.parse(entry)?;
+        let old = self.parse_authorized(entry)?;
         let kind = self.group_kind();
-        options.check_preconditions(&kind, name, &old, entry.mod_rev.number())?;
+        options.check_preconditions(&kind, self.name, &old, entry.mod_rev.number())?;
         let write = Write::delete(options, self.is_collection).at(entry.mod_rev);
         let old = self.admit_mutating(&write, old, None).await?;
         let admitted = self.admit_validating(&write, old.clone(), None).await?;
-        let key = self.key(name)?;
+        let key = self.key(self.name)?;
         let expect = Expect::At(entry.mod_rev);
         let mut finalizers = match self.host.options.has_garbage_collector {
             true => options.finalizers(&old),
             false => object::finalizers(&old).into_iter().map(str::to_owned).collect(),
         };
-        if let Some(deleted) = self.delete_gracefully(name, options, &admitted, entry).await? {
+        if let Some(deleted) = self.delete_gracefully(options, &admitted, entry).await? {
             return Ok(deleted);
         }
         let mut next = old.clone();
@@ -97,7 +92,6 @@ impl<S: Store> Call<'_, S> {
     /// deletes it without that.
     async fn delete_gracefully(
         &mut self,
-        name: &str,
         options: &DeleteOptions,
         admitted: &Admitted,
         entry: &Entry,
@@ -128,7 +122,7 @@ impl<S: Store> Call<'_, S> {
         let revision = match options.is_dry_run {
             true => entry.mod_rev,
             false => {
-                let key = self.key(name)?;
+                let key = self.key(self.name)?;
                 self.persist(key, &admitted, Expect::At(entry.mod_rev)).await?
             }
         };
@@ -168,11 +162,17 @@ impl<S: Store> Call<'_, S> {
     ) -> (Result<(), Status>, Vec<Notes>) {
         let names = resources::names(&self.host.prefix, self.resource, &item.key);
         let Some((namespace, name)) = names else { return (Ok(()), Vec::new()) };
+        let Some(member) = self.authorized.member(namespace, name) else {
+            let why = "the object is not part of the collection that was authorized";
+            return (Err(Status::internal(why)), Vec::new());
+        };
         let mut one = Call {
-            namespace,
             host: self.host,
-            authorized: self.authorized,
+            authorized: &member,
             resource: self.resource,
+            namespace,
+            name,
+            subresource: None,
             query: self.query,
             now: self.now,
             warnings: Vec::new(),
@@ -180,7 +180,7 @@ impl<S: Store> Call<'_, S> {
             is_collection: true,
             expected_mark: None,
         };
-        let result = one.delete(name, options).await.map(drop);
+        let result = one.delete(options).await.map(drop);
         (result, one.entrance.take_notes())
     }
 

@@ -15,15 +15,29 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// Reads the selectors.
+    /// Reads the selectors. If one name was authorized, the filter lets only that name through.
     ///
     /// # Errors
-    /// 400 if one can not be read or names a field that can not be selected by.
-    pub(crate) fn parse(resource: &Resource, query: &Query) -> Result<Self, Status> {
+    /// 400 if one can not be read, names a field that can not be selected by, or contradicts the name
+    /// in the path.
+    pub(crate) fn parse(resource: &Resource, query: &Query, name: &str) -> Result<Self, Status> {
         let bad = |error: authz::SelectorError| Status::bad_request(error.to_string());
         let labels = authz::parse_label_selector(query.text("labelSelector")).map_err(bad)?;
-        let fields = authz::parse_field_selector(query.text("fieldSelector")).map_err(bad)?;
+        let mut fields = authz::parse_field_selector(query.text("fieldSelector")).map_err(bad)?;
         resources::check_field_selector(resource, &fields)?;
+        let only_name = FieldRequirement {
+            field: "metadata.name".to_owned(),
+            operator: FieldOperator::Equals,
+            value: name.to_owned(),
+        };
+        if !name.is_empty() && !fields.contains(&only_name) {
+            if !fields.is_empty() {
+                return Err(Status::bad_request(
+                    "both a name and a field selector provided; please provide one or the other.",
+                ));
+            }
+            fields.push(only_name);
+        }
         Ok(Self { labels, fields, hides_uninitialized: false })
     }
 

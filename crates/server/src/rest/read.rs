@@ -10,14 +10,14 @@ use crate::rest::{Call, Shown};
 pub(crate) const FUTURE_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
 
 impl<S: Store> Call<'_, S> {
-    /// One object.
-    pub(crate) async fn get(&self, name: &str) -> Result<Shown, Status> {
-        let entry = self.get_entry(name).await?;
-        Ok(Shown { tree: self.parse(&entry)?, revision: Some(entry.mod_rev) })
+    /// The object that was authorized.
+    pub(crate) async fn get(&self) -> Result<Shown, Status> {
+        let entry = self.get_entry().await?;
+        Ok(Shown { tree: self.parse_authorized(&entry)?, revision: Some(entry.mod_rev) })
     }
 
-    /// One object as it is stored.
-    pub(crate) async fn get_entry(&self, name: &str) -> Result<Entry, Status> {
+    /// The object that was authorized, as it is stored.
+    pub(crate) async fn get_entry(&self) -> Result<Entry, Status> {
         if self.query.flag("export") {
             return Err(Status::bad_request(
                 "the export parameter, deprecated since v1.14, is no longer supported",
@@ -27,10 +27,10 @@ impl<S: Store> Call<'_, S> {
             "" => At::Newest,
             text => self.not_older_than(parse_version(text)?, "get").await?,
         };
-        let key = self.key(name)?;
+        let key = self.key(self.name)?;
         let got = self.timed("get", self.host.store.get(&key, at)).await;
         let got = got.map_err(|error| self.read_failed("get", &error))?;
-        got.entry.ok_or_else(|| self.not_found(name))
+        got.entry.ok_or_else(|| self.not_found(self.name))
     }
 
     /// Waits a little for a state that the client has seen and this server has not.

@@ -5,6 +5,7 @@ use admission::{Initializers, Operation, is_uninitialized};
 use field::{FieldErrors, FieldPath};
 use object::{Status, Tree};
 use patch::{PatchError, SmpSchema};
+use resources::Verb;
 use store::{At, Entry, Expect, Revision, Store};
 use wire::PatchType;
 
@@ -32,15 +33,13 @@ pub(crate) struct Updated {
 }
 
 impl<S: Store> Call<'_, S> {
-    /// Changes an object, or the part of it that the subresource names.
+    /// Changes the object that was authorized, or the part of it that the subresource names.
     pub(crate) async fn update(
         &mut self,
-        name: &str,
-        subresource: Option<&str>,
         change: &Change,
         options: WriteOptions,
     ) -> Result<Updated, Status> {
-        let key = self.key(name)?;
+        let key = self.key(self.name)?;
         let mut known: Option<Option<Entry>> = None;
         let n_warnings = self.warnings.len();
         self.entrance.may_suppose = true;
@@ -54,9 +53,9 @@ impl<S: Store> Call<'_, S> {
                 }
             };
             let Some(entry) = current else {
-                return self.create_on_update(name, subresource, change, options).await;
+                return self.create_on_update(change, options).await;
             };
-            let outcome = self.update_once(name, subresource, change, options, &entry).await;
+            let outcome = self.update_once(change, options, &entry).await;
             match self.conclude(outcome, Operation::Update).await {
                 Attempt::Over(result) => return result,
                 Attempt::Again(current) => known = current,
@@ -64,39 +63,41 @@ impl<S: Store> Call<'_, S> {
         }
     }
 
+    /// Creates the object that an update names, if the user may do that too.
     async fn create_on_update(
         &mut self,
-        name: &str,
-        subresource: Option<&str>,
         change: &Change,
         options: WriteOptions,
     ) -> Result<Updated, Status> {
-        let Change::Replace(tree) = change else { return Err(self.not_found(name)) };
-        if !self.resource.is_created_on_update || subresource.is_some() {
-            return Err(self.not_found(name));
+        let Change::Replace(tree) = change else { return Err(self.not_found(self.name)) };
+        if !self.resource.is_created_on_update || self.subresource.is_some() {
+            return Err(self.not_found(self.name));
         }
-        self.authorize_verb("create").await?;
+        let authorized = self.authorize_verb(Verb::Create).await?;
         let mut tree = tree.clone();
         self.shape(&mut tree)?;
-        self.fit_name(&mut tree, name)?;
+        self.fit_name(&mut tree)?;
         object::metadata_mut(&mut tree).shift_remove("resourceVersion");
-        let created = self.create(tree, options).await?;
+        let mut create = self.under(&authorized);
+        let created = create.create(tree, options).await;
+        let Call { warnings, entrance, expected_mark, .. } = create;
+        (self.warnings, self.entrance, self.expected_mark) = (warnings, entrance, expected_mark);
+        let created = created?;
         Ok(Updated { code: created.code(), shown: created.shown })
     }
 
     async fn update_once(
         &mut self,
-        name: &str,
-        subresource: Option<&str>,
         change: &Change,
         options: WriteOptions,
         entry: &Entry,
     ) -> Result<Updated, NotWritten> {
-        let old = self.parse(entry)?;
+        let (name, subresource) = (self.name, self.subresource);
+        let old = self.parse_authorized(entry)?;
         let is_patch = matches!(change, Change::Patch(..));
         let mut new = self.next(change, &old, entry.mod_rev)?;
         self.shape(&mut new)?;
-        self.fit_name(&mut new, name)?;
+        self.fit_name(&mut new)?;
         object::fit_namespace(&mut new, self.namespace.unwrap_or_default())?;
         self.warn_about_owners(&mut new);
         if !is_patch {
@@ -105,7 +106,7 @@ impl<S: Store> Call<'_, S> {
         let write = Write::update(subresource, options, self.query).at(entry.mod_rev);
         let mut new = self.admit_mutating(&write, new, Some(&old)).await?;
         // A hook may have changed these, too.
-        self.fit_name(&mut new, name)?;
+        self.fit_name(&mut new)?;
         object::fit_namespace(&mut new, self.namespace.unwrap_or_default())?;
         self.warn_about_owners(&mut new);
         self.check_version(name, &mut new, entry.mod_rev, is_patch)?;
@@ -229,8 +230,9 @@ impl<S: Store> Call<'_, S> {
         }
     }
 
-    fn fit_name(&self, tree: &mut Tree, name: &str) -> Result<(), Status> {
-        let metadata = object::metadata_mut(tree);
+    /// Gives an object the name that was authorized, and refuses one that has another.
+    pub(crate) fn fit_name(&self, tree: &mut Tree) -> Result<(), Status> {
+        let (metadata, name) = (object::metadata_mut(tree), self.name);
         match object::text(metadata, "name") {
             "" => {
                 metadata.insert("name".to_owned(), name.into());

@@ -152,6 +152,24 @@ impl Session {
         whole(parts, body).await
     }
 
+    /// Sends a request with headers. Of a stream only the first frame is read, and the connection can
+    /// not be used again then, which the second value says.
+    pub(crate) async fn first_frame(
+        &mut self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> (Answer, bool) {
+        let (parts, mut body) = self.begin(method, path, headers, body).await;
+        if parts.headers.contains_key("content-length") {
+            return (whole(parts, body).await, true);
+        }
+        let frame = tokio::time::timeout(PATIENCE, body.frame()).await.expect("a frame in time");
+        let bytes = frame.and_then(|frame| frame.ok()?.into_data().ok()).unwrap_or_default();
+        (Answer { code: parts.status.as_u16(), headers: parts.headers, bytes }, false)
+    }
+
     async fn begin(
         &mut self,
         method: Method,
@@ -159,6 +177,10 @@ impl Session {
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
     ) -> (http::response::Parts, Incoming) {
+        if self.sender.ready().await.is_err() {
+            // The server has ended the connection after its last answer.
+            *self = self.client.session().await;
+        }
         let Self { sender, client } = self;
         let mut request = Request::builder()
             .method(method)

@@ -22,7 +22,7 @@ use tempfile::TempDir;
 use crate::client::Client;
 
 const ISSUER: &str = "https://kubernetes.default.svc";
-const TOKENS: &str = "admin-token,admin,1,system:masters\nalice-token,alice,2\n";
+const TOKENS: &str = "admin-token,admin,1,system:masters\nalice-token,alice,2\nbob-token,bob,3\n";
 
 /// Makes options differ, for a server whose files are in a folder.
 pub(crate) type Change = fn(&mut ServerOptions, &Path);
@@ -114,6 +114,11 @@ impl Cluster {
     /// Somebody without roles.
     pub(crate) fn alice(&self) -> Client {
         self.anonymous().with_token("alice-token")
+    }
+
+    /// Somebody else without roles.
+    pub(crate) fn bob(&self) -> Client {
+        self.anonymous().with_token("bob-token")
     }
 
     /// The administrator of the kubeconfig, by certificate.

@@ -4,6 +4,7 @@
 //! in it. Each way to write is tried four times: without permission, with a validating hook that
 //! denies, with a mutating one that denies, and with everybody's consent.
 
+mod path_verbs;
 mod rig;
 mod samples;
 mod served;

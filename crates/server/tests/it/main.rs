@@ -27,6 +27,7 @@ mod initializers;
 mod life;
 mod limits;
 mod openapi;
+mod own_requests;
 mod pattern;
 mod pods;
 mod races;

@@ -1,0 +1,93 @@
+//! What the server does by itself touches the object that it means, whatever that is called.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::cluster::Cluster;
+
+const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+
+/// Names that mean something else when they are written into a path.
+const NAMES: [(&str, &str); 5] = [
+    ("victim?x", "victim%3Fx"),
+    ("victim?dryRun=x", "victim%3FdryRun%3Dx"),
+    ("victim#x", "victim%23x"),
+    ("cluster-admin?x", "cluster-admin%3Fx"),
+    ("victim;x", "victim%3Bx"),
+];
+
+/// Somebody who may create and escalate roles, but not change `victim`, makes an aggregated role whose
+/// name turns into the victim's if it is read as a URL. The server fills in the rules of that role.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_aggregated_role_fills_itself_and_no_other() {
+    let cluster = Cluster::start().await;
+    let admin = cluster.admin();
+    let source = json!({"metadata": {"name": "source", "labels": {"to": "evil"}},
+        "rules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]});
+    admin.post(ROLES, &source).await.expect(201);
+    let victim = json!({"metadata": {"name": "victim"},
+        "rules": [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]});
+    admin.post(ROLES, &victim).await.expect(201);
+    let before = [rules(&admin, "victim").await, rules(&admin, "cluster-admin").await];
+    for (name, path) in NAMES {
+        let evil = json!({"metadata": {"name": name}, "rules": null,
+            "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"to": "evil"}}]}});
+        admin.post(ROLES, &evil).await.expect(201);
+        let want = source["rules"].clone();
+        for n_tries in 0.. {
+            if rules(&admin, path).await == want {
+                break;
+            }
+            assert!(n_tries < 500, "`{name}` never gets its rules");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    let after = [rules(&admin, "victim").await, rules(&admin, "cluster-admin").await];
+    assert_eq!(before, after);
+}
+
+/// The collector and the loops over namespaces and definitions delete what they mean, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn loops_delete_objects_of_any_name() {
+    let cluster = Cluster::start().await;
+    let admin = cluster.admin();
+    let namespace = json!({"metadata": {"name": "going"}});
+    admin.post("/api/v1/namespaces", &namespace).await.expect(201);
+    let kept = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
+    let going = "/apis/rbac.authorization.k8s.io/v1/namespaces/going/roles";
+    let owner = json!({"metadata": {"name": "owner"}});
+    let owner = admin.post("/api/v1/namespaces/default/configmaps", &owner).await.expect(201);
+    let reference = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner",
+        "uid": owner["metadata"]["uid"]}]);
+    for name in ["victim", "victim?x", "victim#x"] {
+        let mut role = json!({"metadata": {"name": name}, "rules": []});
+        admin.post(going, &role).await.expect(201);
+        if name != "victim" {
+            role["metadata"]["ownerReferences"] = reference.clone();
+        }
+        admin.post(kept, &role).await.expect(201);
+    }
+    admin.delete("/api/v1/namespaces/default/configmaps/owner").await.expect(200);
+    admin.delete("/api/v1/namespaces/going").await.expect(200);
+    for (path, want) in [(kept, vec!["victim"]), (going, vec![])] {
+        for n_tries in 0.. {
+            if names(&admin, path).await == want {
+                break;
+            }
+            assert!(n_tries < 1000, "{path}: {:?}", names(&admin, path).await);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+async fn rules(admin: &Client, name: &str) -> Value {
+    admin.get(&format!("{ROLES}/{name}")).await.expect(200)["rules"].clone()
+}
+
+async fn names(admin: &Client, path: &str) -> Vec<String> {
+    let list = admin.get(path).await.expect(200);
+    let items = list["items"].as_array().expect("items").iter();
+    items.map(|own| own["metadata"]["name"].as_str().expect("a name").to_owned()).collect()
+}
