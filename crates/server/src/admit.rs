@@ -64,13 +64,10 @@ impl Entrance {
         }
     }
 
-    /// For another object of the same request.
+    /// For another object of the same request, which is admitted by the configuration of its own
+    /// moment: a collection may take long to delete.
     pub(crate) fn beside(&self) -> Self {
-        Self {
-            is_internal: self.is_internal,
-            standing: self.standing.clone(),
-            ..Self::new(self.deadline)
-        }
+        Self { is_internal: self.is_internal, ..Self::new(self.deadline) }
     }
 
     /// What hooks have left behind so far. Attempts that came to nothing have their say, too.

@@ -86,6 +86,8 @@ pub(crate) enum Unconfirmed {
     Stale(Arc<str>),
     /// There is something newer than the picture shows.
     Behind,
+    /// The caller's own time is up before that is known.
+    DeadlineExceeded,
 }
 
 /// Whether requests are admitted.
@@ -168,7 +170,15 @@ impl Confirmer {
         });
     }
 
-    /// What the picture has to show for a request that arrives now; `None` if it is good as it is.
+    /// The revision that the snapshot has to contain for a request that arrives now; `None` if the
+    /// snapshot is good as it is.
+    ///
+    /// 1. The store is asked after the request has arrived.
+    /// 2. If the store answers, its answer counts.
+    /// 3. If the store fails, or does not answer for as long as a configuration may be stale, the
+    ///    last confirmed configuration serves until it is too old.
+    /// 4. If the caller's deadline comes first, nothing is admitted: a caller must not be able to
+    ///    choose an old configuration by being in a hurry.
     pub(crate) async fn need(&self, deadline: Instant) -> Result<Option<Need>, Unconfirmed> {
         if self.options.is_only_server {
             return Ok(None);
@@ -192,9 +202,12 @@ impl Confirmer {
             true => self.options.bootstrap_wait,
             false => self.options.max_staleness,
         };
-        let limit = deadline.min(Instant::now() + limit);
-        let last = match tokio::time::timeout_at(limit, asked.wait_for(is_answered)).await {
+        let limit = Instant::now() + limit;
+        let answer =
+            tokio::time::timeout_at(deadline.min(limit), asked.wait_for(is_answered)).await;
+        let last = match answer {
             Ok(Ok(answered)) => answered.clone(),
+            Err(_) if deadline < limit => return Err(Unconfirmed::DeadlineExceeded),
             // The sender lives as long as this value; what is left is that time is up.
             Ok(Err(_)) | Err(_) => self.asked.borrow().clone(),
         };
@@ -348,6 +361,23 @@ mod tests {
         let begun = Instant::now();
         assert_eq!(need(&confirmer).await, Err(Unconfirmed::Stale(NO_ANSWER.into())));
         assert!(begun.elapsed() <= 5 * SECOND);
+    }
+
+    /// Attack A5: a caller in a hurry is refused, while the store is well, slow, or failing.
+    #[tokio::test(start_paused = true)]
+    async fn a_deadline_of_the_caller_never_degrades() {
+        let read_takes = Duration::from_millis(100);
+        let (scene, confirmer) = begin(Scene { read_takes, ..Scene::default() }, SyncMode::Barrier);
+        assert_eq!(need(&confirmer).await, Ok(Some(0)));
+        for fault in [None, Some("cut off")] {
+            scene.mark.fetch_add(1, Ordering::SeqCst);
+            *scene.fault.lock().unwrap() = fault;
+            for hurry in [0, 1, 15, 50] {
+                let deadline = Instant::now() + Duration::from_millis(hurry);
+                let hurried = confirmer.need(deadline).await;
+                assert_eq!(hurried, Err(Unconfirmed::DeadlineExceeded), "{hurry} ms, {fault:?}");
+            }
+        }
     }
 
     #[tokio::test(start_paused = true)]

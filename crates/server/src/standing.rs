@@ -71,10 +71,13 @@ impl<S: Store> Host<S> {
             self.admission_metrics.config_degraded();
         }
         if let Some(need) = need {
-            let limit = deadline.min(Instant::now() + self.confirmer.options.max_staleness);
+            let limit = Instant::now() + self.confirmer.options.max_staleness;
             let caught_up = self.follower.wait_for(need.revision);
-            if tokio::time::timeout_at(limit, caught_up).await.is_err() {
-                return Err(Unconfirmed::Behind);
+            if tokio::time::timeout_at(deadline.min(limit), caught_up).await.is_err() {
+                return Err(match deadline < limit {
+                    true => Unconfirmed::DeadlineExceeded,
+                    false => Unconfirmed::Behind,
+                });
             }
             self.confirmer.confirmed(need);
         }
@@ -205,12 +208,13 @@ pub(crate) fn is_configuration(resource: &Resource) -> bool {
 }
 
 impl Unconfirmed {
-    /// How it is counted.
-    pub(crate) fn reason(&self) -> ConfigRefusal {
+    /// How it is counted; `None` for what is the caller's own doing.
+    pub(crate) fn reason(&self) -> Option<ConfigRefusal> {
         match self {
-            Self::Pending => ConfigRefusal::Pending,
-            Self::Stale(_) => ConfigRefusal::Stale,
-            Self::Behind => ConfigRefusal::Behind,
+            Self::Pending => Some(ConfigRefusal::Pending),
+            Self::Stale(_) => Some(ConfigRefusal::Stale),
+            Self::Behind => Some(ConfigRefusal::Behind),
+            Self::DeadlineExceeded => None,
         }
     }
 
@@ -219,6 +223,7 @@ impl Unconfirmed {
             Self::Pending => "configuration is not ready",
             Self::Stale(why) => why,
             Self::Behind => "the server has not caught up with the store",
+            Self::DeadlineExceeded => "the time of the request is up",
         }
     }
 }
@@ -230,6 +235,9 @@ pub(crate) fn refusal(
     resource: &Resource,
     has_initializers: bool,
 ) -> Status {
+    if *unconfirmed == Unconfirmed::DeadlineExceeded {
+        return Status::timeout();
+    }
     let why = unconfirmed.why();
     let is_initializers = operation == Operation::Create && has_initializers;
     let (message, kind, explanation) = match (unconfirmed, is_initializers) {

@@ -67,7 +67,9 @@ impl<S: Store> Call<'_, S> {
         if self.entrance.standing.is_none() && !self.is_free() {
             let asked = self.host.stand(self.entrance.deadline).await;
             let asked = asked.map_err(|unconfirmed| {
-                self.host.admission_metrics.config_refused(unconfirmed.reason());
+                if let Some(reason) = unconfirmed.reason() {
+                    self.host.admission_metrics.config_refused(reason);
+                }
                 let has_initializers = self.host.initialization.is_enabled;
                 refusal(&unconfirmed, operation, self.resource, has_initializers)
             });

@@ -4,6 +4,7 @@ use admission::{Awaited, accepted, is_uninitialized, repair};
 use object::{Status, Tree};
 use store::{Entry, Store, WriteError};
 
+use crate::confirm::Unconfirmed;
 use crate::rest::{Call, Shown};
 use crate::view::is_tracked;
 
@@ -68,7 +69,12 @@ impl<S: Store> Call<'_, S> {
         if repair(options, &tree, now, Some(&view.hooks.snapshot)).is_none() {
             return Ok(entry);
         }
-        let standing = self.host.stand(self.entrance.deadline).await.ok();
+        let standing = match self.host.stand(self.entrance.deadline).await {
+            Ok(standing) => Some(standing),
+            // A reader in a hurry does not choose what the repair is made by.
+            Err(Unconfirmed::DeadlineExceeded) => return Ok(entry),
+            Err(_) => None,
+        };
         let snapshot = standing.as_ref().map(|standing| standing.hooks.snapshot.as_ref());
         let Some(repair) = repair(options, &tree, now, snapshot) else { return Ok(entry) };
         match self.host.write_own(&key, &entry, &repair.tree, self.ttl()).await {

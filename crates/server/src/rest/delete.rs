@@ -4,14 +4,13 @@ use std::pin::Pin;
 use std::task::Poll;
 
 use admission::Operation;
-use admission_hooks::Notes;
 use jiff::SignedDuration;
 use object::{DeleteOptions, Status, Tree};
 use resources::Resource;
 use serde_json::{Value, json};
 use store::{At, Entry, Expect, Item, Store};
 
-use crate::admit::{Attempt, Write};
+use crate::admit::{Attempt, Entrance, Write};
 use crate::gate::Admitted;
 use crate::rest::persist::NotWritten;
 use crate::rest::{Call, Filter, Listed, Shown};
@@ -136,13 +135,14 @@ impl<S: Store> Call<'_, S> {
         filter: &Filter,
         options: &DeleteOptions,
     ) -> Result<Listed, Status> {
-        self.stand_firmly(Operation::Delete).await?;
         let listed = self.list(filter).await?;
         for some in listed.items.chunks(self.host.options.delete_workers.max(1)) {
             let deleting = some.iter().map(|item| Box::pin(self.delete_item(item, options)));
             let mut refused = None;
-            for (result, notes) in all(deleting.collect()).await {
-                self.entrance.add_notes(notes);
+            for (result, mut entrance) in all(deleting.collect()).await {
+                self.entrance.add_notes(entrance.take_notes());
+                // The answer names the newest configuration that an object was admitted by.
+                self.entrance.standing = entrance.standing.or(self.entrance.standing.take());
                 match result {
                     Err(status) if status.code != 404 => refused = refused.or(Some(status)),
                     _ => {}
@@ -159,12 +159,13 @@ impl<S: Store> Call<'_, S> {
         &self,
         item: &Item,
         options: &DeleteOptions,
-    ) -> (Result<(), Status>, Vec<Notes>) {
+    ) -> (Result<(), Status>, Entrance) {
+        let entrance = self.entrance.beside();
         let names = resources::names(&self.host.prefix, self.resource, &item.key);
-        let Some((namespace, name)) = names else { return (Ok(()), Vec::new()) };
+        let Some((namespace, name)) = names else { return (Ok(()), entrance) };
         let Some(member) = self.authorized.member(namespace, name) else {
             let why = "the object is not part of the collection that was authorized";
-            return (Err(Status::internal(why)), Vec::new());
+            return (Err(Status::internal(why)), entrance);
         };
         let mut one = Call {
             host: self.host,
@@ -176,12 +177,12 @@ impl<S: Store> Call<'_, S> {
             query: self.query,
             now: self.now,
             warnings: Vec::new(),
-            entrance: self.entrance.beside(),
+            entrance,
             is_collection: true,
             expected_mark: None,
         };
         let result = one.delete(options).await.map(drop);
-        (result, one.entrance.take_notes())
+        (result, one.entrance)
     }
 
     /// The answer to a deletion that leaves nothing to show.
