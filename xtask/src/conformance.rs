@@ -11,8 +11,8 @@ pub(crate) fn run(args: &[&str]) -> anyhow::Result<ExitCode> {
         "cargo",
         &["run", "--quiet", "--package", "conformance", "--bin", "conformance", "--"],
     );
-    // A relative `--vectors DIR` is meant from where the person stands, not from the root.
-    let absolute: Vec<String> = with_absolute_vectors(args, &std::env::current_dir()?);
+    // A relative path is meant from where the person stands, not from the root.
+    let absolute: Vec<String> = with_absolute_paths(args, &std::env::current_dir()?);
     command.args(absolute);
     let status = process::run_for_status(&mut command)?;
     // A runner ended by a signal has no code; that is a failure like any other.
@@ -20,16 +20,21 @@ pub(crate) fn run(args: &[&str]) -> anyhow::Result<ExitCode> {
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-fn with_absolute_vectors(args: &[&str], here: &std::path::Path) -> Vec<String> {
-    let absolute = |dir: &str| here.join(dir).to_string_lossy().into_owned();
-    let mut is_dir = false;
+/// The flags of the runner whose values are paths.
+const PATH_FLAGS: [&str; 3] = ["--vectors", "--program", "--certificate-authority"];
+
+fn with_absolute_paths(args: &[&str], here: &std::path::Path) -> Vec<String> {
+    let absolute = |path: &str| here.join(path).to_string_lossy().into_owned();
+    let mut is_path = false;
     args.iter()
         .map(|arg| {
-            let was_flag = std::mem::replace(&mut is_dir, *arg == "--vectors");
-            match arg.strip_prefix("--vectors=") {
-                Some(dir) => format!("--vectors={}", absolute(dir)),
-                None if was_flag => absolute(arg),
-                None => (*arg).to_owned(),
+            let was_flag = std::mem::replace(&mut is_path, PATH_FLAGS.contains(arg));
+            match arg.split_once('=') {
+                Some((flag, path)) if PATH_FLAGS.contains(&flag) => {
+                    format!("{flag}={}", absolute(path))
+                }
+                _ if was_flag => absolute(arg),
+                _ => (*arg).to_owned(),
             }
         })
         .collect()
@@ -37,17 +42,21 @@ fn with_absolute_vectors(args: &[&str], here: &std::path::Path) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::with_absolute_vectors;
+    use super::with_absolute_paths;
     use std::path::Path;
 
     #[test]
-    fn only_the_folder_of_vectors_is_made_absolute() {
+    fn only_paths_are_made_absolute() {
         let here = Path::new("/here");
         assert_eq!(
-            with_absolute_vectors(&["--vectors", "dir", "--suite", "abac"], here),
+            with_absolute_paths(&["--vectors", "dir", "--suite", "abac"], here),
             ["--vectors", "/here/dir", "--suite", "abac"]
         );
-        assert_eq!(with_absolute_vectors(&["--vectors=dir"], here), ["--vectors=/here/dir"]);
-        assert_eq!(with_absolute_vectors(&["--vectors", "/there"], here), ["--vectors", "/there"]);
+        assert_eq!(with_absolute_paths(&["--vectors=dir"], here), ["--vectors=/here/dir"]);
+        assert_eq!(with_absolute_paths(&["--vectors", "/there"], here), ["--vectors", "/there"]);
+        assert_eq!(
+            with_absolute_paths(&["--program", "p", "--server=https://h", "--token", "a=b"], here),
+            ["--program", "/here/p", "--server=https://h", "--token", "a=b"]
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Bounds the calls to one webhook that are in flight at the same time.
+//! Bounds work that is in flight at the same time: the calls to one webhook, or the long checks of what
+//! roles grant.
 //!
 //! One user holds at most half of the permits, so that requests of one user never use up what the
 //! requests of others need. Acquiring a permit never waits: a caller gets a [`Permit`] or [`Busy`] at

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use authz::{
-    Answer, Attributes, Authorizer, Decision, Recorder, RequestInfo, Resource, Target, User,
+    Answer, Attributes, Authorizer, Decision, Recorder, RequestInfo, Resource, ResourceInfo, User,
     Verdict,
 };
 use authz_chain::{Chain, Outcome};
@@ -80,37 +80,56 @@ impl<S: Store> Call<'_, S> {
     /// Asks whether the user may do something else to the same target.
     ///
     /// # Errors
-    /// 403 in the words of the chain.
+    /// 403 in the words of the chain; 429, 503 or 504 if this server failed to ask.
     pub(crate) async fn authorize_verb(&self, verb: Verb) -> Result<Authorized, Status> {
         let info = RequestInfo { verb: verb.name().into(), ..self.authorized.info().clone() };
-        let attributes = info.attributes(Some(self.authorized.user()));
-        let chain = self.chain();
-        let outcome = chain.authorize(&attributes, Recorder::off()).await;
-        match outcome.decision.verdict {
-            Verdict::Allow => {
-                let user = Arc::clone(self.authorized.user());
-                Ok(Authorized::new(user, info, Arc::clone(self.authorized.view())))
-            }
-            Verdict::Unavailable(why) => Err(Status::undecided(why)),
-            Verdict::Deny | Verdict::NoOpinion => {
-                Err(reviews::forbidden(&attributes, &outcome.decision.reason))
-            }
-        }
+        self.authorize_further(info).await?.map_err(|(info, decision)| {
+            let attributes = info.attributes(Some(self.authorized.user()));
+            reviews::forbidden(&attributes, &decision.reason)
+        })
     }
 
-    /// Whether the caller may do something to something else.
+    /// Asks whether the user may do something to another target, such as `bind` to a role.
     ///
     /// # Errors
     /// 429, 503 or 504 if this server failed to ask.
-    pub(crate) async fn may(&self, verb: &str, target: &Resource<'_>) -> Result<bool, Status> {
-        let user: &User = self.authorized.user();
-        let attributes = Attributes { user: Some(user), verb, target: Target::Resource(*target) };
+    pub(crate) async fn authorize_target(
+        &self,
+        verb: &str,
+        target: &Resource<'_>,
+    ) -> Result<Option<Authorized>, Status> {
+        let info = RequestInfo {
+            path: target.path.to_owned(),
+            verb: verb.to_owned().into(),
+            api_prefix: "apis",
+            resource: Some(ResourceInfo {
+                api_group: target.api_group.to_owned(),
+                api_version: target.api_version.to_owned(),
+                namespace: target.namespace.to_owned(),
+                resource: target.resource.to_owned(),
+                subresource: target.subresource.to_owned(),
+                name: target.name.to_owned(),
+                ..ResourceInfo::default()
+            }),
+            is_legacy_path: false,
+        };
+        Ok(self.authorize_further(info).await?.ok())
+    }
+
+    async fn authorize_further(
+        &self,
+        info: RequestInfo,
+    ) -> Result<Result<Authorized, (RequestInfo, Decision)>, Status> {
+        let user = Arc::clone(self.authorized.user());
         let chain = self.chain();
-        let outcome = chain.authorize(&attributes, Recorder::off()).await;
-        match outcome.decision.verdict {
-            Verdict::Allow => Ok(true),
-            Verdict::Deny | Verdict::NoOpinion => Ok(false),
+        let attributes = info.attributes(Some(&user));
+        let decision = chain.authorize(&attributes, Recorder::off()).await.decision;
+        match decision.verdict {
+            Verdict::Allow => {
+                Ok(Ok(Authorized::new(user, info, Arc::clone(self.authorized.view()))))
+            }
             Verdict::Unavailable(why) => Err(Status::undecided(why)),
+            Verdict::Deny | Verdict::NoOpinion => Ok(Err((info, decision))),
         }
     }
 }

@@ -13,6 +13,7 @@ use arc_swap::ArcSwap;
 use audit::Auditor;
 use authn::{Authenticator, Impersonator, TokenIssuer};
 use authz_chain::Seat;
+use call_limit::CallLimit;
 use ring::rand::SystemRandom;
 use serving::{DrainPlan, Drained, InFlight, Limits, Listener, Shutdown};
 use store::{ReadError, Store};
@@ -25,7 +26,7 @@ use crate::confirm::{Confirmer, SyncOptions};
 use crate::follow::Follower;
 use crate::health::Readiness;
 use crate::hooks::Hooks;
-use crate::host::{Host, HostOptions};
+use crate::host::{ESCALATION_CHECKS_MAX, Host, HostOptions};
 use crate::initialize::{GetMode, Overseer, oversee_all};
 use crate::inside::own_user;
 use crate::log::Log;
@@ -210,6 +211,7 @@ impl<S: Store> Server<S> {
             clock: options.admission.clock,
             authorization_status: options.authorization_status,
             in_flight: InFlight::new(options.mutating_max, options.read_only_max),
+            escalation_checks: Arc::new(CallLimit::new(ESCALATION_CHECKS_MAX)),
             shutdown: Shutdown::new(),
         };
         host.own_user = own_user(object::uuid4(host.random()));

@@ -14,6 +14,7 @@ use tokio::task::AbortHandle;
 
 use crate::client::{Client, closed};
 use crate::compactor;
+use crate::format::{self, FormatError};
 use crate::history;
 use crate::hub::Hub;
 use crate::lease::Leases;
@@ -80,6 +81,12 @@ impl Etcd {
     /// it is for the start of a server.
     pub async fn check_prefix(&self) -> Result<(), PrefixError> {
         read::check_prefix(&self.core.client, &self.prefix).await
+    }
+
+    /// Refuses a prefix under which a program of a later version keeps its objects, and says under it
+    /// which version this program writes.
+    pub async fn check_format(&self) -> Result<(), FormatError> {
+        format::check(self, &self.prefix).await
     }
 
     fn stop(&self) {

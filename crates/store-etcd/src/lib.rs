@@ -13,6 +13,7 @@ mod compactor;
 mod engine;
 mod entries;
 mod failure;
+mod format;
 mod history;
 mod hub;
 mod lease;
@@ -25,6 +26,7 @@ mod window;
 mod write;
 
 pub use engine::Etcd;
+pub use format::FormatError;
 pub use options::{IdentityFiles, OpenError, Options};
 pub use read::PrefixError;
 pub use watch::{EtcdWatch, WATCHES_MAX};

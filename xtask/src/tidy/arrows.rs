@@ -125,6 +125,7 @@ pub(super) const TABLE: &[Row] = &[
             "authz-node",
             "authz-rbac",
             "authz-webhook",
+            "call-limit",
             "field",
             "gotext",
             "object",
@@ -168,7 +169,8 @@ pub(super) const TABLE: &[Row] = &[
             "store-embedded",
             "store-etcd",
         ],
-        dev: &["scripted"],
+        // The program is what recorded scenarios are replayed against.
+        dev: &["conformance", "scripted"],
     },
     row(
         "conformance",

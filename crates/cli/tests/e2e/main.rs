@@ -11,6 +11,8 @@ mod crash;
 #[cfg(test)]
 mod etcd;
 #[cfg(test)]
+mod http_scenarios;
+#[cfg(test)]
 mod kubectl;
 #[cfg(test)]
 mod python;

@@ -438,3 +438,54 @@ fn what_counts_as_a_change() {
     assert!(!resources::is_content_changed(&slices, &new, &old));
     assert!(resources::is_content_changed(&slices, &widgets(), &old));
 }
+
+/// Attack A2: the lists of a rule are multiplied, so their product has a limit; a role that was stored
+/// before keeps its rules.
+#[test]
+fn a_role_grants_so_much_at_most() {
+    let rule = |n_verbs: usize, n_groups: usize, n_resources: usize| {
+        let entries = |n: usize| (0..n).map(|number| format!("e{number}")).collect::<Vec<_>>();
+        json!({ "verbs": entries(n_verbs), "apiGroups": entries(n_groups), "resources": entries(n_resources) })
+    };
+    let urls = |n_verbs: usize, n_urls: usize| {
+        let entries = |n: usize| (0..n).map(|number| format!("/{number}")).collect::<Vec<_>>();
+        json!({ "verbs": entries(n_verbs), "nonResourceURLs": entries(n_urls) })
+    };
+    let role = |rules: Value| json!({ "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": { "name": "r" }, "rules": rules });
+    let roles = resource(RBAC, "clusterroles");
+    let of_rule = |idx: usize, n: u64| {
+        format!(
+            "rules[{idx}]: Invalid value: {n}: must have at most 100000 combinations of API groups, \
+             resources, verbs and names, or of URLs and verbs; split the rule into several, or use \
+             fewer entries"
+        )
+    };
+    let of_role = "rules: Invalid value: 1010000: must have at most 1000000 combinations of API \
+                   groups, resources, verbs and names in all rules together; split the role into \
+                   several";
+    let (small, large) = (rule(10, 100, 100), rule(11, 100, 100));
+    let many = |last: Value| Value::from([vec![small.clone(); 10], vec![last]].concat());
+    for (rules, want) in [
+        (json!([small]), String::new()),
+        (json!([small, large]), of_rule(1, 110_000)),
+        (json!([rule(150, 150, 150)]), of_rule(0, 3_375_000)),
+        (json!([urls(100, 1_000)]), String::new()),
+        (json!([urls(101, 1_000)]), of_rule(0, 101_000)),
+        (Value::from(vec![small.clone(); 10]), String::new()),
+        (many(rule(1, 100, 100)), of_role.to_owned()),
+    ] {
+        assert_eq!(create_faults(&roles, role(rules)), want);
+    }
+    let mut labelled = role(json!([large]));
+    labelled["metadata"]["labels"] = json!({ "a": "b" });
+    assert_eq!(update_faults(&roles, role(json!([large])), labelled), "");
+    let more = role(json!([large, small]));
+    assert_eq!(update_faults(&roles, role(json!([large])), more), of_rule(0, 110_000));
+    // Others supply the rules of an aggregated role.
+    let mut aggregated = role(many(rule(1, 100, 100)));
+    aggregated["aggregationRule"] =
+        json!({ "clusterRoleSelectors": [{ "matchLabels": { "a": "b" } }] });
+    assert_eq!(create_faults(&roles, aggregated.clone()), "");
+    aggregated["rules"] = json!([large]);
+    assert_eq!(create_faults(&roles, aggregated), of_rule(0, 110_000));
+}
