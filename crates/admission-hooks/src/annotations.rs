@@ -4,7 +4,7 @@ use field::label_key_faults;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::failure::FailureCause;
+use crate::failure::FailOpenCause;
 use crate::observe::Phase;
 
 /// What the audit log is told: in all events but those of a lower level.
@@ -81,17 +81,17 @@ impl Annotations {
         phase: Phase,
         at: Position,
         webhook: &str,
-        cause: FailureCause,
+        cause: FailOpenCause,
     ) {
         let phase = match phase {
             Phase::Mutating => "mutation",
             Phase::Validating => "validating",
         };
         let by = format!("failed-open-by.{phase}.webhook.portcullis.io");
-        let value = format!("{webhook}: {}", cause.label());
+        let value = format!("{webhook}: {}", cause.name());
         let key = match cause {
             // Such a hook has no place among those that are called, but one in the list of all.
-            FailureCause::MatchConditions => format!("{by}/round_{}_list_{}", at.round, at.index),
+            FailOpenCause::MatchCondition => format!("{by}/round_{}_list_{}", at.round, at.index),
             _ => {
                 let key = format!("failed-open.{phase}.webhook.admission.k8s.io/{at}");
                 self.add(key, webhook.to_owned(), AnnotationLevel::Metadata);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use admission::{Attributes, Hook, ReviewVersion, SideEffects};
 use bytes::Bytes;
-use object::{Status, uuid4};
+use object::{Details, Status, uuid4};
 use remote::Reply;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::time::{Instant, timeout_at};
@@ -13,7 +13,7 @@ use crate::answer::{self, Answer, Received};
 use crate::caught::caught;
 use crate::connection::ExchangeError;
 use crate::connections::HookTarget;
-use crate::failure::{CallFailure, FailureCause};
+use crate::failure::{CallFailure, FailOpenCause};
 use crate::observe::Phase;
 use crate::refusal::Refusal;
 use crate::review::encode;
@@ -55,10 +55,12 @@ impl Trouble {
         Self::Local(Refusal::deadline())
     }
 
-    /// This server can not call a hook.
+    /// This server can not call a hook now.
     fn unavailable(webhook: &str, why: impl std::fmt::Display) -> Self {
         let name = gotext::quote(webhook);
-        Self::Local(Status::unavailable(format!("failed calling webhook {name}: {why}")).into())
+        let retry = Details { retry_after_seconds: RETRY_AFTER_SECONDS, ..Details::default() };
+        let status = Status::unavailable(format!("failed calling webhook {name}: {why}"));
+        Self::Local(Status { details: Some(Box::new(retry)), ..status }.into())
     }
 
     /// The server stops before the call has ended.
@@ -133,7 +135,7 @@ impl Call {
         let reply = reply.map_err(|error| match error {
             // Whoever makes clients says so by itself.
             ExchangeError::NoClient(message) => {
-                CallFailure { message, code: 500, cause: FailureCause::Configuration }.into()
+                CallFailure { message, code: 500, cause: FailOpenCause::Configuration }.into()
             }
             ExchangeError::TooLarge(fault) => Trouble::unavailable(webhook, fault),
             ExchangeError::Fault(fault) => CallFailure::of_fault(&fault)
@@ -158,7 +160,7 @@ fn check_side_effects(hook: &Hook) -> Result<(), Trouble> {
         Some(SideEffects::None | SideEffects::NoneOnDryRun) => Ok(()),
         None => {
             let message = "Webhook SideEffects is nil".to_owned();
-            Err(CallFailure { message, code: 400, cause: FailureCause::Configuration }.into())
+            Err(CallFailure { message, code: 400, cause: FailOpenCause::Configuration }.into())
         }
         Some(SideEffects::Some | SideEffects::Unknown) => {
             let name = gotext::quote(&hook.name);

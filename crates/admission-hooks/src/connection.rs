@@ -5,15 +5,19 @@ use std::time::Duration;
 
 use admission::ClientConfig;
 use bytes::Bytes;
-use remote::{ANSWER_FACTOR, Client, Fault, FaultKind, Limits, Reply, Resolve, ResolveError};
+use remote::{Client, Fault, FaultKind, Limits, Reply, Resolve, ResolveError};
 
 use crate::credentials::AccessTable;
 use crate::pool::{Key, Pool};
 use crate::way::Way;
 
 /// The longest answer of a hook in bytes, unless told. An answer to a long question may be longer, see
-/// [`ANSWER_FACTOR`].
+/// [`remote::ANSWER_FACTOR`].
 pub const RESPONSE_BYTES_MAX: usize = 4 << 20;
+
+/// How many times longer than a review an answer can become that repeats its object in a patch. Go escapes
+/// each `<` with six characters, and base64 makes four of three.
+const REPETITION_FACTOR: usize = 8;
 
 /// The most calls of one hook that are in flight, unless told; one user has at most half of them. A
 /// server works on some 200 writes at a time, so that one user with a slow hook leaves room for others.
@@ -78,8 +82,8 @@ pub(crate) enum ExchangeError {
     /// The configuration of the hook leads nowhere.
     #[error("{0}")]
     NoClient(String),
-    /// The answer to a long question is longer than permitted. Whoever wrote the object chose its length,
-    /// so this is a limit of ours and no failure of the hook.
+    /// The answer to a long question is longer than permitted. Whoever wrote the object may have brought
+    /// that about, so this is a limit of ours and no failure of the hook.
     #[error(transparent)]
     TooLarge(Fault),
     #[error(transparent)]
@@ -109,7 +113,7 @@ impl Connection {
         timeout: Duration,
     ) -> Result<Reply, ExchangeError> {
         let client = self.client(query)?;
-        let is_long = body.len() > self.surroundings.limits.body_bytes_max / ANSWER_FACTOR;
+        let is_long = body.len() > self.surroundings.limits.body_bytes_max / REPETITION_FACTOR;
         client.post(query, body, timeout).await.map_err(|fault| match fault.kind {
             FaultKind::TooLarge if is_long => ExchangeError::TooLarge(fault),
             _ => ExchangeError::Fault(fault),

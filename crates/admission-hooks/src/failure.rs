@@ -19,111 +19,104 @@ pub(crate) struct CallFailure {
     pub(crate) message: String,
     /// What is counted.
     pub(crate) code: i32,
-    pub(crate) cause: FailureCause,
+    pub(crate) cause: FailOpenCause,
 }
 
-/// What a failure policy was applied to.
+/// What was wrong with a hook that its failure policy lets requests pass without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FailureCause {
+pub enum FailOpenCause {
+    /// There was no connection, or nobody to connect to.
+    Connect,
+    /// There was no TLS connection.
+    Tls,
+    /// The connection ended before the answer did.
+    ConnectionLost,
     /// The hook did not answer within its own `timeoutSeconds`.
     Timeout,
-    /// Nobody listens there.
-    Refused,
-    /// The hook has reset or closed the connection, or the connection broke.
-    Connection,
-    /// The name of the host or the service is not known, or the service has no endpoints.
-    Dns,
-    /// No TLS connection came about.
-    Tls,
-    /// The HTTP status code is not one of success.
+    /// The answer has a status code that is no success.
     HttpStatus,
     /// The answer is not a valid review, or longer than permitted.
-    InvalidResponse,
+    BadAnswer,
     /// The configuration of the hook does not allow to call it.
     Configuration,
-    /// The match conditions could not be evaluated, so that the hook was not called.
-    MatchConditions,
+    /// A match condition could not be evaluated, so that the hook was not called.
+    MatchCondition,
 }
 
-impl FailureCause {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Timeout,
-        Self::Refused,
-        Self::Connection,
-        Self::Dns,
+impl FailOpenCause {
+    /// All of them, in the order in which they are documented.
+    pub const ALL: [Self; 8] = [
+        Self::Connect,
         Self::Tls,
+        Self::ConnectionLost,
+        Self::Timeout,
         Self::HttpStatus,
-        Self::InvalidResponse,
+        Self::BadAnswer,
         Self::Configuration,
-        Self::MatchConditions,
+        Self::MatchCondition,
     ];
 
-    /// A word for audit annotations and metrics.
+    /// A name for labels and for the audit log.
     #[must_use]
-    pub const fn label(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
-            Self::Timeout => "timeout",
-            Self::Refused => "connection_refused",
-            Self::Connection => "connection_lost",
-            Self::Dns => "dns",
+            Self::Connect => "connect",
             Self::Tls => "tls",
+            Self::ConnectionLost => "connection_lost",
+            Self::Timeout => "timeout",
             Self::HttpStatus => "http_status",
-            Self::InvalidResponse => "invalid_response",
+            Self::BadAnswer => "bad_answer",
             Self::Configuration => "configuration",
-            Self::MatchConditions => "match_conditions",
+            Self::MatchCondition => "match_condition",
         }
     }
 }
 
 impl CallFailure {
-    fn new(step: &str, why: impl std::fmt::Display, code: i32, cause: FailureCause) -> Self {
+    fn new(step: &str, why: impl std::fmt::Display, code: i32, cause: FailOpenCause) -> Self {
         Self { message: format!("{step}: {why}"), code, cause }
     }
 
     /// The hook is configured so that no question can be put to it.
     pub(crate) fn no_question(why: impl std::fmt::Display) -> Self {
-        Self::new("could not create admission objects", why, 400, FailureCause::Configuration)
+        Self::new("could not create admission objects", why, 400, FailOpenCause::Configuration)
     }
 
     /// There is no answer. `None` if that is not due to the hook.
     pub(crate) fn of_fault(fault: &Fault) -> Option<Self> {
         let cause = match fault.kind {
             FaultKind::Local => return None,
-            FaultKind::Timeout => FailureCause::Timeout,
-            FaultKind::Refused => FailureCause::Refused,
-            FaultKind::Dns => FailureCause::Dns,
-            FaultKind::Tls => FailureCause::Tls,
-            FaultKind::TooLarge => FailureCause::InvalidResponse,
-            FaultKind::Connect
-            | FaultKind::Reset
-            | FaultKind::ConnectionLost
-            | FaultKind::Eof
-            | FaultKind::Other => FailureCause::Connection,
+            FaultKind::Refused | FaultKind::Dns | FaultKind::Connect => FailOpenCause::Connect,
+            FaultKind::Tls => FailOpenCause::Tls,
+            FaultKind::Timeout => FailOpenCause::Timeout,
+            FaultKind::TooLarge => FailOpenCause::BadAnswer,
+            FaultKind::Reset | FaultKind::ConnectionLost | FaultKind::Eof | FaultKind::Other => {
+                FailOpenCause::ConnectionLost
+            }
         };
         Some(Self::new("failed to call webhook", fault, 503, cause))
     }
 
     /// There is no answer that could be read.
     pub(crate) fn no_answer(why: impl std::fmt::Display) -> Self {
-        Self::new("failed to call webhook", why, 503, FailureCause::InvalidResponse)
+        Self::new("failed to call webhook", why, 503, FailOpenCause::BadAnswer)
     }
 
     /// The answer says that it is none.
     fn of_code(why: impl std::fmt::Display, code: i32) -> Self {
-        Self::new("failed to call webhook", why, code, FailureCause::HttpStatus)
+        Self::new("failed to call webhook", why, code, FailOpenCause::HttpStatus)
     }
 
     /// The answer breaks the rules.
     pub(crate) fn bad_answer(why: impl std::fmt::Display) -> Self {
         let step = "received invalid webhook response";
-        Self::new(step, why, 503, FailureCause::InvalidResponse)
+        Self::new(step, why, 503, FailOpenCause::BadAnswer)
     }
 
     /// The patch can not be read.
     pub(crate) fn bad_patch(why: impl std::fmt::Display) -> Self {
         let step = "received undecodable patch in webhook response";
-        Self::new(step, why, 503, FailureCause::InvalidResponse)
+        Self::new(step, why, 503, FailOpenCause::BadAnswer)
     }
 
     /// The whole message for a client.

@@ -46,7 +46,7 @@ pub use annotations::{Annotation, AnnotationLevel};
 pub use connection::{CALLS_IN_FLIGHT_MAX, RESPONSE_BYTES_MAX, Services, Surroundings};
 pub use connections::Connections;
 pub use credentials::{Access, AccessTable};
-pub use failure::FailureCause;
+pub use failure::FailOpenCause;
 pub use kinds::{Kinds, Untyped};
 pub use observe::{
     CallReport, ConditionOutcome, ConditionReport, Observe, Phase, RejectionCause, Unobserved,

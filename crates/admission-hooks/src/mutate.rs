@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::annotations::Position;
 use crate::call::{Call, Trouble};
-use crate::failure::{CallFailure, FailureCause};
+use crate::failure::{CallFailure, FailOpenCause};
 use crate::kinds::as_kind;
 use crate::observe::{CallReport, Phase, RejectionCause};
 use crate::passage::Asking;
@@ -57,7 +57,7 @@ pub(crate) async fn run(
         let presented = match selection.await? {
             Selection::Skip(skip) => {
                 if let SkipReason::ConditionError(_) = &skip {
-                    let cause = FailureCause::MatchConditions;
+                    let cause = FailOpenCause::MatchCondition;
                     notepad.fail_open(asking.observe, PHASE, at, hook, cause);
                 }
                 notepad.event(PHASE, at, hook, Fate::Skipped(skip));
@@ -123,7 +123,7 @@ async fn ask(
     };
     if let Some(odd) = &answer.odd_patch_type {
         let message = format!("unsupported patch type {}", gotext::quote(odd));
-        let cause = FailureCause::InvalidResponse;
+        let cause = FailOpenCause::BadAnswer;
         return Err(CallFailure { message, code: 400, cause }.into());
     }
     let patched = patching::apply(object, &patch).map_err(|why| Trouble::internal(&why))?;

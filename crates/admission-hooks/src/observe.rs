@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use admission::{Hook, Operation};
 
-use crate::failure::FailureCause;
+use crate::failure::FailOpenCause;
 
 /// The two times at which hooks are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -99,7 +99,7 @@ pub trait Observe: Send + Sync {
     }
 
     /// A hook has no say in a request because of its failure policy, which was applied to this.
-    fn failed_open(&self, webhook: &str, phase: Phase, cause: FailureCause) {
+    fn failed_open(&self, webhook: &str, phase: Phase, cause: FailOpenCause) {
         let _ = (webhook, phase, cause);
     }
 }

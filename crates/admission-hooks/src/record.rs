@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::annotations::{Annotation, Annotations, Position};
 use crate::answer::Answer;
-use crate::failure::FailureCause;
+use crate::failure::FailOpenCause;
 use crate::observe::{Observe, Phase};
 use crate::warnings::Warnings;
 
@@ -74,7 +74,7 @@ pub enum Verdict {
     /// The call failed on the far side, which was ignored.
     FailOpen {
         /// What the failure policy was applied to.
-        cause: FailureCause,
+        cause: FailOpenCause,
         /// What happened.
         message: String,
     },
@@ -122,7 +122,7 @@ impl Notepad {
         phase: Phase,
         at: Position,
         hook: &Hook,
-        cause: FailureCause,
+        cause: FailOpenCause,
     ) {
         observe.failed_open(&hook.name, phase, cause);
         self.annotations.failed_open(phase, at, &hook.name, cause);

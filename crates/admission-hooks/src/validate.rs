@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::annotations::Position;
 use crate::answer::Answer;
 use crate::call::{Call, Trouble};
-use crate::failure::FailureCause;
+use crate::failure::FailOpenCause;
 use crate::observe::{CallReport, Phase, RejectionCause};
 use crate::passage::Asking;
 use crate::record::{Fate, Notepad, SkipReason, Verdict};
@@ -51,7 +51,7 @@ pub(crate) async fn run(
             Selection::Skip(skip) => {
                 let at = Position { round: 0, index };
                 if let SkipReason::ConditionError(_) = &skip {
-                    let cause = FailureCause::MatchConditions;
+                    let cause = FailOpenCause::MatchCondition;
                     notepad.fail_open(asking.observe, PHASE, at, hook, cause);
                 }
                 notepad.event(PHASE, at, hook, Fate::Skipped(skip));

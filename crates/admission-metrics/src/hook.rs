@@ -1,6 +1,6 @@
 //! What hooks were asked, and what came of it.
 
-use admission_hooks::{CallReport, ConditionOutcome, ConditionReport, FailureCause, Phase};
+use admission_hooks::{CallReport, ConditionOutcome, ConditionReport, FailOpenCause, Phase};
 use prometheus::{HistogramVec, IntCounterVec, Registry};
 
 use crate::family::{NAME, counters, histograms, retain};
@@ -62,7 +62,7 @@ impl Hooks {
             )?,
             fail_open_causes: counters(
                 registry,
-                "portcullis_admission_webhook_fail_open_total",
+                "portcullis_admission_webhook_failed_open_total",
                 &[NAME, "type", "cause"],
                 "[ALPHA] Requests that an admission webhook has no say in because its failure is \
                  ignored, by what failed.",
@@ -108,11 +108,11 @@ impl Hooks {
         }
     }
 
-    pub(crate) fn failed_open(&self, webhook: &str, phase: Phase, cause: FailureCause) {
+    pub(crate) fn failed_open(&self, webhook: &str, phase: Phase, cause: FailOpenCause) {
         let (name, phase) = (self.names.label(webhook), phase.label());
-        self.fail_open_causes.with_label_values(&[name, phase, cause.label()]).inc();
+        self.fail_open_causes.with_label_values(&[name, phase, cause.name()]).inc();
         // Kubernetes counts hooks that were called.
-        if cause != FailureCause::MatchConditions {
+        if cause != FailOpenCause::MatchCondition {
             self.fail_open.with_label_values(&[name, phase]).inc();
         }
     }

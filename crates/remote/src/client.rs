@@ -224,11 +224,9 @@ impl fmt::Debug for Client {
     }
 }
 
-/// How many times longer than the question an answer may always be.
-///
-/// An answer may hold all of the question, such as an object in the patch of an admission webhook. Go
-/// escapes each `<` with six characters, and base64 makes four of three: that is eight times as much.
-pub const ANSWER_FACTOR: usize = 8;
+/// How many times longer than the question an answer may always be: it may hold all of the question, such
+/// as an object in the patch of an admission webhook.
+pub const ANSWER_FACTOR: usize = 2;
 
 /// Longest time that is reckoned with: sums of time must not overflow.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use admission_hooks::{FailureCause, Fate, Verdict};
+use admission_hooks::{FailOpenCause, Fate, Verdict};
 use scripted::{Answer, Conduct};
 use serde_json::Value;
 
@@ -73,7 +73,7 @@ async fn a_hook_that_takes_too_long_is_a_failed_call() {
     else {
         panic!("{notes:?}")
     };
-    assert_eq!(*cause, FailureCause::Timeout);
+    assert_eq!(*cause, FailOpenCause::Timeout);
     assert!(message.contains("context deadline exceeded"), "{message}");
 }
 

@@ -9,7 +9,7 @@ use admission::{
     Operation, Snapshot,
 };
 use admission_hooks::{
-    Admission, Asking, CallReport, Connections, FailureCause, Kinds, Notes, Observe, Passage,
+    Admission, Asking, CallReport, Connections, FailOpenCause, Kinds, Notes, Observe, Passage,
     Phase, Refusal, Surroundings, Untyped, admit,
 };
 use authz::{Authorizer, User};
@@ -110,8 +110,8 @@ impl Observe for Seen {
         self.calls.lock().unwrap().push((report.webhook.to_owned(), report.code, rejection));
     }
 
-    fn failed_open(&self, webhook: &str, phase: Phase, cause: FailureCause) {
-        let shown = format!("{webhook} {} {}", phase.label(), cause.label());
+    fn failed_open(&self, webhook: &str, phase: Phase, cause: FailOpenCause) {
+        let shown = format!("{webhook} {} {}", phase.label(), cause.name());
         self.failed_open.lock().unwrap().push(shown);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use admission::{Configuration, ConfigurationKind, Operation, Snapshot};
 use admission_hooks::{
-    CallReport, ConditionOutcome, ConditionReport, FailureCause, Observe as _, Phase,
+    CallReport, ConditionOutcome, ConditionReport, FailOpenCause, Observe as _, Phase,
     RejectionCause,
 };
 use admission_metrics::{ConfigRefusal, Metrics, TimeoutAction};
@@ -59,7 +59,7 @@ pub(crate) fn happened() -> (Registry, Arc<Metrics>) {
         ] {
             metrics.called(&CallReport { phase, ..call(webhook, code, rejection) });
         }
-        for cause in FailureCause::ALL {
+        for cause in FailOpenCause::ALL {
             metrics.failed_open(webhook, phase, cause);
         }
         for outcome in [ConditionOutcome::Hold, ConditionOutcome::Exclude, ConditionOutcome::Fail] {

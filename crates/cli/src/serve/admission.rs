@@ -95,7 +95,7 @@ pub(crate) struct AdmissionFlags {
     admission_webhook_max_in_flight: u64,
 
     /// The longest answer of an admission webhook in bytes; a longer one is a failure of the call. It
-    /// may always be eight times as long as the review that it answers
+    /// may always be twice as long as the review that it answers
     #[arg(
         long,
         value_name = "BYTES",
