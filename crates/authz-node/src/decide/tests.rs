@@ -109,7 +109,7 @@ fn check(policy: &Policy, request: &str, want: Result<(), &str>) {
     let got = match decision.verdict {
         Verdict::Allow => Ok(()),
         Verdict::NoOpinion => Err(reason.as_str()),
-        Verdict::Deny => panic!("denied: {request}"),
+        Verdict::Deny | Verdict::Unavailable(_) => panic!("denied: {request}"),
     };
     assert_eq!(got, want, "{request}");
     assert!(decision.error.is_none());
