@@ -264,13 +264,17 @@ impl View {
                     let object = value.map(|value| parse(value)).transpose()?;
                     Ok(object.and_then(|object| api::node_object(&object)))
                 };
-                match (read(prev)?, read(value)?) {
-                    (Some(old), Some(new)) => node.graph.update(&old, &new),
-                    (None, Some(new)) => node.graph.add(&new),
-                    (Some(old), None) => node.graph.delete(&old),
+                // A version that could not be read relates nothing: it neither stays nor keeps the next
+                // one out.
+                let old = read(prev).unwrap_or_default();
+                let new = read(value);
+                match (&old, new.as_ref().ok().and_then(Option::as_ref)) {
+                    (Some(old), Some(new)) => node.graph.update(old, new),
+                    (None, Some(new)) => node.graph.add(new),
+                    (Some(old), None) => node.graph.delete(old),
                     (None, None) => {}
                 }
-                Ok(())
+                new.map(drop)
             }
             Tracked::Namespace => {
                 let own =

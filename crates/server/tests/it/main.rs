@@ -29,6 +29,7 @@ mod identity;
 mod initializers;
 mod life;
 mod limits;
+mod node_graph;
 mod openapi;
 mod own_requests;
 mod pattern;
