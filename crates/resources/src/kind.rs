@@ -81,7 +81,7 @@ pub fn prepare_create(resource: &Resource, tree: &mut Tree) -> Result<(), Status
         Rules::Pod => pod::prepare_create(tree),
         Rules::Rbac(_) => rbac::prepare(tree),
         Rules::Secret => secret::prepare(tree),
-        Rules::Service => service::prepare(tree),
+        Rules::Service => service::prepare_create(tree),
         Rules::ServiceAccount => service_account::prepare(tree),
         _ => {}
     }

@@ -128,14 +128,9 @@ impl<S: Store> Call<'_, S> {
         }
         self.guard(&tree, None).await?;
         self.check_configuration(&tree, None).await?;
-        let taken = match options.is_dry_run {
-            true => None,
-            false => self.take_address(&mut tree).await?,
-        };
+        let addresses = self.take_address(&mut tree, None, options.is_dry_run).await?;
         let result = self.store_new(write, tree, &name, options).await;
-        if let (Err(_), Some(address)) = (&result, taken) {
-            self.release_address(address).await;
-        }
+        self.settle_addresses(addresses, &result).await;
         result
     }
 

@@ -36,6 +36,7 @@ mod pattern;
 mod pods;
 mod races;
 mod rows;
+mod service_addresses;
 mod services;
 mod shared_state;
 mod three_servers;
