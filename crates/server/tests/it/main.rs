@@ -19,6 +19,7 @@ mod cluster;
 mod compaction;
 mod configurations;
 mod coverage;
+mod custom_objects;
 mod data_fixture;
 mod every_row;
 mod failure_causes;
