@@ -320,6 +320,30 @@ fn services_have_ports_that_exist() {
         (json!({ "ports": [{ "port": 65_535 }] }), ""),
         (json!({ "clusterIP": "None" }), ""),
         (json!({ "type": "ExternalName", "externalName": "a.b" }), ""),
+        (
+            json!({ "type": "ExternalName", "externalName": "a.b", "clusterIP": "10.0.0.1" }),
+            "spec.clusterIPs: Forbidden: may not be set for ExternalName services",
+        ),
+        (
+            json!({ "type": "ExternalName", "externalName": "a.b", "clusterIPs": ["10.0.0.1"] }),
+            "spec.clusterIPs: Forbidden: may not be set for ExternalName services",
+        ),
+        (
+            json!({ "ports": [{ "port": 1 }], "clusterIPs": ["10.0.0.1"] }),
+            "spec.clusterIPs: Invalid value: [\"10.0.0.1\"]: must be empty when `clusterIP` is not \
+             specified",
+        ),
+        (
+            json!({ "ports": [{ "port": 1 }], "clusterIP": "a", "clusterIPs": ["b"] }),
+            "[spec.clusterIPs: Invalid value: [\"b\"]: first value must match `clusterIP`, \
+             spec.clusterIPs[0]: Invalid value: \"b\": must be a valid IP address, (e.g. 10.9.8.7 \
+             or 2001:db8::ffff)]",
+        ),
+        (
+            json!({ "type": "NodePort", "clusterIP": "None" }),
+            "spec.clusterIPs[0]: Invalid value: \"None\": may not be set to 'None' for NodePort \
+             services",
+        ),
         (json!({}), "spec.ports: Required value"),
         (
             json!({ "ports": [{ "port": 65_536 }] }),
@@ -347,7 +371,13 @@ fn a_service_keeps_its_address() {
     assert_eq!(update_faults(&services, with("10.0.0.1"), with("10.0.0.1")), "");
     assert_eq!(
         update_faults(&services, with("10.0.0.1"), with("10.0.0.2")),
-        "spec.clusterIPs[0]: Invalid value: \"10.0.0.2\": may not change once set"
+        "spec.clusterIPs: Invalid value: [\"10.0.0.1\"]: first value must match `clusterIP`"
+    );
+    let mut both = with("10.0.0.2");
+    both["spec"]["clusterIPs"] = json!(["10.0.0.2"]);
+    assert_eq!(
+        update_faults(&services, with("10.0.0.1"), both),
+        "spec.clusterIPs[0]: Invalid value: [\"10.0.0.2\"]: may not change once set"
     );
     let old = created(&services, with("10.0.0.1"));
     let mut new = tree(json!({ "spec": { "ports": [{ "port": 2 }] } }));

@@ -14,15 +14,19 @@ const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"]
 impl<S: Store> Call<'_, S> {
     /// Custom objects are made only while their definition stays. The newest picture is asked, for
     /// the definition may have begun to go since the request found its resource.
-    pub(super) fn check_definition(&self, tree: &Tree) -> Result<(), Status> {
-        if !self.resource.is_custom() {
+    pub(crate) fn check_definition(&self, tree: &Tree) -> Result<(), Status> {
+        let Resource { group, version, plural, origin: Origin::Custom(begun), .. } = self.resource
+        else {
             return Ok(());
-        }
-        let Resource { group, version, plural, .. } = self.resource;
+        };
         let view = self.host.follower.view();
         let origin = view.registry.resource(group, version, plural).map(|own| &own.origin);
         match origin {
-            Some(Origin::Custom(served)) if !served.is_terminating => Ok(()),
+            Some(Origin::Custom(served))
+                if !served.is_terminating && served.definition_uid == begun.definition_uid =>
+            {
+                Ok(())
+            }
             Some(Origin::Custom(_) | Origin::BuiltIn(_)) | None => {
                 let why = "create not allowed while custom resource definition is terminating";
                 let resource = self.resource.group_resource();
