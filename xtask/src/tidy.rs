@@ -4,8 +4,10 @@
 //! shows it can fail. The whole runs as `cargo xtask tidy` and as a test of this crate.
 
 mod arrows;
+mod attack_rows;
 mod banned_code;
 mod crate_docs;
+mod dialing;
 mod executed_actions;
 mod file_sizes;
 mod machine_paths;
@@ -96,6 +98,8 @@ fn check(root: &Path) -> anyhow::Result<Vec<Finding>> {
         file_sizes::check(&files, file_sizes::EXCEPTIONS),
         banned_code::check(&files),
         executed_actions::check(&files),
+        dialing::check(&files),
+        attack_rows::check(&files),
         machine_paths::check(&files),
     ]
     .concat())

@@ -189,6 +189,7 @@ mod tests {
         Refusal::denial("h.x.y", serde_json::from_value(told).unwrap())
     }
 
+    /// L4: a hook that denies with the code of a redirect redirects nobody.
     #[test]
     fn denials_have_a_code_of_a_failure() {
         // T-100

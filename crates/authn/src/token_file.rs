@@ -170,6 +170,7 @@ mod tests {
     }
 
     /// Authorizers AU-7 and AU-8.
+    /// L21: an empty token in the file is nobody's.
     #[test]
     fn odd_records_are_warned_about() {
         let file = TokenFile::parse("f", ",user5,uid5\nt,a,1\nt,b,2\n").unwrap();

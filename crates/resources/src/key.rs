@@ -115,6 +115,7 @@ mod tests {
         assert_eq!(prefix("/p", &resource("", "nodes"), Some("d")), None);
     }
 
+    /// L9: keys are made of names that are whole segments.
     #[test]
     fn what_is_no_segment_is_no_key() {
         let maps = resource("", "configmaps");

@@ -54,9 +54,10 @@ impl<'a> Route<'a> {
         if is_empty(name) || is_empty(subresource) {
             return Err(lacking());
         }
-        // A namespace has its own name as its namespace.
+        // A namespace has its own name as its namespace. It is in no other one.
         let is_namespace = own.api_group.is_empty() && own.resource == "namespaces";
-        let namespace = Some(own.namespace.as_str()).filter(|own| !own.is_empty() && !is_namespace);
+        let is_itself = is_namespace && name == Some(own.namespace.as_str());
+        let namespace = Some(own.namespace.as_str()).filter(|own| !own.is_empty() && !is_itself);
         if namespace.is_some() && !resource.is_namespaced() {
             return Err(lacking());
         }
@@ -187,6 +188,7 @@ mod tests {
     }
 
     /// api-server H-008, H-009.
+    /// L8: the scope of a path is that of its resource.
     #[test]
     fn what_is_not_there() {
         for (target, is_text) in [
@@ -197,6 +199,12 @@ mod tests {
             ("/apis/rbac.authorization.k8s.io/v9/roles", false),
             ("/api/v1/namespaces/d/configmaps/a/nosuch", false),
             ("/api/v1/namespaces/d/nodes", false),
+            ("/api/v1/namespaces/d/namespaces", false),
+            ("/api/v1/namespaces/d/namespaces?watch=1", false),
+            ("/api/v1/namespaces/d/namespaces/e", false),
+            ("/api/v1/namespaces/d/namespaces/e/status", false),
+            ("/api/v1/watch/namespaces/d/namespaces", false),
+            ("/api/v1/watch/namespaces/d/namespaces/e", false),
         ] {
             let is_found = match find(Method::GET, target) {
                 Err(NoRoute::Text) => is_text,

@@ -177,6 +177,7 @@ mod tests {
         assert_eq!(Prefix::new(&format!("{longest}/")), Err(KeyError::TooLong { bytes }));
     }
 
+    /// L9: a list does not reach its neighbours.
     #[test]
     fn a_prefix_covers_whole_names_only() {
         let prefix = Prefix::new("/a/b/").unwrap();

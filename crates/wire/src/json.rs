@@ -286,6 +286,7 @@ mod tests {
         assert_eq!(tree.findings, paths);
     }
 
+    /// L15: depth costs an attacker a refusal and the server nothing.
     #[test]
     fn nesting_is_limited_and_fits_a_small_stack() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));

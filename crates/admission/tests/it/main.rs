@@ -5,6 +5,8 @@ mod authorizer;
 #[cfg(test)]
 mod documents;
 #[cfg(test)]
+mod every_field;
+#[cfg(test)]
 mod hooks;
 #[cfg(test)]
 mod initialization;

@@ -252,6 +252,7 @@ fn t071_to_t074_namespace_selectors() {
     assert!(!needs(selects("prod"), &creation) && !needs(selects("prod"), &node));
 }
 
+/// L25: an error while matching is not a reason to leave a hook out.
 #[test]
 fn stored_selectors_that_mean_nothing_fail_the_requests_they_are_about() {
     let odd = json!({"objectSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}});

@@ -192,6 +192,7 @@ fn nesting_is_limited() {
     }
 }
 
+/// L15: aliases may not multiply a document.
 #[test]
 fn aliases_are_limited() {
     // Nine lists of nine: nine to the ninth values.

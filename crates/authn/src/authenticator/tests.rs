@@ -93,6 +93,7 @@ fn tokens_of_the_file() {
 }
 
 /// Authorizers AU-5, AU-11, AU-12 and AU-31.
+/// L21: a wrong token is a failure.
 #[test]
 fn a_wrong_token_is_never_anonymous_and_none_is() {
     let wrong = Ask { headers: &[("Authorization", "Bearer t8")], ..asking(options()) };
@@ -157,6 +158,7 @@ fn a_certificate_can_expire_while_the_connection_lasts() {
 }
 
 /// Authorizers AU-22 and AU-23.
+/// L22: anybody else's headers of that name say nothing.
 #[test]
 fn only_a_verified_proxy_names_users() {
     let lines = [("X-Remote-User", "Bob"), ("X-Remote-Group", "g")];
@@ -207,6 +209,7 @@ fn a_websocket_brings_its_token_among_the_protocols() {
     assert_eq!(refused.error(), "missing additional subprotocol");
 }
 
+/// L22, L24: identity headers are removed, whether they were believed or not.
 #[test]
 fn nothing_behind_the_gate_sees_credentials() {
     let mut map = headers(&[

@@ -57,6 +57,7 @@ async fn an_atomic_rename_is_heard_of() {
     assert!(took.iter().any(|took| *took < AT_ONCE), "{took:?}");
 }
 
+/// A25: a link that is swapped.
 #[tokio::test]
 async fn a_mounted_volume_swaps_a_link() {
     let stage = Stage::new();
@@ -142,6 +143,7 @@ async fn permissions_that_are_lost_and_given_back_are_heard_of() {
     stage.hear("recovery", |told| told.published == ["rbac,node"]).await;
 }
 
+/// A25: a storm of changes.
 #[tokio::test]
 async fn a_thousand_quick_changes_end_with_the_last() {
     let stage = Stage::new();

@@ -128,6 +128,7 @@ fn rules() -> NodeRules {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
 
+    /// L13: each verb is decided by itself, so that no rule for updates is missing for creations.
     #[test]
     fn the_table_agrees_with_the_specification(
         gates in gates(),

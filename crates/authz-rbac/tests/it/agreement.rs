@@ -194,6 +194,7 @@ proptest! {
     // Two versions of each policy answer about 400 requests: a million decisions need 1,250 cases.
     #![proptest_config(ProptestConfig::with_cases(1_300))]
 
+    /// L31: wildcards of every field are part of the random policy.
     #[test]
     fn index_and_oracle_agree(
         steps in prop::collection::vec(step(), 0..40),

@@ -40,6 +40,7 @@ fn codes() {
     assert!(message.starts_with("the server was unable to respond with a content type"));
 }
 
+/// L5: little of an answer that is no answer is told.
 #[test]
 fn a_long_text_is_cut() {
     let (message, ..) = told(403, &"x".repeat(TEXT_BYTES_MAX + 1));

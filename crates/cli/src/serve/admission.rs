@@ -319,6 +319,7 @@ mod tests {
         assert_eq!(flags(&[]).unwrap().write_timeout_ceiling, Duration::from_secs(34));
     }
 
+    /// L32: no flag is accepted and ignored.
     #[test]
     fn each_flag_changes_something() {
         let second = Duration::from_secs;

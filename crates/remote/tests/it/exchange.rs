@@ -34,6 +34,7 @@ async fn the_request() {
 }
 
 /// Rows WHK-22 and WHK-23: a status is an answer, and redirects are not followed.
+/// L2: no client of ours follows a redirect.
 #[tokio::test]
 async fn any_status_is_an_answer() {
     let elsewhere = Peer::start(Answer::json("{}")).unwrap();

@@ -10,4 +10,5 @@ mod exchange;
 mod fixture;
 mod memory;
 mod proxies;
+mod resolving;
 mod services;

@@ -92,6 +92,7 @@ async fn evaluations(cluster: &Cluster) -> Vec<String> {
     text.lines().filter_map(|line| line.strip_prefix(name)).map(str::to_owned).collect()
 }
 
+/// L2: a webhook that redirects has failed.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_misbehaviour_has_its_decision_and_its_count() {
     let before = resident();

@@ -64,6 +64,7 @@ struct Attempt<'t> {
 }
 
 /// §0.3, §0.4, and T-082 to T-085: every verb of every resource and subresource.
+/// L11: subresources are no way around hooks.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_write_is_authorized_and_admitted() {
     let rig = Rig::start().await;

@@ -10,6 +10,7 @@
 mod admission;
 mod admission_hooks;
 mod admission_rows;
+mod attacks;
 mod audit;
 mod authorities;
 mod bad_peers;

@@ -141,6 +141,7 @@ async fn the_deadline_of_a_request_bounds_its_webhooks() {
 }
 
 /// Row RLD-13: a request that is under way goes on with the authorizers that it began with.
+/// L29: also across a reload.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_keeps_the_authorizers_that_it_began_with() {
     let hooks = Hooks::new();

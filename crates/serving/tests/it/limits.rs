@@ -91,6 +91,7 @@ async fn who_sends_all_before_listening_hears_that_it_was_too_much() {
     }
 }
 
+/// L18: the streams of a connection are limited.
 #[tokio::test]
 async fn requests_at_one_time_over_http2() {
     let running = Arc::new(AtomicUsize::new(0));

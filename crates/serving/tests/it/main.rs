@@ -4,6 +4,7 @@
 mod host;
 mod limits;
 mod protocols;
+mod rapid_reset;
 mod reload;
 mod shutdown;
 mod slow_peers;

@@ -89,6 +89,7 @@ async fn conditions_on_objects() {
 }
 
 /// T-081: who may break the glass is not held up.
+/// L27: a condition asks about the user of the request; it has no rights of its own.
 #[tokio::test(flavor = "multi_thread")]
 async fn conditions_ask_the_authorizers() {
     let scene = Scene::start().await;

@@ -1,0 +1,149 @@
+//! Headers that claim an identity (attack A22).
+
+use authn::Anonymous;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Client};
+use crate::cluster::Cluster;
+
+const WHO_AM_I: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+const TOKEN_REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
+
+async fn who_am_i(client: &Client, headers: &[(&str, &str)]) -> Answer {
+    client.send(Method::POST, WHO_AM_I, headers, "{}").await
+}
+
+/// The user as the server knows it, without how the credential is called.
+#[track_caller]
+fn user(answer: Answer) -> Value {
+    let mut user = answer.expect(201)["status"]["userInfo"].clone();
+    let members = user.as_object_mut().expect("a user");
+    members.retain(|name, _| matches!(name.as_str(), "username" | "uid" | "groups" | "extra"));
+    user
+}
+
+/// L20, L22 and L23: a reader claims to be somebody else with headers that only a verified front proxy
+/// may send, with other spellings of them, and by naming a header in `Connection` so that it be dropped
+/// on the way. Nothing of that makes the reader somebody else: the header means nothing, or it is a
+/// request to impersonate, which is authorized.
+#[tokio::test(flavor = "multi_thread")]
+async fn claims_make_nobody_of_a_reader() {
+    let cluster = Cluster::start().await;
+    let alice = cluster.alice();
+    let own = user(who_am_i(&alice, &[]).await);
+    assert_eq!(own["username"], "alice");
+    assert_eq!(own["groups"], json!(["system:authenticated"]));
+    let masters = "system:masters";
+    // 201 means that the answer is about alice and nobody else.
+    let rows: [(&[(&str, &str)], u16); 29] = [
+        // L22: the headers of a front proxy from somebody who is none.
+        (&[("X-Remote-User", "admin")], 201),
+        (&[("X-Remote-User", "admin"), ("X-Remote-Group", masters)], 201),
+        (&[("X-Remote-Group", masters)], 201),
+        (&[("x-remote-GROUP", masters), ("X-Remote-Uid", "1")], 201),
+        (&[("X-Remote-Extra-Scopes", "all"), ("X-Remote-User", "alice")], 201),
+        (&[("X-Forwarded-User", "admin"), ("X-Forwarded-Groups", masters)], 201),
+        // L23: spellings that some gateways take for the same header.
+        (&[("X_Remote_User", "admin"), ("X_Remote_Group", masters)], 201),
+        (&[("Impersonate_User", "admin")], 201),
+        (&[("Impersonate_User", "admin"), ("Impersonate_Group", masters)], 201),
+        (&[("Impersonate.User", "admin"), ("Impersonate-Users", "admin")], 201),
+        (&[("Http-Impersonate-User", "admin")], 201),
+        // L20: naming a header in `Connection` neither hides it from the server nor drops the token.
+        (&[("Impersonate-User", "admin"), ("Connection", "Impersonate-User")], 403),
+        (
+            &[
+                ("Impersonate-User", "alice"),
+                ("Impersonate-Group", masters),
+                ("Connection", "Impersonate-Group, close"),
+            ],
+            403,
+        ),
+        (&[("Connection", "Authorization")], 201),
+        (&[("Connection", "Authorization, X-Remote-User"), ("X-Remote-User", "admin")], 201),
+        // Impersonation is authorized in each of its parts.
+        (&[("Impersonate-User", "admin")], 403),
+        (&[("IMPERSONATE-USER", "admin")], 403),
+        (&[("Impersonate-User", "system:masters")], 403),
+        (&[("Impersonate-User", "alice"), ("Impersonate-User", "admin")], 403),
+        (&[("Impersonate-User", "alice"), ("Impersonate-Group", masters)], 403),
+        (&[("Impersonate-User", "alice"), ("Impersonate-Uid", "1")], 403),
+        (&[("Impersonate-User", "alice"), ("Impersonate-Extra-Scopes", "all")], 403),
+        // Blanks ask for nobody; parts without a user are no request.
+        (&[("Impersonate-User", "")], 201),
+        (&[("Impersonate-User", " \t ")], 201),
+        (&[("Impersonate-User", ""), ("Impersonate-User", "admin")], 201),
+        (&[("Impersonate-Uid", "1")], 400),
+        (&[("Impersonate-Extra-Scopes", "all")], 400),
+        (&[("Impersonate-Group", masters)], 400),
+        (&[("Impersonate-Group", "")], 400),
+    ];
+    for (headers, code) in rows {
+        let answer = who_am_i(&alice, headers).await;
+        assert_eq!(answer.code, code, "{headers:?}: {}", answer.text());
+        if code == 201 {
+            assert_eq!(user(answer), own, "{headers:?}");
+        }
+    }
+    // The first of two tokens counts, whoever adds the second.
+    let second = [("authorization", "Bearer admin-token")];
+    assert_eq!(user(who_am_i(&alice, &second).await), own);
+}
+
+/// What stands in the place of a token without being one. Kubernetes takes each for no credential.
+const NO_TOKENS: [&str; 9] = [
+    "",
+    "Bearer",
+    "Bearer ",
+    "Bearer   ",
+    "bearer",
+    "Bearer: admin-token",
+    "Bearer  admin-token",
+    "Token admin-token",
+    "Basic YWRtaW46YWRtaW4=",
+];
+
+/// Tokens that nobody has.
+const BAD_TOKENS: [&str; 9] = [
+    "Bearer x",
+    "Bearer \"\"",
+    "Bearer null",
+    "Bearer ,",
+    "Bearer ..",
+    "Bearer admin-token,",
+    "Bearer admin-toke",
+    "Bearer Admin-Token",
+    "Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZG1pbiJ9.",
+];
+
+/// L21: a header without a token names nobody, so that it gives no more than no header at all, and
+/// nothing where anonymous requests are refused. A token that nobody has is a failure, never anonymous.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_or_malformed_token_names_nobody() {
+    let open = Cluster::start().await;
+    let closed =
+        Cluster::start_with(|options, _| options.authentication.anonymous = Anonymous::Off).await;
+    let (in_open, in_closed) = (open.anonymous(), closed.anonymous());
+    for value in NO_TOKENS {
+        let answer = who_am_i(&in_open, &[("authorization", value)]).await;
+        let text = answer.text();
+        assert_eq!(answer.code, 403, "{value:?}: {text}");
+        assert!(text.contains(r#"User \"system:anonymous\" cannot create"#), "{value:?}: {text}");
+    }
+    for value in BAD_TOKENS {
+        assert_eq!(who_am_i(&in_open, &[("authorization", value)]).await.code, 401, "{value:?}");
+        let healthy = in_open.send(Method::GET, "/healthz", &[("authorization", value)], "").await;
+        assert_eq!(healthy.code, 401, "{value:?}");
+    }
+    for value in NO_TOKENS.iter().chain(&BAD_TOKENS) {
+        assert_eq!(who_am_i(&in_closed, &[("authorization", value)]).await.code, 401, "{value:?}");
+    }
+    for token in ["", " ", "x", "Bearer admin-token"] {
+        let review = json!({"spec": {"token": token}});
+        let answer = open.admin().post(TOKEN_REVIEWS, &review).await;
+        let body: Value = serde_json::from_slice(&answer.bytes).expect("JSON");
+        assert_ne!(body["status"]["authenticated"], true, "{token:?}: {body}");
+        assert_eq!(body["status"]["user"]["username"], Value::Null, "{token:?}: {body}");
+    }
+}

@@ -1,0 +1,63 @@
+//! One function of the server opens connections to webhooks and other services.
+
+use super::Finding;
+use super::rust_text::code_only;
+use super::tree::File;
+
+/// The file of that function.
+const DIAL: &str = "crates/remote/src/dial.rs";
+
+/// Crates that connect for themselves: to etcd, at the endpoints of a flag, and for tests and benchmarks,
+/// which play the client or the network.
+const OTHERS: [&str; 7] = [
+    "crates/store-etcd/",
+    "crates/conformance/",
+    "crates/etcd-rig/",
+    "crates/scripted/",
+    "crates/server-bench/",
+    "crates/webhook-bench/",
+    "crates/authz-bench/",
+];
+
+/// Words that resolve a name or open a connection.
+const WORDS: [&str; 4] = ["TcpStream::connect", "lookup_host", "to_socket_addrs", "HttpConnector"];
+
+/// Looks for connections that do not go through `dial`.
+pub(super) fn check(files: &[File]) -> Vec<Finding> {
+    files.iter().filter(|file| is_product(&file.path)).flat_map(check_file).collect()
+}
+
+fn is_product(path: &str) -> bool {
+    let is_source = path.starts_with("crates/") && path.contains("/src/") && path.ends_with(".rs");
+    let is_test = path.contains("/tests/") || path.ends_with("/tests.rs");
+    is_source && !is_test && path != DIAL && !OTHERS.iter().any(|own| path.starts_with(own))
+}
+
+fn check_file(file: &File) -> Vec<Finding> {
+    let code = code_only(&file.text);
+    let product = code.split("#[cfg(test)]").next().unwrap_or_default();
+    let found = product.lines().enumerate();
+    let found = found.filter(|(_, line)| WORDS.iter().any(|word| line.contains(word)));
+    let message = format!("names are resolved and connections opened in `{DIAL}` alone");
+    found.map(|(idx, _)| Finding::error(&file.path, message.clone()).at_line(idx + 1)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// L7: an address that a check let pass is the one that is dialled, on every path, if there is one
+    /// dial function.
+    #[test]
+    fn a_second_dial_function_is_found() {
+        let text = "// TcpStream::connect\nTcpStream::connect(a).await\n#[cfg(test)]\nlookup_host";
+        let lines = |path: &str| -> Vec<Option<usize>> {
+            check(&[File::new(path, text)]).into_iter().map(|finding| finding.line).collect()
+        };
+        assert_eq!(lines("crates/admission-hooks/src/call.rs"), [Some(2)]);
+        assert_eq!(lines("crates/remote/src/tunnel.rs"), [Some(2)]);
+        for path in [DIAL, "crates/scripted/src/relay.rs", "crates/server/tests/it/client.rs"] {
+            assert!(lines(path).is_empty(), "{path}");
+        }
+    }
+}
