@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use etcd_rig::Member;
 use rcgen::{
@@ -92,28 +93,35 @@ async fn files_are_read_again_for_new_connections() {
             "--client-cert-auth",
         ],
     );
+    // Whoever is refused later is refused by a member that serves.
+    let known = issue(directory.path(), "known", &ours);
+    let with = |ca_file: &PathBuf, identity: IdentityFiles| Options {
+        ca_file: Some(ca_file.clone()),
+        identity: Some(identity),
+        ..options(&[&member])
+    };
+    open_with(with(&member_ca, known)).await;
     let ca_file = write(directory.path(), "ca.crt", &other.pem());
     let client = issue(directory.path(), "client", &other);
-    let store = Etcd::open(Options {
-        ca_file: Some(ca_file.clone()),
-        identity: Some(client.clone()),
-        ..options(&[&member])
-    });
-    let store = store.await.unwrap();
+    let store = Etcd::open(with(&ca_file, client.clone())).await.unwrap();
     assert!(store.health().await.is_err(), "nobody knows anybody");
     fs::write(&ca_file, ours.pem()).unwrap();
     assert!(store.health().await.is_err(), "the member does not know us");
     issue(directory.path(), "client", &ours);
-    // The member is asked again after a while.
-    let healthy = async {
-        while store.health().await.is_err() {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(std::time::Duration::from_secs(20), healthy).await.unwrap();
+    healthy(&store).await;
     // A pair that does not fit leaves the one that did.
     fs::write(&client.key_file, KeyPair::generate().unwrap().serialize_pem()).unwrap();
     assert!(store.health().await.is_ok());
+}
+
+/// Waits until the member answers; one that has failed is asked again after a while.
+async fn healthy(store: &Etcd) {
+    let answered = async {
+        while store.health().await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), answered).await.unwrap();
 }
 
 /// The certificate of a member in the file of authorities is trusted itself and signs no other.
@@ -136,8 +144,11 @@ async fn a_member_in_the_file_of_authorities_signs_no_other() {
                 &format!("--key-file={}", shown.key_file.display()),
             ],
         );
-        let ca_file = Some(own.cert_file.clone());
-        let store = Etcd::open(Options { ca_file, ..options(&[&member]) }).await.unwrap();
-        assert_eq!(store.health().await.is_ok(), is_trusted);
+        let trusting =
+            |ca_file: &PathBuf| Options { ca_file: Some(ca_file.clone()), ..options(&[&member]) };
+        open_with(trusting(&shown.cert_file)).await;
+        let store = Etcd::open(trusting(&own.cert_file)).await.unwrap();
+        let health = store.health().await;
+        assert_eq!(health.is_ok(), is_trusted, "{health:?}");
     }
 }
