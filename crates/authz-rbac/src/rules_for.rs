@@ -64,9 +64,7 @@ impl Snapshot {
         }
         let truncated = listed.is_incomplete.then(|| {
             let n_mebibytes = LISTED_BYTES_MAX >> 20;
-            Failure::message(&format!(
-                "the rules beyond the first {n_mebibytes} MiB are not listed"
-            ))
+            Failure::message(format!("the rules beyond the first {n_mebibytes} MiB are not listed"))
         });
         let failures = errors.into_iter().map(Failure::from).chain(truncated);
         listed.error = failures.reduce(|mut all, next| {
