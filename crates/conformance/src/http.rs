@@ -5,7 +5,6 @@
 
 mod client;
 mod normalize;
-mod program;
 mod ratchet;
 mod replay;
 mod report;
@@ -19,7 +18,6 @@ use std::path::PathBuf;
 use crate::vectors::VectorsError;
 
 pub use client::{ClientError, Endpoint};
-pub use program::build;
 pub use ratchet::{Ratchet, RatchetError};
 pub use replay::{ScenarioOutcome, StepDifference};
 pub use report::HttpReport;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::Parser;
 use conformance::http::{
     ALL_SUITES, Endpoint, HttpError, HttpOptions, HttpReport, Ratchet, SUITE_PREFIX,
-    ServerUnderTest, build, folder_of, run_http,
+    ServerUnderTest, folder_of, run_http,
 };
 use conformance::{Options, REPOSITORY_VECTORS, run};
 
@@ -33,7 +33,7 @@ struct Args {
     /// List every vector; of HTTP scenarios that fail, show the first answer that differs
     #[arg(short, long)]
     verbose: bool,
-    /// Replay HTTP scenarios against this running server instead of servers of this repository
+    /// Replay HTTP scenarios against this running server
     #[arg(long, value_name = "URL", requires = "token")]
     server: Option<String>,
     /// Bearer token of a user `admin` in the group `system:masters` of that server
@@ -42,7 +42,7 @@ struct Args {
     /// Authorities that must have signed the certificate of that server; without it, it is not verified
     #[arg(long, value_name = "FILE", requires = "server")]
     certificate_authority: Option<PathBuf>,
-    /// Replay HTTP scenarios against this program instead of compiling the one of this repository
+    /// Replay HTTP scenarios against this program, one process for each worker
     #[arg(long, value_name = "FILE", conflicts_with = "server")]
     program: Option<PathBuf>,
     /// How many HTTP scenarios are replayed at once
@@ -100,7 +100,11 @@ fn replay(args: &Args, suite: &str) -> Result<bool, HttpError> {
             ServerUnderTest::Running(Endpoint::new(url, token, authority)?)
         }
         (None, Some(program)) => ServerUnderTest::Program(program.clone()),
-        (None, None) => ServerUnderTest::Program(build()?),
+        (None, None) => {
+            let why = "give --program FILE or --server URL; `cargo xtask conformance` compiles the \
+                       program and names it";
+            return Err(HttpError::Start(why.to_owned()));
+        }
     };
     let mut options = HttpOptions {
         vectors: args.vectors.clone(),

@@ -103,33 +103,33 @@ impl Queue<'_> {
     fn work_on(&self, options: &HttpOptions) -> Result<Vec<(usize, ScenarioOutcome)>, HttpError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| HttpError::Start(error.to_string()))?;
-        let mut place = match &options.server {
+        let mut server = match &options.server {
             ServerUnderTest::Program(program) => {
-                Place::Own { program, server: Server::start(program)? }
+                WorkerServer::Own { program, process: Server::start(program)? }
             }
-            ServerUnderTest::Running(endpoint) => Place::Shared(endpoint),
+            ServerUnderTest::Running(endpoint) => WorkerServer::Shared(endpoint),
         };
-        let mut client = Client::new(place.endpoint().clone());
+        let mut client = Client::new(server.endpoint().clone());
         let mut outcomes = Vec::new();
         while !self.is_cancelled.load(Ordering::Relaxed) {
             let idx = self.next.fetch_add(1, Ordering::Relaxed);
             let Some((_, scenario)) = self.scenarios.get(idx) else { break };
-            let (outcome, is_clean) = match &place {
-                Place::Own { .. } => replay(&runtime, scenario, &mut client, options),
-                Place::Shared(_) if scenario.needs_whole_server() => {
+            let (outcome, is_clean) = match &server {
+                WorkerServer::Own { .. } => replay(&runtime, scenario, &mut client, options),
+                WorkerServer::Shared(_) if scenario.needs_whole_server() => {
                     let _alone = self.shared.write().unwrap_or_else(PoisonError::into_inner);
                     replay(&runtime, scenario, &mut client, options)
                 }
-                Place::Shared(_) => {
+                WorkerServer::Shared(_) => {
                     let _beside = self.shared.read().unwrap_or_else(PoisonError::into_inner);
                     replay(&runtime, scenario, &mut client, options)
                 }
             };
             // A scenario that went another way may have changed what it did not make.
             let is_reusable = is_clean && (outcome.is_passed() || !scenario.needs_whole_server());
-            if let (Place::Own { program, server }, false) = (&mut place, is_reusable) {
-                server.replace(program)?;
-                client = Client::new(server.endpoint().clone());
+            if let (WorkerServer::Own { program, process }, false) = (&mut server, is_reusable) {
+                process.replace(program)?;
+                client = Client::new(process.endpoint().clone());
             }
             outcomes.push((idx, outcome));
         }
@@ -138,15 +138,15 @@ impl Queue<'_> {
 }
 
 /// The server of a worker.
-enum Place<'a> {
-    Own { program: &'a Path, server: Server },
+enum WorkerServer<'a> {
+    Own { program: &'a Path, process: Server },
     Shared(&'a Endpoint),
 }
 
-impl Place<'_> {
+impl WorkerServer<'_> {
     fn endpoint(&self) -> &Endpoint {
         match self {
-            Self::Own { server, .. } => server.endpoint(),
+            Self::Own { process, .. } => process.endpoint(),
             Self::Shared(endpoint) => endpoint,
         }
     }
