@@ -135,6 +135,8 @@ impl<S: Store> Call<'_, S> {
         filter: &Filter,
         options: &DeleteOptions,
     ) -> Result<Listed, Status> {
+        // The collection is refused as a whole while the configuration is not known.
+        self.stand_firmly(Operation::Delete).await?;
         let listed = self.list(filter).await?;
         for some in listed.items.chunks(self.host.options.delete_workers.max(1)) {
             let deleting = some.iter().map(|item| Box::pin(self.delete_item(item, options)));
