@@ -6,6 +6,7 @@
 mod bench;
 mod ci;
 mod conformance;
+mod fixture;
 mod fuzz;
 mod long;
 mod process;
@@ -27,6 +28,9 @@ Chores:
   tidy                                   rules of the source tree that no compiler checks
   conformance [--vectors DIR] [--suite NAME] [-v]
                                          compare with recorded answers of Kubernetes
+  conformance --suite http[-NAME] [--server URL --token TOKEN] [--extend-ratchet] [-v]
+                                         replay recorded HTTP scenarios
+  fixture NAME                           write a data directory that later versions must serve
   crash [--kills N]                      kill the server N times while clients write
   race [--writes N]                      write N times to three servers while hooks change
   reload [--changes N]                   change its configuration N times while clients ask
@@ -53,6 +57,7 @@ fn run(args: &[&str]) -> anyhow::Result<ExitCode> {
         ["ci"] => return ci::run(),
         ["tidy"] => tidy::run()?,
         ["conformance", rest @ ..] => return conformance::run(rest),
+        ["fixture", rest @ ..] => fixture::run(rest)?,
         ["crash", rest @ ..] => long::CRASH.run(rest)?,
         ["race", rest @ ..] => long::RACE.run(rest)?,
         ["reload", rest @ ..] => long::RELOAD.run(rest)?,

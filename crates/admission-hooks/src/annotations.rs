@@ -4,6 +4,9 @@ use field::label_key_faults;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::failure::FailOpenCause;
+use crate::observe::Phase;
+
 /// What the audit log is told: in all events but those of a lower level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Annotation {
@@ -72,10 +75,30 @@ impl Annotations {
         self.add(key, value, AnnotationLevel::Request);
     }
 
-    /// A hook failed and was ignored. `phase` is `mutation` or `validating`.
-    pub(crate) fn failed_open(&mut self, phase: &str, at: Position, webhook: &str) {
-        let key = format!("failed-open.{phase}.webhook.admission.k8s.io/{at}");
-        self.add(key, webhook.to_owned(), AnnotationLevel::Metadata);
+    /// A hook failed for this cause and was ignored. Kubernetes' annotation names hooks that were called.
+    pub(crate) fn failed_open(
+        &mut self,
+        phase: Phase,
+        at: Position,
+        webhook: &str,
+        cause: FailOpenCause,
+    ) {
+        let phase = match phase {
+            Phase::Mutating => "mutation",
+            Phase::Validating => "validating",
+        };
+        let by = format!("failed-open-by.{phase}.webhook.portcullis.io");
+        let value = format!("{webhook}: {}", cause.name());
+        let key = match cause {
+            // Such a hook has no place among those that are called, but one in the list of all.
+            FailOpenCause::MatchCondition => format!("{by}/round_{}_list_{}", at.round, at.index),
+            _ => {
+                let key = format!("failed-open.{phase}.webhook.admission.k8s.io/{at}");
+                self.add(key, webhook.to_owned(), AnnotationLevel::Metadata);
+                format!("{by}/{at}")
+            }
+        };
+        self.add(key, value, AnnotationLevel::Metadata);
     }
 
     /// A hook has something to say itself. A key that does not make a name is left out.

@@ -1,28 +1,37 @@
 //! One call of one hook.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use admission::{Attributes, Hook, ReviewVersion, SideEffects};
 use bytes::Bytes;
-use object::{Status, uuid4};
+use object::{Details, Status, uuid4};
 use remote::Reply;
 use ring::rand::{SecureRandom as _, SystemRandom};
+use tokio::time::{Instant, timeout_at};
 
 use crate::answer::{self, Answer, Received};
 use crate::caught::caught;
-use crate::connection::{Connection, ExchangeError};
-use crate::failure::CallFailure;
+use crate::connection::ExchangeError;
+use crate::connections::HookTarget;
+use crate::failure::{CallFailure, FailOpenCause};
 use crate::observe::Phase;
 use crate::refusal::Refusal;
 use crate::review::encode;
 use crate::select::Presented;
-use crate::time::query;
+use crate::time::Time;
+
+/// When a request should come again that found no place among the calls of a hook.
+const RETRY_AFTER_SECONDS: u32 = 1;
 
 /// A call that is ready to be made. It borrows nothing, so that a task can make it.
 #[derive(Debug)]
 pub(crate) struct Call {
     phase: Phase,
+    webhook: String,
+    /// On behalf of whom it is made.
+    user: String,
+    /// The hook's own.
+    timeout: Duration,
     version: ReviewVersion,
     uid: String,
     body: Bytes,
@@ -31,12 +40,38 @@ pub(crate) struct Call {
 /// Why a hook has no say in a request.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// The call failed, and the failure policy decides (class C).
+    /// The call failed on the far side, and the failure policy decides (class C).
     Failed(CallFailure),
-    /// The call ended with a fault of ours; the failure policy decides about that, too.
-    Panicked { phase: Phase, text: String },
-    /// The server can not go on, whatever the failure policy (class E).
+    /// The request can not go on, whatever the failure policy (class E).
     Error(Refusal),
+    /// This server could not make the call or wait for its end: 429, 503 or 504, whatever the failure
+    /// policy.
+    Local(Refusal),
+}
+
+impl Trouble {
+    /// The request's own deadline has passed.
+    fn late() -> Self {
+        Self::Local(Refusal::deadline())
+    }
+
+    /// This server can not call a hook now.
+    fn unavailable(webhook: &str, why: impl std::fmt::Display) -> Self {
+        let name = gotext::quote(webhook);
+        let retry = Details { retry_after_seconds: RETRY_AFTER_SECONDS, ..Details::default() };
+        let status = Status::unavailable(format!("failed calling webhook {name}: {why}"));
+        Self::Local(Status { details: Some(Box::new(retry)), ..status }.into())
+    }
+
+    /// The server stops before the call has ended.
+    pub(crate) fn shutdown() -> Self {
+        Self::Local(Status::unavailable("apiserver is shutting down").into())
+    }
+
+    /// The server can not go on.
+    pub(crate) fn internal(why: &str) -> Self {
+        Self::Error(Status::internal(why).into())
+    }
 }
 
 impl Call {
@@ -46,6 +81,7 @@ impl Call {
         hook: &Hook,
         attributes: &Attributes<'_>,
         presented: &Presented<'_>,
+        time: Time,
     ) -> Result<Self, Trouble> {
         if attributes.is_dry_run {
             check_side_effects(hook)?;
@@ -55,39 +91,57 @@ impl Call {
                 "webhook does not accept known AdmissionReview versions (v1, v1beta1)",
             )
         })?;
-        let uid = new_uid()?;
-        let body =
-            encode(version, &uid, attributes, presented).map_err(CallFailure::no_question)?;
-        Ok(Self { phase, version, uid, body })
+        let uid = new_uid()
+            .ok_or_else(|| Trouble::unavailable(&hook.name, "the system has no random bytes"))?;
+        let body = encode(version, &uid, attributes, presented)
+            .map_err(|error| Trouble::unavailable(&hook.name, error))?;
+        let user = attributes.user.map(|user| user.name.clone()).unwrap_or_default();
+        let (webhook, timeout) = (hook.name.clone(), time.call_timeout(hook));
+        Ok(Self { phase, webhook, user, timeout, version, uid, body })
     }
 
-    /// Makes the call. A fault of ours on the way is trouble with this hook only.
+    /// Makes the call.
+    ///
+    /// 1. The deadline of the request is not the hook's: when it has passed, the answer is 504.
+    /// 2. A fault of ours refuses the request.
+    /// 3. All else is up to the outcome.
     pub(crate) async fn send(
         self,
-        connection: Option<Arc<Connection>>,
-        limit: Duration,
+        target: Option<HookTarget>,
+        time: Time,
     ) -> Result<Answer, Trouble> {
-        let phase = self.phase;
-        match caught(self.exchange(connection, limit)).await {
-            Ok(answer) => Ok(answer?),
-            Err(text) => Err(Trouble::Panicked { phase, text }),
+        let (phase, webhook) = (self.phase, self.webhook.clone());
+        match timeout_at(time.deadline, caught(self.exchange(target, time))).await {
+            Ok(Ok(Err(_))) if time.is_over(Instant::now()) => Err(Trouble::late()),
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(text)) => {
+                let plugin = phase.plugin();
+                Err(Trouble::internal(&format!("{plugin}/{webhook} has panicked: {text}")))
+            }
+            Err(_) => Err(Trouble::late()),
         }
     }
 
-    async fn exchange(
-        self,
-        connection: Option<Arc<Connection>>,
-        limit: Duration,
-    ) -> Result<Answer, CallFailure> {
-        let connection = connection.ok_or_else(|| CallFailure::no_client("none was made"))?;
-        let reply = connection.exchange(&query(limit), self.body, limit).await;
+    async fn exchange(self, target: Option<HookTarget>, time: Time) -> Result<Answer, Trouble> {
+        let webhook = &self.webhook;
+        let HookTarget { connection, calls } =
+            target.ok_or_else(|| Trouble::unavailable(webhook, "there is no client for it"))?;
+        let _permit = calls.acquire(&self.user).map_err(|busy| {
+            let why = format!("failed calling webhook {}: {busy}", gotext::quote(webhook));
+            Trouble::Local(Status::too_many_requests(&why, RETRY_AFTER_SECONDS).into())
+        })?;
+        let query = time.query(self.timeout, Instant::now());
+        let reply = connection.exchange(&query, self.body, self.timeout).await;
         let reply = reply.map_err(|error| match error {
             // Whoever makes clients says so by itself.
-            ExchangeError::NoClient(cause) => CallFailure { cause, code: 500 },
-            ExchangeError::Halted(halt) => CallFailure::no_answer(halt),
-            ExchangeError::Fault(fault) => CallFailure::no_answer(fault),
+            ExchangeError::NoClient(message) => {
+                CallFailure { message, code: 500, cause: FailOpenCause::Configuration }.into()
+            }
+            ExchangeError::TooLarge(fault) => Trouble::unavailable(webhook, fault),
+            ExchangeError::Fault(fault) => CallFailure::of_fault(&fault)
+                .map_or_else(|| Trouble::unavailable(webhook, fault), Trouble::from),
         })?;
-        answer::read(received(&reply), self.version, self.phase, &self.uid)
+        Ok(answer::read(received(&reply), self.version, self.phase, &self.uid)?)
     }
 }
 
@@ -105,8 +159,8 @@ fn check_side_effects(hook: &Hook) -> Result<(), Trouble> {
     match hook.side_effects {
         Some(SideEffects::None | SideEffects::NoneOnDryRun) => Ok(()),
         None => {
-            let cause = "Webhook SideEffects is nil".to_owned();
-            Err(CallFailure { cause, code: 400 }.into())
+            let message = "Webhook SideEffects is nil".to_owned();
+            Err(CallFailure { message, code: 400, cause: FailOpenCause::Configuration }.into())
         }
         Some(SideEffects::Some | SideEffects::Unknown) => {
             let name = gotext::quote(&hook.name);
@@ -116,9 +170,9 @@ fn check_side_effects(hook: &Hook) -> Result<(), Trouble> {
     }
 }
 
-fn new_uid() -> Result<String, CallFailure> {
+/// `None` if the system has no random bytes.
+fn new_uid() -> Option<String> {
     let mut random = [0; 16];
-    let filled = SystemRandom::new().fill(&mut random);
-    filled.map_err(|_| CallFailure::no_question("the system has no random bytes"))?;
-    Ok(uuid4(random))
+    SystemRandom::new().fill(&mut random).ok()?;
+    Some(uuid4(random))
 }

@@ -9,7 +9,7 @@ use std::task::Poll;
 /// Runs a future; a panic in it is an error with its message.
 ///
 /// What the future shares with others must not be left half-changed by a panic. A call shares clients
-/// and a breaker, each behind a lock that is held for changes that can not panic halfway.
+/// and a limit, each behind a lock that is held for changes that can not panic halfway.
 pub(crate) async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
     let mut future = pin!(future);
     poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {

@@ -4,17 +4,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admission::ClientConfig;
-use breaker::{Breaker, BreakerOptions, Halt, Sign};
 use bytes::Bytes;
-use remote::{Client, Fault, Limits, Reply, Resolve, ResolveError};
-use tokio::time::Instant;
+use remote::{Client, Fault, FaultKind, Limits, Reply, Resolve, ResolveError};
 
 use crate::credentials::AccessTable;
 use crate::pool::{Key, Pool};
 use crate::way::Way;
 
-/// The longest answer of a hook in bytes, unless told.
+/// The longest answer of a hook in bytes, unless told. An answer to a long question may be longer, see
+/// [`remote::ANSWER_FACTOR`].
 pub const RESPONSE_BYTES_MAX: usize = 4 << 20;
+
+/// How many times longer than a review an answer can become that repeats its object in a patch. Go escapes
+/// each `<` with six characters, and base64 makes four of three.
+const REPETITION_FACTOR: usize = 8;
+
+/// The most calls of one hook that are in flight, unless told; one user has at most half of them. A
+/// server works on some 200 writes at a time, so that one user with a slow hook leaves room for others.
+pub const CALLS_IN_FLIGHT_MAX: usize = 256;
 
 /// The most idle connections to one service. Hooks of one request are asked at the same time, so that
 /// ten hooks take ten connections for each request that is under way, and whoever finds none that is idle
@@ -38,8 +45,8 @@ pub struct Surroundings {
     pub access: AccessTable,
     /// What bounds each client.
     pub limits: Limits,
-    /// When a service is left alone.
-    pub breaker: BreakerOptions,
+    /// The most calls of each hook that are in flight.
+    pub calls_in_flight_max: usize,
     /// Is told about certificates.
     pub observe: Arc<dyn remote::Observe>,
 }
@@ -54,7 +61,7 @@ impl Default for Surroundings {
                 idle_connections_max: IDLE_CONNECTIONS_MAX,
                 ..Limits::default()
             },
-            breaker: BreakerOptions::default(),
+            calls_in_flight_max: CALLS_IN_FLIGHT_MAX,
             observe: Arc::new(remote::Unobserved),
         }
     }
@@ -64,7 +71,6 @@ impl Default for Surroundings {
 pub(crate) struct Connection {
     pub(crate) config: ClientConfig,
     surroundings: Arc<Surroundings>,
-    breaker: Arc<Breaker>,
     /// Where the clients are, if they were used of late.
     pool: Arc<Pool<Way>>,
     key: Key,
@@ -73,10 +79,13 @@ pub(crate) struct Connection {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ExchangeError {
+    /// The configuration of the hook leads nowhere.
     #[error("{0}")]
     NoClient(String),
+    /// The answer to a long question is longer than permitted. Whoever wrote the object may have brought
+    /// that about, so this is a limit of ours and no failure of the hook.
     #[error(transparent)]
-    Halted(#[from] Halt),
+    TooLarge(Fault),
     #[error(transparent)]
     Fault(#[from] Fault),
 }
@@ -88,9 +97,8 @@ impl Connection {
         surroundings: Arc<Surroundings>,
         pool: Arc<Pool<Way>>,
     ) -> Self {
-        let breaker = Arc::new(Breaker::new(surroundings.breaker, |_| {}));
         let key = pool.new_key();
-        Self { config, surroundings, breaker, pool, key }
+        Self { config, surroundings, pool, key }
     }
 
     pub(crate) fn is_in(&self, surroundings: &Arc<Surroundings>) -> bool {
@@ -98,21 +106,18 @@ impl Connection {
     }
 
     /// Sends a body and waits for the answer, once: a call that was sent is never sent again.
-    ///
-    /// A service that is nowhere is no matter of the breaker: finding that out takes no time, and it
-    /// must not be left alone when it comes up.
     pub(crate) async fn exchange(
         &self,
         query: &str,
         body: Bytes,
-        limit: Duration,
+        timeout: Duration,
     ) -> Result<Reply, ExchangeError> {
         let client = self.client(query)?;
-        let pass = self.breaker.admit(Instant::now().into_std())?;
-        let outcome = client.post(query, body, limit).await;
-        let sign = outcome.as_ref().map_or(Sign::Dead, |reply| Sign::of_status(reply.status));
-        pass.ended(sign, Instant::now().into_std());
-        Ok(outcome?)
+        let is_long = body.len() > self.surroundings.limits.body_bytes_max / REPETITION_FACTOR;
+        client.post(query, body, timeout).await.map_err(|fault| match fault.kind {
+            FaultKind::TooLarge if is_long => ExchangeError::TooLarge(fault),
+            _ => ExchangeError::Fault(fault),
+        })
     }
 
     /// The client that makes this call. A failure to make one is not kept: what it is made of may be

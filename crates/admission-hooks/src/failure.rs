@@ -1,5 +1,6 @@
 //! Calls that fail (admission §4.13, class C).
 
+use remote::{Fault, FaultKind};
 use serde_json::Value;
 
 use crate::refusal::HookStatus;
@@ -7,53 +8,120 @@ use crate::refusal::HookStatus;
 /// How much of a body that is text goes into a message.
 const TEXT_BYTES_MAX: usize = 2048;
 
-/// A call that failed. What that means is up to the failure policy.
+/// A call that failed on the far side. What that means is up to the failure policy.
+///
+/// INVARIANT: nothing that happens on this side is one: no limit, no deadline of a caller, no lack of
+/// descriptors, no fault of ours. Those are [`Trouble::Local`](crate::call::Trouble::Local).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{cause}")]
+#[error("{message}")]
 pub(crate) struct CallFailure {
-    /// Why, beginning with the step that failed.
-    pub(crate) cause: String,
+    /// What happened, beginning with the step that failed.
+    pub(crate) message: String,
     /// What is counted.
     pub(crate) code: i32,
+    pub(crate) cause: FailOpenCause,
+}
+
+/// What was wrong with a hook that its failure policy lets requests pass without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FailOpenCause {
+    /// There was no connection, or nobody to connect to.
+    Connect,
+    /// There was no TLS connection.
+    Tls,
+    /// The connection ended before the answer did.
+    ConnectionLost,
+    /// The hook did not answer within its own `timeoutSeconds`.
+    Timeout,
+    /// The answer has a status code that is no success.
+    HttpStatus,
+    /// The answer is not a valid review, or longer than permitted.
+    BadAnswer,
+    /// The configuration of the hook does not allow to call it.
+    Configuration,
+    /// A match condition could not be evaluated, so that the hook was not called.
+    MatchCondition,
+}
+
+impl FailOpenCause {
+    /// All of them, in the order in which they are documented.
+    pub const ALL: [Self; 8] = [
+        Self::Connect,
+        Self::Tls,
+        Self::ConnectionLost,
+        Self::Timeout,
+        Self::HttpStatus,
+        Self::BadAnswer,
+        Self::Configuration,
+        Self::MatchCondition,
+    ];
+
+    /// A name for labels and for the audit log.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::ConnectionLost => "connection_lost",
+            Self::Timeout => "timeout",
+            Self::HttpStatus => "http_status",
+            Self::BadAnswer => "bad_answer",
+            Self::Configuration => "configuration",
+            Self::MatchCondition => "match_condition",
+        }
+    }
 }
 
 impl CallFailure {
-    /// Nobody could be called.
-    pub(crate) fn no_client(cause: impl std::fmt::Display) -> Self {
-        Self { cause: format!("could not get REST client: {cause}"), code: 500 }
+    fn new(step: &str, why: impl std::fmt::Display, code: i32, cause: FailOpenCause) -> Self {
+        Self { message: format!("{step}: {why}"), code, cause }
     }
 
-    /// The question could not be put.
-    pub(crate) fn no_question(cause: impl std::fmt::Display) -> Self {
-        Self { cause: format!("could not create admission objects: {cause}"), code: 400 }
+    /// The hook is configured so that no question can be put to it.
+    pub(crate) fn no_question(why: impl std::fmt::Display) -> Self {
+        Self::new("could not create admission objects", why, 400, FailOpenCause::Configuration)
+    }
+
+    /// There is no answer. `None` if that is not due to the hook.
+    pub(crate) fn of_fault(fault: &Fault) -> Option<Self> {
+        let cause = match fault.kind {
+            FaultKind::Local => return None,
+            FaultKind::Refused | FaultKind::Dns | FaultKind::Connect => FailOpenCause::Connect,
+            FaultKind::Tls => FailOpenCause::Tls,
+            FaultKind::Timeout => FailOpenCause::Timeout,
+            FaultKind::TooLarge => FailOpenCause::BadAnswer,
+            FaultKind::Reset | FaultKind::ConnectionLost | FaultKind::Eof | FaultKind::Other => {
+                FailOpenCause::ConnectionLost
+            }
+        };
+        Some(Self::new("failed to call webhook", fault, 503, cause))
     }
 
     /// There is no answer that could be read.
-    pub(crate) fn no_answer(cause: impl std::fmt::Display) -> Self {
-        Self { cause: format!("failed to call webhook: {cause}"), code: 503 }
+    pub(crate) fn no_answer(why: impl std::fmt::Display) -> Self {
+        Self::new("failed to call webhook", why, 503, FailOpenCause::BadAnswer)
     }
 
-    /// The same with another code.
-    pub(crate) fn with_code(self, code: i32) -> Self {
-        Self { code, ..self }
+    /// The answer says that it is none.
+    fn of_code(why: impl std::fmt::Display, code: i32) -> Self {
+        Self::new("failed to call webhook", why, code, FailOpenCause::HttpStatus)
     }
 
     /// The answer breaks the rules.
-    pub(crate) fn bad_answer(cause: impl std::fmt::Display) -> Self {
-        Self { cause: format!("received invalid webhook response: {cause}"), code: 503 }
+    pub(crate) fn bad_answer(why: impl std::fmt::Display) -> Self {
+        let step = "received invalid webhook response";
+        Self::new(step, why, 503, FailOpenCause::BadAnswer)
     }
 
     /// The patch can not be read.
-    pub(crate) fn bad_patch(cause: impl std::fmt::Display) -> Self {
-        Self {
-            cause: format!("received undecodable patch in webhook response: {cause}"),
-            code: 503,
-        }
+    pub(crate) fn bad_patch(why: impl std::fmt::Display) -> Self {
+        let step = "received undecodable patch in webhook response";
+        Self::new(step, why, 503, FailOpenCause::BadAnswer)
     }
 
     /// The whole message for a client.
-    pub(crate) fn message(&self, hook: &str) -> String {
-        format!("failed calling webhook {}: {}", gotext::quote(hook), self.cause)
+    pub(crate) fn text(&self, hook: &str) -> String {
+        format!("failed calling webhook {}: {self}", gotext::quote(hook))
     }
 }
 
@@ -61,14 +129,14 @@ impl CallFailure {
 pub(crate) fn of_reply(code: u16, is_text: bool, body: &[u8]) -> CallFailure {
     match told_status(body) {
         Some(told) => of_status(told),
-        None => CallFailure::no_answer(words(code, is_text, body)).with_code(code.into()),
+        None => CallFailure::of_code(words(code, is_text, body), code.into()),
     }
 }
 
 /// What a `Status` in the place of a review means.
 pub(crate) fn of_status(told: HookStatus) -> CallFailure {
     let code = told.code.unwrap_or_default();
-    CallFailure::no_answer(told.message.unwrap_or_default()).with_code(code)
+    CallFailure::of_code(told.message.unwrap_or_default(), code)
 }
 
 fn told_status(body: &[u8]) -> Option<HookStatus> {
@@ -129,7 +197,7 @@ mod tests {
         let status =
             br#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"m","code":409}"#;
         let failure = of_reply(500, false, status);
-        assert_eq!((failure.cause.as_str(), failure.code), ("failed to call webhook: m", 409));
+        assert_eq!((failure.message.as_str(), failure.code), ("failed to call webhook: m", 409));
         let success = br#"{"kind":"Status","apiVersion":"v1","status":"Success","message":"m"}"#;
         for (code, is_text, body, want) in [
             (
@@ -153,7 +221,7 @@ mod tests {
             ),
         ] {
             let failure = of_reply(code, is_text, body);
-            assert_eq!(failure.cause, format!("failed to call webhook: {want}"));
+            assert_eq!(failure.message, format!("failed to call webhook: {want}"));
             assert_eq!(failure.code, i32::from(code));
         }
     }

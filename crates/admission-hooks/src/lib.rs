@@ -43,9 +43,10 @@ mod refusal;
 mod warnings;
 
 pub use annotations::{Annotation, AnnotationLevel};
-pub use connection::{RESPONSE_BYTES_MAX, Services, Surroundings};
+pub use connection::{CALLS_IN_FLIGHT_MAX, RESPONSE_BYTES_MAX, Services, Surroundings};
 pub use connections::Connections;
 pub use credentials::{Access, AccessTable};
+pub use failure::FailOpenCause;
 pub use kinds::{Kinds, Untyped};
 pub use observe::{
     CallReport, ConditionOutcome, ConditionReport, Observe, Phase, RejectionCause, Unobserved,
@@ -53,4 +54,4 @@ pub use observe::{
 pub use passage::{Admission, Asking, Passage, admit};
 pub use record::{Event, Fate, Notes, SkipReason, Verdict};
 pub use refusal::Refusal;
-pub use time::{CALL_TIME_MAX, IGNORABLE_TIME_MAX};
+pub use time::CALL_TIME_MAX;

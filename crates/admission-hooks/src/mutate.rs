@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use admission::{Attributes, Decisions, Hook, Match};
-use object::{Status, Tree};
+use object::Tree;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::annotations::Position;
 use crate::call::{Call, Trouble};
-use crate::failure::CallFailure;
+use crate::failure::{CallFailure, FailOpenCause};
 use crate::kinds::as_kind;
 use crate::observe::{CallReport, Phase, RejectionCause};
 use crate::passage::Asking;
@@ -44,7 +44,7 @@ enum Outcome {
 pub(crate) async fn run(
     asking: &Asking<'_>,
     mut object: Option<Tree>,
-    time: &mut Time,
+    time: Time,
     reinvocation: &mut Reinvocation,
     notepad: &mut Notepad,
     decisions: &mut Decisions,
@@ -56,6 +56,10 @@ pub(crate) async fn run(
         let selection = select(asking, PHASE, &found, &attributes, time.deadline, decisions);
         let presented = match selection.await? {
             Selection::Skip(skip) => {
+                if let SkipReason::ConditionError(_) = &skip {
+                    let cause = FailOpenCause::MatchCondition;
+                    notepad.fail_open(asking.observe, PHASE, at, hook, cause);
+                }
                 notepad.event(PHASE, at, hook, Fate::Skipped(skip));
                 continue;
             }
@@ -69,9 +73,8 @@ pub(crate) async fn run(
             return Err(Refusal::deadline());
         }
         let began = Instant::now();
-        let outcome = ask(asking, &found, &attributes, &presented, *time, notepad).await;
+        let outcome = ask(asking, &found, &attributes, &presented, time, notepad).await;
         let duration = began.elapsed();
-        time.spend(hook.failure_policy, duration);
         asking.observe.called(&report(asking, hook, duration, &outcome));
 
         let has_changed = matches!(&outcome, Ok(Outcome::Patch { has_changed: true, .. }));
@@ -81,15 +84,10 @@ pub(crate) async fn run(
         }
         notepad.annotations.mutation(at, &hook.configuration, &hook.name, has_changed);
         let (verdict, patched) = conclude(hook, outcome);
-        if let Verdict::FailOpen(_) = &verdict {
-            asking.observe.failed_open(&hook.name, PHASE);
-            notepad.annotations.failed_open("mutation", at, &hook.name);
+        if let Verdict::FailOpen { cause, .. } = &verdict {
+            notepad.fail_open(asking.observe, PHASE, at, hook, *cause);
         }
-        let is_failure = matches!(verdict, Verdict::FailOpen(_) | Verdict::FailClosed(_));
         notepad.event(PHASE, at, hook, Fate::Called { duration, verdict });
-        if is_failure && time.is_over(Instant::now()) {
-            return Err(Refusal::deadline());
-        }
         if let Some(patched) = patched? {
             object = Some(patched);
         }
@@ -108,10 +106,9 @@ async fn ask(
     notepad: &mut Notepad,
 ) -> Result<Outcome, Trouble> {
     let hook = found.hook;
-    let call = Call::new(PHASE, hook, attributes, presented)?;
-    let limit = time.allot(hook, Instant::now())?;
-    let connection = asking.connections.get(PHASE, found.position).cloned();
-    let answer = call.send(connection, limit).await?;
+    let call = Call::new(PHASE, hook, attributes, presented, time)?;
+    let target = asking.connections.get(PHASE, found.position).cloned();
+    let answer = call.send(target, time).await?;
     notepad.hear(&hook.name, &answer);
     if !answer.is_allowed {
         return Ok(Outcome::Deny(Refusal::denial(&hook.name, answer.status)));
@@ -119,27 +116,24 @@ async fn ask(
     let Some(patch) = patching::read(&answer.patch)? else { return Ok(Outcome::Allow) };
     let Some(object) = &presented.object else {
         let name = gotext::quote(&hook.name);
-        return Err(internal(&format!(
+        return Err(Trouble::internal(&format!(
             "admission webhook {name} attempted to modify the object, which is not supported for \
              this operation"
         )));
     };
     if let Some(odd) = &answer.odd_patch_type {
-        let cause = format!("unsupported patch type {}", gotext::quote(odd));
-        return Err(CallFailure { cause, code: 400 }.into());
+        let message = format!("unsupported patch type {}", gotext::quote(odd));
+        let cause = FailOpenCause::BadAnswer;
+        return Err(CallFailure { message, code: 400, cause }.into());
     }
-    let patched = patching::apply(object, &patch).map_err(|why| internal(&why))?;
-    let patched = asking.kinds.settle(patched, &presented.kind).map_err(|why| internal(&why))?;
+    let patched = patching::apply(object, &patch).map_err(|why| Trouble::internal(&why))?;
+    let patched =
+        asking.kinds.settle(patched, &presented.kind).map_err(|why| Trouble::internal(&why))?;
     let has_changed = patched != **object;
     let patched = Cow::Owned(patched);
     let patched = as_kind(asking.kinds, patched, &presented.kind, &attributes.kind)
-        .map_err(|why| internal(&why))?;
+        .map_err(|why| Trouble::internal(&why))?;
     Ok(Outcome::Patch { patch, object: patched.into_owned(), has_changed })
-}
-
-/// The server can not go on.
-fn internal(why: &str) -> Trouble {
-    Trouble::Error(Status::internal(why).into())
 }
 
 /// What became of a call: for the record, and for the request. The object is there if it is another.

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use admission::{Hook, Operation};
 
+use crate::failure::FailOpenCause;
+
 /// The two times at which hooks are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Phase {
@@ -96,9 +98,9 @@ pub trait Observe: Send + Sync {
         let _ = report;
     }
 
-    /// A call failed, and that was ignored.
-    fn failed_open(&self, webhook: &str, phase: Phase) {
-        let _ = (webhook, phase);
+    /// A hook has no say in a request because of its failure policy, which was applied to this.
+    fn failed_open(&self, webhook: &str, phase: Phase, cause: FailOpenCause) {
+        let _ = (webhook, phase, cause);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::observe::Observe;
 use crate::record::{Notepad, Notes};
 use crate::refusal::Refusal;
 use crate::reinvocation::Reinvocation;
-use crate::time::{CALL_TIME_MAX, IGNORABLE_TIME_MAX, Time};
+use crate::time::{CALL_TIME_MAX, Time};
 use crate::{mutate, validate};
 
 /// What one request needs to ask hooks.
@@ -81,9 +81,8 @@ impl Passage {
     /// A request that must be done by the deadline.
     #[must_use]
     pub fn new(deadline: Instant) -> Self {
-        let time = Time { deadline, call_max: CALL_TIME_MAX, ignorable_left: IGNORABLE_TIME_MAX };
         Self {
-            time,
+            time: Time { deadline, call_max: CALL_TIME_MAX },
             reinvocation: Reinvocation::default(),
             notepad: Notepad::default(),
             decisions: Decisions::default(),
@@ -94,12 +93,6 @@ impl Passage {
     #[must_use]
     pub fn call_time(self, limit: Duration) -> Self {
         Self { time: Time { call_max: limit, ..self.time }, ..self }
-    }
-
-    /// The same with another limit for what hooks that may be ignored take together.
-    #[must_use]
-    pub fn ignorable_time(self, limit: Duration) -> Self {
-        Self { time: Time { ignorable_left: limit, ..self.time }, ..self }
     }
 
     /// Asks the mutating hooks, one after the other, and gives the object as they leave it. Called a
@@ -118,7 +111,7 @@ impl Passage {
             self.reinvocation.begin_second_round(object.as_ref());
         }
         let Self { time, reinvocation, notepad, decisions } = self;
-        mutate::run(asking, object, time, reinvocation, notepad, decisions).await
+        mutate::run(asking, object, *time, reinvocation, notepad, decisions).await
     }
 
     /// Whether the mutating phase, built-in mutators included, must run once more.
@@ -133,7 +126,7 @@ impl Passage {
     /// [`Refusal`] by the first in the list that denies the request, or must have a say and has
     /// none.
     pub async fn validate(&mut self, asking: &Asking<'_>) -> Result<(), Refusal> {
-        validate::run(asking, &mut self.time, &mut self.notepad, &mut self.decisions).await
+        validate::run(asking, self.time, &mut self.notepad, &mut self.decisions).await
     }
 
     /// What the hooks leave behind.

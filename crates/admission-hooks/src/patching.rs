@@ -5,14 +5,29 @@ use patch::{PatchError, json_patch};
 use serde_json::Value;
 
 use crate::answer::json_type;
+use crate::call::Trouble;
 use crate::failure::CallFailure;
 
 /// Reads a patch; `None` if it changes nothing.
-pub(crate) fn read(bytes: &[u8]) -> Result<Option<Value>, CallFailure> {
+///
+/// A patch that is nested too deeply to be read refuses the request: it may repeat an object, whose depth
+/// is chosen by whoever wrote it.
+pub(crate) fn read(bytes: &[u8]) -> Result<Option<Value>, Trouble> {
     if bytes.is_empty() {
         return Ok(None);
     }
-    let patch: Value = serde_json::from_slice(bytes).map_err(CallFailure::bad_patch)?;
+    let patch: Value = serde_json::from_slice(bytes).map_err(|error| {
+        let why = error.to_string();
+        // The library has no other word for it.
+        match why.starts_with("recursion limit exceeded") {
+            true => Trouble::internal(&format!("the patch of a webhook can not be read: {why}")),
+            false => CallFailure::bad_patch(why).into(),
+        }
+    })?;
+    Ok(operations(patch)?)
+}
+
+fn operations(patch: Value) -> Result<Option<Value>, CallFailure> {
     match &patch {
         Value::Null => Ok(None),
         Value::Array(operations) if operations.is_empty() => Ok(None),
@@ -84,14 +99,25 @@ mod tests {
     fn what_a_patch_may_be() {
         // T-121, T-123
         for nothing in ["", "[]", "null", " [ ] "] {
-            assert_eq!(read(nothing.as_bytes()), Ok(None));
+            assert!(matches!(read(nothing.as_bytes()), Ok(None)), "{nothing}");
         }
         for broken in ["[{", "{}", "[1]", "\"x\"", "not json"] {
-            let failure = read(broken.as_bytes()).unwrap_err();
+            let Err(Trouble::Failed(failure)) = read(broken.as_bytes()) else { panic!("{broken}") };
             let start = "received undecodable patch in webhook response: ";
-            assert!(failure.cause.starts_with(start), "{failure}");
+            assert!(failure.message.starts_with(start), "{failure}");
         }
-        assert!(read(b"[{}]").unwrap().is_some());
+        assert!(matches!(read(b"[{}]"), Ok(Some(_))));
+    }
+
+    /// The depth of an object is its author's choice, who must not make a hook fail by it.
+    #[test]
+    fn a_patch_that_is_too_deep_is_no_failure_of_the_hook() {
+        let patch = |depth: usize| {
+            let value = format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+            read(format!("[{{\"op\":\"add\",\"path\":\"/a\",\"value\":{value}}}]").as_bytes())
+        };
+        assert!(matches!(patch(100), Ok(Some(_))));
+        assert!(matches!(patch(130), Err(Trouble::Error(_))));
     }
 
     #[test]

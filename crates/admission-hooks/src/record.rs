@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::annotations::{Annotation, Annotations, Position};
 use crate::answer::Answer;
-use crate::observe::Phase;
+use crate::failure::FailOpenCause;
+use crate::observe::{Observe, Phase};
 use crate::warnings::Warnings;
 
 /// What became of one hook.
@@ -70,8 +71,13 @@ pub enum Verdict {
     },
     /// It denies the request; the text is for the client.
     Deny(String),
-    /// The call failed for this reason, which was ignored.
-    FailOpen(String),
+    /// The call failed on the far side, which was ignored.
+    FailOpen {
+        /// What the failure policy was applied to.
+        cause: FailOpenCause,
+        /// What happened.
+        message: String,
+    },
     /// The call failed for this reason, and therefore the request.
     FailClosed(String),
     /// The server could not go on, for this reason.
@@ -107,6 +113,19 @@ impl Notepad {
             webhook: hook.name.clone(),
             fate,
         });
+    }
+
+    /// A hook has no say because its failure is ignored. All who watch are told, and why.
+    pub(crate) fn fail_open(
+        &mut self,
+        observe: &dyn Observe,
+        phase: Phase,
+        at: Position,
+        hook: &Hook,
+        cause: FailOpenCause,
+    ) {
+        observe.failed_open(&hook.name, phase, cause);
+        self.annotations.failed_open(phase, at, &hook.name, cause);
     }
 
     /// Takes over what an answer that keeps the rules says besides its decision.

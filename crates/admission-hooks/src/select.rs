@@ -6,7 +6,7 @@ use admission::{
     Attributes, ConditionInput, Consideration, Decisions, GroupVersionKind, GroupVersionResource,
     Hook, Match, Skip,
 };
-use authz::Recorder;
+use authz::{Recorder, Verdict};
 use object::{Status, Tree};
 use tokio::time::{Instant, timeout_at};
 
@@ -119,6 +119,9 @@ async fn consider<'h>(
                 let attributes = question.attributes(attributes.user);
                 let answer = authorizer.authorize(&attributes, Recorder::off());
                 let answer = timeout_at(deadline, answer).await.map_err(|_| Refusal::deadline())?;
+                if let Verdict::Unavailable(why) = answer.verdict {
+                    return Err(Status::undecided(why).into());
+                }
                 decisions.remember(*question, &answer);
             }
         }

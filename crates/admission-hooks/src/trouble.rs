@@ -8,7 +8,6 @@ use crate::failure::CallFailure;
 use crate::observe::RejectionCause;
 use crate::record::Verdict;
 use crate::refusal::Refusal;
-use crate::time::Shortage;
 
 impl From<CallFailure> for Trouble {
     fn from(failure: CallFailure) -> Self {
@@ -16,48 +15,33 @@ impl From<CallFailure> for Trouble {
     }
 }
 
-impl From<Shortage> for Trouble {
-    fn from(shortage: Shortage) -> Self {
-        match shortage {
-            Shortage::Request => Self::Error(Refusal::deadline()),
-            Shortage::Ignorable => Self::Failed(CallFailure::no_answer(
-                "webhook was not called: the time for webhooks that may be ignored is used up",
-            )),
-        }
-    }
-}
-
 /// What became of the call, and whether the request goes on.
+///
+/// The failure policy is asked about [`Trouble::Failed`] alone.
 pub(crate) fn settle(hook: &Hook, trouble: Trouble) -> (Verdict, Result<(), Refusal>) {
     match (trouble, hook.failure_policy) {
-        (Trouble::Error(refusal), _) => (Verdict::Error(refusal.message.clone()), Err(refusal)),
+        (Trouble::Error(refusal) | Trouble::Local(refusal), _) => {
+            (Verdict::Error(refusal.message.clone()), Err(refusal))
+        }
         (Trouble::Failed(failure), FailurePolicy::Ignore) => {
-            (Verdict::FailOpen(failure.cause), Ok(()))
+            let CallFailure { message, cause, .. } = failure;
+            (Verdict::FailOpen { cause, message }, Ok(()))
         }
         (Trouble::Failed(failure), FailurePolicy::Fail) => {
-            let refusal = Status::internal(&failure.message(&hook.name)).into();
-            (Verdict::FailClosed(failure.cause), Err(refusal))
-        }
-        (Trouble::Panicked { text, .. }, FailurePolicy::Ignore) => {
-            (Verdict::FailOpen(text), Ok(()))
-        }
-        (Trouble::Panicked { phase, text }, FailurePolicy::Fail) => {
-            let (plugin, name) = (phase.plugin(), &hook.name);
-            let message = format!("{plugin}/{name} has panicked: {text}");
-            (Verdict::FailClosed(text), Err(Status::internal(&message).into()))
+            let refusal = Status::internal(&failure.text(&hook.name)).into();
+            (Verdict::FailClosed(failure.message), Err(refusal))
         }
     }
 }
 
 /// What is counted: a code, and why the request is refused, if it is.
 pub(crate) fn counts(hook: &Hook, trouble: &Trouble) -> (i32, Option<RejectionCause>) {
-    let is_refused = match hook.failure_policy {
-        FailurePolicy::Ignore => None,
-        FailurePolicy::Fail => Some(RejectionCause::Call),
-    };
     match trouble {
         Trouble::Error(_) => (0, Some(RejectionCause::Server)),
-        Trouble::Failed(failure) => (failure.code, is_refused),
-        Trouble::Panicked { .. } => (500, is_refused),
+        Trouble::Local(refusal) => (refusal.code, Some(RejectionCause::Server)),
+        Trouble::Failed(failure) => match hook.failure_policy {
+            FailurePolicy::Ignore => (failure.code, None),
+            FailurePolicy::Fail => (failure.code, Some(RejectionCause::Call)),
+        },
     }
 }

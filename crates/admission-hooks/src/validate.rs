@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use admission::{Decisions, FailurePolicy, Hook};
+use admission::{Decisions, Hook};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 
 use crate::annotations::Position;
 use crate::answer::Answer;
 use crate::call::{Call, Trouble};
-use crate::failure::CallFailure;
+use crate::failure::FailOpenCause;
 use crate::observe::{CallReport, Phase, RejectionCause};
 use crate::passage::Asking;
-use crate::record::{Fate, Notepad, Verdict};
+use crate::record::{Fate, Notepad, SkipReason, Verdict};
 use crate::refusal::Refusal;
 use crate::select::{Presented, Selection, select};
 use crate::time::Time;
@@ -38,7 +38,7 @@ type Outcome = (Result<Answer, Trouble>, Duration);
 /// 3. The first in the list that refuses is the one that is reported. The others are in the notes.
 pub(crate) async fn run(
     asking: &Asking<'_>,
-    time: &mut Time,
+    time: Time,
     notepad: &mut Notepad,
     decisions: &mut Decisions,
 ) -> Result<(), Refusal> {
@@ -49,7 +49,12 @@ pub(crate) async fn run(
         match select(asking, PHASE, &found, attributes, time.deadline, decisions).await? {
             Selection::Call(presented) => chosen.push(Chosen { index, hook, presented }),
             Selection::Skip(skip) => {
-                notepad.event(PHASE, Position { round: 0, index }, hook, Fate::Skipped(skip));
+                let at = Position { round: 0, index };
+                if let SkipReason::ConditionError(_) = &skip {
+                    let cause = FailOpenCause::MatchCondition;
+                    notepad.fail_open(asking.observe, PHASE, at, hook, cause);
+                }
+                notepad.event(PHASE, at, hook, Fate::Skipped(skip));
             }
         }
     }
@@ -59,31 +64,15 @@ pub(crate) async fn run(
     if time.is_over(Instant::now()) {
         return Err(Refusal::deadline());
     }
-    let outcomes = call_all(asking, &chosen, *time).await;
-    let is_ignorable =
-        |it: &&(&Chosen<'_>, &Outcome)| it.0.hook.failure_policy == FailurePolicy::Ignore;
-    let ended: Vec<_> = chosen.iter().zip(&outcomes).collect();
-    let slowest = ended.iter().filter(is_ignorable).map(|(_, outcome)| outcome.1).max();
-    time.spend(FailurePolicy::Ignore, slowest.unwrap_or_default());
-    let is_over = time.is_over(Instant::now());
-
-    let mut first_refusal = None;
-    let mut has_failures = false;
+    let mut first_refusal = Ok(());
+    let outcomes = call_all(asking, &chosen, time).await;
     for (place, (chosen, (outcome, duration))) in chosen.iter().zip(outcomes).enumerate() {
         let (verdict, end) = conclude(asking, chosen, place, outcome, duration, notepad);
-        has_failures |= matches!(verdict, Verdict::FailOpen(_) | Verdict::FailClosed(_));
-        let is_late = is_over && matches!(verdict, Verdict::FailClosed(_));
         let at = Position { round: 0, index: chosen.index };
         notepad.event(PHASE, at, chosen.hook, Fate::Called { duration, verdict });
-        if let (Err(refusal), None) = (end, &first_refusal) {
-            first_refusal = Some(if is_late { Refusal::deadline() } else { refusal });
-        }
+        first_refusal = first_refusal.and(end);
     }
-    match first_refusal {
-        Some(refusal) => Err(refusal),
-        None if has_failures && is_over => Err(Refusal::deadline()),
-        None => Ok(()),
-    }
+    first_refusal
 }
 
 /// Calls all hooks, each in a task of its own, and waits for all of them. If nobody waits for this,
@@ -94,14 +83,12 @@ async fn call_all(asking: &Asking<'_>, chosen: &[Chosen<'_>], time: Time) -> Vec
     let mut places: HashMap<Id, usize> = HashMap::new();
     let mut outcomes: Vec<Option<Outcome>> = Vec::new();
     for (place, Chosen { index, hook, presented }) in chosen.iter().enumerate() {
-        let ready = Call::new(PHASE, hook, &asking.attributes, presented)
-            .and_then(|call| Ok((call, time.allot(hook, began)?)));
-        outcomes.push(match ready {
+        outcomes.push(match Call::new(PHASE, hook, &asking.attributes, presented, time) {
             Err(trouble) => Some((Err(trouble), began.elapsed())),
-            Ok((call, limit)) => {
-                let connection = asking.connections.get(PHASE, *index).cloned();
+            Ok(call) => {
+                let target = asking.connections.get(PHASE, *index).cloned();
                 let task = async move {
-                    let answer = call.send(connection, limit).await;
+                    let answer = call.send(target, time).await;
                     (answer, began.elapsed())
                 };
                 places.insert(tasks.spawn(task).id(), place);
@@ -112,19 +99,15 @@ async fn call_all(asking: &Asking<'_>, chosen: &[Chosen<'_>], time: Time) -> Vec
     while let Some(ended) = tasks.join_next_with_id().await {
         let (id, outcome) = match ended {
             Ok(ended) => ended,
-            Err(error) => (error.id(), (Err(lost()), began.elapsed())),
+            Err(error) => (error.id(), (Err(Trouble::shutdown()), began.elapsed())),
         };
         if let Some(slot) = places.get(&id).and_then(|place| outcomes.get_mut(*place)) {
             *slot = Some(outcome);
         }
     }
-    let unknown = || (Err(lost()), began.elapsed());
+    // A task says how it ended, also of a fault of ours, unless the server stops.
+    let unknown = || (Err(Trouble::shutdown()), began.elapsed());
     outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(unknown)).collect()
-}
-
-/// A task that ended without saying how. A call says that also of a fault of ours.
-fn lost() -> Trouble {
-    Trouble::Failed(CallFailure::no_answer("the server is going down"))
 }
 
 /// Takes note of what a hook said, and tells what that means.
@@ -157,10 +140,9 @@ fn conclude(
     let operation = asking.attributes.operation;
     let report = CallReport::new(hook, PHASE, operation, duration, code, rejection);
     asking.observe.called(&report);
-    if let Verdict::FailOpen(_) = &verdict {
-        asking.observe.failed_open(&hook.name, PHASE);
+    if let Verdict::FailOpen { cause, .. } = &verdict {
         let at = Position { round: 0, index: place };
-        notepad.annotations.failed_open("validating", at, &hook.name);
+        notepad.fail_open(asking.observe, PHASE, at, hook, *cause);
     }
     (verdict, end)
 }

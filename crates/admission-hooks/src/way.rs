@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use admission::{ClientConfig, Endpoint};
 use remote::{
-    Client, Fault, FaultKind, HostPort, Place, Protocols, Resolve, ResolveError, ServiceName,
-    Target,
+    BuildError, Client, Fault, FaultKind, HostPort, Place, Protocols, Resolve, ResolveError,
+    ServiceName, Target,
 };
 
 use crate::connection::{ExchangeError, Services, Surroundings};
@@ -188,8 +188,16 @@ fn build(
     let target = with_access(target, &surroundings.access);
     let target = Target { protocols: protocols(&target.place), user_agent: USER_AGENT, ..target };
     let observe = Arc::clone(&surroundings.observe);
-    Client::new(target, resolver, surroundings.limits.clone(), observe)
-        .map_err(|error| no_client(format_args!("could not get REST client: {error}")))
+    Client::new(target, resolver, surroundings.limits.clone(), observe).map_err(|error| {
+        let message = format!("could not get REST client: {error}");
+        match error {
+            // The certificate is this server's own, and may be in a file that can not be opened now.
+            BuildError::Identity(_) => {
+                ExchangeError::Fault(Fault { kind: FaultKind::Local, message })
+            }
+            _ => ExchangeError::NoClient(message),
+        }
+    })
 }
 
 fn no_client(error: impl std::fmt::Display) -> ExchangeError {

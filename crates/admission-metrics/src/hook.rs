@@ -1,6 +1,6 @@
 //! What hooks were asked, and what came of it.
 
-use admission_hooks::{CallReport, ConditionOutcome, ConditionReport, Phase};
+use admission_hooks::{CallReport, ConditionOutcome, ConditionReport, FailOpenCause, Phase};
 use prometheus::{HistogramVec, IntCounterVec, Registry};
 
 use crate::family::{NAME, counters, histograms, retain};
@@ -23,6 +23,7 @@ pub(crate) struct Hooks {
     requests: IntCounterVec,
     rejections: IntCounterVec,
     fail_open: IntCounterVec,
+    fail_open_causes: IntCounterVec,
     condition_errors: IntCounterVec,
     condition_exclusions: IntCounterVec,
     condition_seconds: HistogramVec,
@@ -58,6 +59,13 @@ impl Hooks {
                 "apiserver_admission_webhook_fail_open_count",
                 &[NAME, "type"],
                 "[ALPHA] Calls of an admission webhook that failed and were ignored.",
+            )?,
+            fail_open_causes: counters(
+                registry,
+                "portcullis_admission_webhook_failed_open_total",
+                &[NAME, "type", "cause"],
+                "[ALPHA] Requests that an admission webhook has no say in because its failure is \
+                 ignored, by what failed.",
             )?,
             condition_errors: counters(
                 registry,
@@ -100,9 +108,13 @@ impl Hooks {
         }
     }
 
-    pub(crate) fn failed_open(&self, webhook: &str, phase: Phase) {
-        let name = self.names.label(webhook);
-        self.fail_open.with_label_values(&[name, phase.label()]).inc();
+    pub(crate) fn failed_open(&self, webhook: &str, phase: Phase, cause: FailOpenCause) {
+        let (name, phase) = (self.names.label(webhook), phase.label());
+        self.fail_open_causes.with_label_values(&[name, phase, cause.name()]).inc();
+        // Kubernetes counts hooks that were called.
+        if cause != FailOpenCause::MatchCondition {
+            self.fail_open.with_label_values(&[name, phase]).inc();
+        }
     }
 
     pub(crate) fn conditions(&self, report: &ConditionReport<'_>) {
@@ -125,6 +137,7 @@ impl Hooks {
             &self.requests,
             &self.rejections,
             &self.fail_open,
+            &self.fail_open_causes,
             &self.condition_errors,
             &self.condition_exclusions,
         ] {

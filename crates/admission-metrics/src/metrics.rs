@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use admission::{Operation, Snapshot};
-use admission_hooks::{CallReport, ConditionReport, Phase};
+use admission_hooks::{CallReport, ConditionReport, FailOpenCause, Phase};
 use prometheus::Registry;
 
 use crate::configuration::{ConfigRefusal, Configurations};
@@ -129,8 +129,8 @@ impl admission_hooks::Observe for Metrics {
         self.hooks.conditions(report);
     }
 
-    fn failed_open(&self, webhook: &str, phase: Phase) {
-        self.hooks.failed_open(webhook, phase);
+    fn failed_open(&self, webhook: &str, phase: Phase, cause: FailOpenCause) {
+        self.hooks.failed_open(webhook, phase, cause);
     }
 }
 

@@ -153,6 +153,8 @@ pub enum WarningCode {
     UnmatchedUrl,
     /// Names of objects for `create`, which has none yet.
     CreateByName,
+    /// A rule, or a role, with more combinations than the server takes.
+    OversizedRole,
 }
 
 impl WarningCode {
@@ -182,6 +184,7 @@ impl WarningCode {
             Self::UnmatchedResource => "unmatched-resource",
             Self::UnmatchedUrl => "unmatched-url",
             Self::CreateByName => "create-by-name",
+            Self::OversizedRole => "oversized-role",
         }
     }
 }

@@ -3,6 +3,7 @@
 mod bootstrap;
 mod decode;
 mod encode;
+mod limits;
 mod metadata;
 mod shapes;
 #[cfg(test)]
@@ -13,5 +14,6 @@ mod wire;
 pub use bootstrap::bootstrap_policy;
 pub use decode::{API_VERSION, DecodeError, Kind, Manifest, Object, decode, decode_rules};
 pub use encode::{encode, encode_rule, encode_subject};
+pub use limits::limit_errors;
 pub(crate) use shapes::OBJECT_META;
 pub use validate::validate_update;

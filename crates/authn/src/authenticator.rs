@@ -8,23 +8,25 @@ use jiff::Timestamp;
 use rustls_pki_types::CertificateDer;
 
 use crate::bearer::{self, Bearer, ProtocolError};
-use crate::certificate::{self, Authorities, CertificateError, Validity};
+use crate::certificate::{self, CertificateError, Validity};
 use crate::front_proxy::{FrontProxyHeaders, NotTextError};
 use crate::identity::{ANONYMOUS_USER, UNAUTHENTICATED_GROUP, add_authenticated_group};
 use crate::options::{Anonymous, Options, OptionsError};
 use crate::service_account::{Audiences, Lookup, ServiceAccounts, TokenError};
 use crate::token_file::TokenFile;
 use crate::token_table::TokenTable;
+use crate::trust::{CurrentTrust, Vouches};
 
 /// Tells who sends a request.
 ///
-/// Immutable: when an authority or a key changes, a new one takes its place. What was
-/// [identified](Self::identify_certificates) by the old one is not valid for the new one.
+/// Only the authorities change, [as a whole](Self::replace_authorities). A certificate that was
+/// [identified](Self::identify_certificates) by the old ones is identified anew: see
+/// [`is_current`](Self::is_current).
 #[derive(Debug)]
 pub struct Authenticator {
     loopback: TokenTable,
     front_proxy: Option<FrontProxy>,
-    client_authorities: Option<Authorities>,
+    trust: CurrentTrust,
     token_file: Option<TokenFile>,
     service_accounts: Option<ServiceAccounts>,
     api_audiences: Vec<String>,
@@ -33,7 +35,6 @@ pub struct Authenticator {
 
 #[derive(Debug)]
 struct FrontProxy {
-    authorities: Authorities,
     allowed_names: Vec<String>,
     headers: FrontProxyHeaders,
 }
@@ -107,10 +108,12 @@ pub enum CredentialError {
     ServiceAccount(#[from] TokenError),
 }
 
-/// What the certificates of one connection say. Made once, when the connection begins, and used
-/// for each of its requests.
+/// What the certificates of one connection say. Made when the connection begins, and used for each
+/// of its requests until the authorities change.
 #[derive(Debug, Clone, Default)]
 pub struct CertificateIdentity {
+    /// Which authorities were asked.
+    generation: u64,
     /// Whether the peer is a proxy that may name users.
     proxy: Finding<()>,
     /// The user whom the certificate names.
@@ -164,22 +167,11 @@ impl Authenticator {
         if let Some(credential) = &options.loopback {
             loopback.insert(credential.token(), credential.user());
         }
-        let front_proxy = match options.front_proxy {
-            None => None,
-            Some(proxy) if proxy.authorities.is_empty() => {
-                return Err(OptionsError::NoFrontProxyAuthority);
-            }
-            Some(proxy) => Some(FrontProxy {
-                authorities: Authorities::new(&proxy.authorities)
-                    .map_err(OptionsError::FrontProxyAuthority)?,
-                allowed_names: proxy.allowed_names,
-                headers: proxy.headers,
-            }),
-        };
-        let client_authorities = match options.client_authorities.as_slice() {
-            [] => None,
-            some => Some(Authorities::new(some).map_err(OptionsError::ClientAuthority)?),
-        };
+        let proxies = options.front_proxy.as_ref().map(|proxy| proxy.authorities.as_slice());
+        let trust = CurrentTrust::new(&options.client_authorities, proxies)?;
+        let front_proxy = options
+            .front_proxy
+            .map(|proxy| FrontProxy { allowed_names: proxy.allowed_names, headers: proxy.headers });
         let mut api_audiences = options.api_audiences;
         if let Some(accounts) = &options.service_accounts
             && api_audiences.is_empty()
@@ -189,7 +181,7 @@ impl Authenticator {
         Ok(Self {
             loopback,
             front_proxy,
-            client_authorities,
+            trust,
             token_file: options.token_file,
             service_accounts: options.service_accounts.map(ServiceAccounts::new),
             api_audiences,
@@ -202,30 +194,58 @@ impl Authenticator {
         &self.api_audiences
     }
 
+    /// Trusts these authorities in place of those that it trusts. It is for a file that was given
+    /// at the start; proxies are believed only if they were then.
+    ///
+    /// # Errors
+    /// One of them can not be used, or there is none. Then nothing changes.
+    pub fn replace_authorities(
+        &self,
+        vouches: Vouches,
+        certificates: &[CertificateDer<'_>],
+    ) -> Result<(), OptionsError> {
+        self.trust.replace(vouches, certificates)
+    }
+
+    /// Whether the authorities are still those that were asked. If not, the certificates have to be
+    /// identified anew.
+    pub fn is_current(&self, identity: &CertificateIdentity) -> bool {
+        identity.generation == self.trust.generation()
+    }
+
     /// Reads the certificates that a peer presents, its own first.
     pub fn identify_certificates(
         &self,
         presented: &[CertificateDer<'_>],
         now: Timestamp,
     ) -> CertificateIdentity {
-        let Some(leaf) = presented.first() else { return CertificateIdentity::default() };
-        let proxy = self.front_proxy.as_ref().map_or(Ok(None), |proxy| {
-            let validity = proxy.authorities.verify(presented, now)?;
-            let parsed = certificate::parse(leaf).ok_or(CertificateError::Malformed)?;
-            let name = certificate::common_name(&parsed)?;
-            if proxy.allowed_names.is_empty() || proxy.allowed_names.contains(&name) {
-                Ok(Some(((), validity)))
-            } else {
-                Err(CertificateError::NameNotAllowed(name))
+        let trust = self.trust.load();
+        let generation = trust.generation;
+        let Some(leaf) = presented.first() else {
+            return CertificateIdentity { generation, ..CertificateIdentity::default() };
+        };
+        let proxy = match (&self.front_proxy, &trust.proxies) {
+            (Some(proxy), Some(authorities)) => {
+                authorities.verify(presented, now).and_then(|validity| {
+                    let parsed = certificate::parse(leaf).ok_or(CertificateError::Malformed)?;
+                    let name = certificate::common_name(&parsed)?;
+                    if proxy.allowed_names.is_empty() || proxy.allowed_names.contains(&name) {
+                        Ok(Some(((), validity)))
+                    } else {
+                        Err(CertificateError::NameNotAllowed(name))
+                    }
+                })
             }
-        });
-        let client = self.client_authorities.as_ref().map_or(Ok(None), |authorities| {
+            _ => Ok(None),
+        };
+        let client = trust.clients.as_ref().map_or(Ok(None), |authorities| {
             let validity = authorities.verify(presented, now)?;
             let parsed = certificate::parse(leaf).ok_or(CertificateError::Malformed)?;
             let user = certificate::user(leaf, &parsed)?;
             Ok(user.map(|user| (user, validity)))
         });
         CertificateIdentity {
+            generation,
             proxy: Finding::from_result(proxy),
             client: Finding::from_result(client),
         }

@@ -3,23 +3,17 @@
 mod subject;
 
 use jiff::Timestamp;
-use rustls_pki_types::{CertificateDer, TrustAnchor, UnixTime};
-use webpki::{
-    EndEntityCert, ExtendedKeyUsageValidator, KeyPurposeId, KeyPurposeIdIter, KeyUsage,
-    RequiredEkuNotFoundContext,
-};
+use rustls_pki_types::CertificateDer;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::ParsedExtension;
 use x509_parser::prelude::FromDer;
+use x509_verify::{Certificate, Roots, Usage};
 
 pub(crate) use subject::{common_name, user};
 
 /// The most certificates that are looked at in what a client presents. Real chains have two or
 /// three, and searching for a path costs more with each.
 pub const PRESENTED_CERTIFICATES_MAX: usize = 16;
-
-const CLIENT_AUTH: KeyPurposeId<'static> = KeyPurposeId::new(&[43, 6, 1, 5, 5, 7, 3, 2]);
-const ANY_USAGE: KeyPurposeId<'static> = KeyPurposeId::new(&[85, 29, 37, 0]);
 
 /// Why a client certificate is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -82,42 +76,21 @@ impl Validity {
     pub(crate) fn contains(&self, now: Timestamp) -> bool {
         self.not_before <= now && now <= self.not_after
     }
-
-    fn intersect(self, other: Self) -> Self {
-        Self {
-            not_before: self.not_before.max(other.not_before),
-            not_after: self.not_after.min(other.not_after),
-        }
-    }
-
-    fn of(certificate: &X509Certificate<'_>) -> Option<Self> {
-        let validity = certificate.validity();
-        Some(Self {
-            not_before: Timestamp::from_second(validity.not_before.timestamp()).ok()?,
-            not_after: Timestamp::from_second(validity.not_after.timestamp()).ok()?,
-        })
-    }
 }
 
-/// The authorities that may vouch for clients.
+/// The authorities that may vouch for clients, and the certificates that are trusted themselves.
 #[derive(Debug)]
 pub(crate) struct Authorities {
-    anchors: Vec<(TrustAnchor<'static>, Validity)>,
+    roots: Roots,
 }
 
 impl Authorities {
     pub(crate) fn new(certificates: &[CertificateDer<'_>]) -> Result<Self, AuthorityError> {
-        let anchors = certificates.iter().enumerate().map(|(position, certificate)| {
+        let parsed = certificates.iter().enumerate().map(|(position, certificate)| {
             let failed = |why: String| AuthorityError { position, why };
-            let anchor = webpki::anchor_from_trusted_cert(certificate)
-                .map_err(|error| failed(error.to_string()))?
-                .to_owned();
-            let validity = parse(certificate)
-                .and_then(|parsed| Validity::of(&parsed))
-                .ok_or_else(|| failed("its validity can not be read".to_owned()))?;
-            Ok((anchor, validity))
+            Certificate::parse(certificate).map_err(|error| failed(error.to_string()))
         });
-        Ok(Self { anchors: anchors.collect::<Result<_, _>>()? })
+        Ok(Self { roots: Roots::new(parsed.collect::<Result<Vec<_>, _>>()?) })
     }
 
     /// Searches a path from the first of the presented certificates, by way of the others, to an
@@ -127,65 +100,26 @@ impl Authorities {
         presented: &[CertificateDer<'_>],
         now: Timestamp,
     ) -> Result<Validity, CertificateError> {
-        let (leaf, others) = presented.split_first().ok_or(CertificateError::Malformed)?;
+        let leaf = presented.first().ok_or(CertificateError::Malformed)?;
         if presented.len() > PRESENTED_CERTIFICATES_MAX {
             return Err(CertificateError::TooMany);
         }
         let parsed = parse(leaf).ok_or(CertificateError::Malformed)?;
         let untrusted =
             |why: String| CertificateError::Untrusted { certificate: identifier(&parsed), why };
-        let validity = Validity::of(&parsed).ok_or(CertificateError::Malformed)?;
-        // The verifier below takes authorities to be valid for ever.
-        let anchors: Vec<TrustAnchor<'_>> = self
-            .anchors
-            .iter()
-            .filter(|(_, validity)| validity.contains(now))
-            .map(|(anchor, _)| anchor.clone())
-            .collect();
-        let end_entity =
-            EndEntityCert::try_from(leaf).map_err(|error| untrusted(error.to_string()))?;
-        let path = end_entity
-            .verify_for_usage(
-                webpki::ALL_VERIFICATION_ALGS,
-                &anchors,
-                others,
-                unix_time(now),
-                ClientAuth,
-                None,
-                None,
-            )
+        let validity = self
+            .roots
+            .verify(presented, Usage::ClientAuth, now.as_second())
             .map_err(|error| untrusted(error.to_string()))?;
-        let intermediates = path
-            .intermediate_certificates()
-            .map(|certificate| parse(&certificate.der()).and_then(|parsed| Validity::of(&parsed)));
-        let anchor = self.anchors.iter().find(|(anchor, _)| anchor == path.anchor());
-        intermediates
-            .chain([anchor.map(|(_, validity)| *validity)])
-            .try_fold(validity, |all, one| Some(all.intersect(one?)))
-            .ok_or(CertificateError::Malformed)
-    }
-}
-
-/// A certificate may be used by clients if it says so, says nothing, or says that it may be used
-/// for anything.
-struct ClientAuth;
-
-impl ExtendedKeyUsageValidator for ClientAuth {
-    fn validate(&self, usages: KeyPurposeIdIter<'_, '_>) -> Result<(), webpki::Error> {
-        let mut present = Vec::new();
-        for usage in usages {
-            let usage = usage?;
-            if usage == CLIENT_AUTH || usage == ANY_USAGE {
-                return Ok(());
-            }
-            present.push(usage.to_decoded_oid());
+        let validity = Validity {
+            not_before: Timestamp::from_second(validity.not_before).unwrap_or(Timestamp::MIN),
+            not_after: Timestamp::from_second(validity.not_after).unwrap_or(Timestamp::MAX),
+        };
+        // Parts of a second count here.
+        match validity.contains(now) {
+            true => Ok(validity),
+            false => Err(CertificateError::Expired { until: validity.not_after }),
         }
-        if present.is_empty() {
-            return Ok(());
-        }
-        let required = KeyUsage::client_auth();
-        let context = RequiredEkuNotFoundContext { required, present };
-        Err(webpki::Error::RequiredEkuNotFoundContext(context))
     }
 }
 
@@ -195,12 +129,6 @@ pub(crate) fn parse<'c>(certificate: &'c CertificateDer<'_>) -> Option<X509Certi
         Ok(([], parsed)) => Some(parsed),
         _ => None,
     }
-}
-
-/// Times before 1970 become 1970: no certificate that matters is older.
-fn unix_time(now: Timestamp) -> UnixTime {
-    let seconds = u64::try_from(now.as_second()).unwrap_or_default();
-    UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds))
 }
 
 fn identifier(certificate: &X509Certificate<'_>) -> String {

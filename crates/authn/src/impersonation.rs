@@ -78,6 +78,8 @@ impl Impersonator {
                     self.memory.remember(&requestor.name, mode);
                     return Ok(Some(Impersonated { user, mode }));
                 }
+                // No mode takes the place of one that this server failed to ask about.
+                Err(status) if status.code != 403 => return Err(status),
                 Err(status) => {
                     refusal.get_or_insert(status);
                 }

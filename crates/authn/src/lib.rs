@@ -29,6 +29,7 @@ mod token_file;
 mod token_request;
 mod token_review;
 mod token_table;
+mod trust;
 
 pub use authenticator::{
     Authenticated, Authenticator, CertificateIdentity, CredentialError, Method, Request,
@@ -60,3 +61,4 @@ pub use service_account::{
 pub use token_file::{TOKEN_FILE_BYTES_MAX, TokenFile, TokenFileError, TokenFileWarning};
 pub use token_request::{IssuedToken, TokenRequest, TokenRequestSettings};
 pub use token_review::user_info;
+pub use trust::Vouches;

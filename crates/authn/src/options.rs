@@ -129,6 +129,9 @@ pub enum OptionsError {
     /// An authority of proxies can not be used.
     #[error("front proxy authorities: {0}")]
     FrontProxyAuthority(AuthorityError),
+    /// Authorities of clients were given, and there are none any more.
+    #[error("client authorities: no authority is configured")]
+    NoClientAuthority,
     /// Proxies are trusted, but nobody vouches for them.
     #[error("front proxy: no authority is configured")]
     NoFrontProxyAuthority,

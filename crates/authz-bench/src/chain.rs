@@ -95,7 +95,7 @@ fn naive(nodes: &Nodes, rbac: &Rbac, attributes: &Attributes<'_>) -> Decision {
         return Decision::allow("");
     }
     match nodes.oracle.authorize(attributes) {
-        decided @ Decision { verdict: Verdict::Allow | Verdict::Deny, .. } => decided,
         Decision { verdict: Verdict::NoOpinion, .. } => rbac.authorize(attributes),
+        decided => decided,
     }
 }

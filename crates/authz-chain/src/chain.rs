@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use authz::{Attributes, Decision, Event, Failure, Recorder, Rules, User, Verdict};
-use authz_webhook::Answered;
+use authz_webhook::{Answered, FailOpenCause};
 
 use crate::configuration::ConfigurationError;
 use crate::member::Member;
@@ -41,6 +41,16 @@ pub struct Outcome<'c> {
     pub decided_by: Option<&'c str>,
     /// The names of the webhooks that were not asked because a match condition is false, in order.
     pub skipped: Vec<&'c str>,
+    /// The webhooks that failed and whose failure policy let the request pass to the next authorizer,
+    /// each with what it did wrong, in order.
+    pub failed_open: Vec<(&'c str, FailOpenCause)>,
+}
+
+impl<'c> Outcome<'c> {
+    /// An answer in which no webhook played a part.
+    pub fn new(decision: Decision, decided_by: Option<&'c str>) -> Self {
+        Self { decision, decided_by, skipped: Vec::new(), failed_open: Vec::new() }
+    }
 }
 
 impl Chain {
@@ -79,33 +89,51 @@ impl Chain {
     ///
     /// 1. The first to allow or deny decides: its answer stands, with its reason and its error, and
     ///    what was said before is dropped.
-    /// 2. If all abstain, so does the chain. The reasons that were given are joined, a line each
+    /// 2. The first that this server fails to ask ends the walk as well: what comes after it must not
+    ///    decide in its place.
+    /// 3. If all abstain, so does the chain. The reasons that were given are joined, a line each
     ///    that begins with the name of the authorizer, and the errors are merged.
-    pub async fn authorize(
+    ///
+    /// `caller` is the name of the user on whose behalf webhooks are called, who may ask about another
+    /// one.
+    pub async fn authorize_for(
         &self,
+        caller: &str,
         attributes: &Attributes<'_>,
         mut recorder: Recorder<'_>,
     ) -> Outcome<'_> {
         let mut silent = Silent::default();
         let mut skipped = Vec::new();
+        let mut failed_open = Vec::new();
         let decision = superuser::authorize(attributes);
         note(superuser::NAME, &mut recorder).note(|| Event::verdict(&decision));
         if let Some(decision) = silent.hear(superuser::NAME, decision) {
-            return Outcome { decision, decided_by: Some(superuser::NAME), skipped };
+            return Outcome::new(decision, Some(superuser::NAME));
         }
         for place in &self.places {
             let name = place.member.name();
             let mut inner = note(name, &mut recorder);
-            let answered = place.authorize(attributes, inner.reborrow()).await;
+            let answered = place.authorize(caller, attributes, inner.reborrow()).await;
             inner.note(|| Event::verdict(&answered.decision));
             if answered.is_skipped {
                 skipped.push(name);
             }
+            failed_open.extend(answered.failed_open.map(|cause| (name, cause)));
             if let Some(decision) = silent.hear(name, answered.decision) {
-                return Outcome { decision, decided_by: Some(name), skipped };
+                return Outcome { decision, decided_by: Some(name), skipped, failed_open };
             }
         }
-        Outcome { decision: silent.into_decision(), decided_by: None, skipped }
+        Outcome { decision: silent.into_decision(), decided_by: None, skipped, failed_open }
+    }
+
+    /// Asks each authorizer in turn, on behalf of the user who makes the request.
+    pub async fn authorize(
+        &self,
+        attributes: &Attributes<'_>,
+        recorder: Recorder<'_>,
+    ) -> Outcome<'_> {
+        let caller = attributes.user.map_or("", |user| &user.name);
+        self.authorize_for(caller, attributes, recorder).await
     }
 
     /// What the user may do in the namespace, as far as it can be listed: the lists of all
@@ -124,12 +152,17 @@ impl Chain {
 }
 
 impl Place {
-    async fn authorize(&self, attributes: &Attributes<'_>, recorder: Recorder<'_>) -> Answered {
+    async fn authorize(
+        &self,
+        caller: &str,
+        attributes: &Attributes<'_>,
+        recorder: Recorder<'_>,
+    ) -> Answered {
         let Some(observe) = &self.observe else {
-            return self.member.authorize(attributes, recorder).await;
+            return self.member.authorize(caller, attributes, recorder).await;
         };
         let begun = Instant::now();
-        let answered = self.member.authorize(attributes, recorder).await;
+        let answered = self.member.authorize(caller, attributes, recorder).await;
         observe.answered(answered.decision.verdict, begun.elapsed());
         answered
     }
@@ -156,7 +189,7 @@ impl Silent {
     /// The decision, if it decides; otherwise remembers what it says.
     fn hear(&mut self, name: &str, decision: Decision) -> Option<Decision> {
         match decision.verdict {
-            Verdict::Allow | Verdict::Deny => Some(decision),
+            Verdict::Allow | Verdict::Deny | Verdict::Unavailable(_) => Some(decision),
             Verdict::NoOpinion => {
                 if !decision.reason.is_empty() {
                     let separator = if self.reason.is_empty() { "" } else { "\n" };

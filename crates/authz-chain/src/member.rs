@@ -58,10 +58,17 @@ impl Member {
         }
     }
 
-    /// What this authorizer alone answers.
-    pub async fn authorize(&self, attributes: &Attributes<'_>, recorder: Recorder<'_>) -> Answered {
+    /// What this authorizer alone answers to `caller`, who may ask about another user.
+    pub async fn authorize(
+        &self,
+        caller: &str,
+        attributes: &Attributes<'_>,
+        recorder: Recorder<'_>,
+    ) -> Answered {
         let decision = match self {
-            Self::Webhook(webhook) => return webhook.authorize(attributes, recorder).await,
+            Self::Webhook(webhook) => {
+                return webhook.authorize_for(caller, attributes, recorder).await;
+            }
             Self::Abac(policies) => policies.authorize(attributes, recorder),
             Self::AlwaysAllow => always::allow(),
             Self::AlwaysDeny => always::deny(),
@@ -69,7 +76,7 @@ impl Member {
             Self::Rbac(snapshot) => snapshot.authorize(attributes, recorder),
             Self::Plugin(_, plugin) => plugin.authorize(attributes, recorder).await,
         };
-        Answered { decision, is_skipped: false }
+        decision.into()
     }
 
     /// What the user may do in the namespace, as far as this authorizer can list it.

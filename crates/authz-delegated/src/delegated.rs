@@ -90,8 +90,8 @@ impl Delegated {
     ///
     /// 1. Members of the groups that are always allowed are.
     /// 2. So is everybody for the paths that are always allowed.
-    /// 3. The core server decides everything else. If it can not be asked there is no opinion, with
-    ///    the error beside it.
+    /// 3. The core server decides everything else. If it fails there is no opinion, with the error
+    ///    beside it.
     ///
     /// The first to allow or deny decides. If all abstain, the reasons that were given are joined, a
     /// line each that begins with the name of the authorizer, and the errors are merged. Nobody is
@@ -109,8 +109,8 @@ impl Delegated {
             let decision = link.authorize(attributes, inner.reborrow()).await;
             inner.note(|| Event::verdict(&decision));
             match decision.verdict {
-                Verdict::Allow | Verdict::Deny => {
-                    return Outcome { decision, decided_by: Some(name), skipped: Vec::new() };
+                Verdict::Allow | Verdict::Deny | Verdict::Unavailable(_) => {
+                    return Outcome::new(decision, Some(name));
                 }
                 Verdict::NoOpinion => {}
             }
@@ -122,7 +122,7 @@ impl Delegated {
             }
         }
         let decision = Decision { error, ..Decision::no_opinion(reasons.join("\n")) };
-        Outcome { decision, decided_by: None, skipped: Vec::new() }
+        Outcome::new(decision, None)
     }
 
     /// What was accepted but should be changed in the files that lead to the core server.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use authz::Unavailable;
 use authz_webhook::{Fault, FaultKind, Sending, Transport};
 use bytes::Bytes;
 use tokio::time::{Instant, sleep};
@@ -24,7 +25,7 @@ impl<T: Transport> Transport for Throttled<T> {
         Box::pin(async move {
             let began = Instant::now();
             let wait = self.bucket.take(began, limit);
-            let wait = wait.ok_or_else(|| Fault::new(FaultKind::Other, NO_TIME))?;
+            let wait = wait.ok_or_else(no_time)?;
             if !wait.is_zero() {
                 let mut turn = Turn(Some(&self.bucket));
                 sleep(wait).await;
@@ -37,6 +38,11 @@ impl<T: Transport> Transport for Throttled<T> {
     fn url(&self) -> &str {
         self.inner.url()
     }
+}
+
+/// The limit is one of this server, so that no failure policy applies.
+fn no_time() -> Fault {
+    Fault::new(FaultKind::Local(Unavailable::TooManyCalls), NO_TIME)
 }
 
 /// A token that somebody waits for. Who stops waiting before it is there gives it back.
@@ -105,7 +111,7 @@ mod tests {
         transport.send(Bytes::new(), SECOND / 2).await.unwrap();
         let began = Instant::now();
         let fault = transport.send(Bytes::new(), SECOND / 2).await.unwrap_err();
-        assert_eq!(fault, Fault::new(FaultKind::Other, NO_TIME));
+        assert_eq!(fault, no_time());
         assert_eq!(began.elapsed(), Duration::ZERO);
         assert_eq!(transport.inner.0.lock().unwrap().len(), 1);
     }

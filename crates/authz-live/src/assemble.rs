@@ -25,7 +25,7 @@ use crate::translate::WEBHOOK_OF_FLAGS;
 /// What authorizers are made with, besides their configuration.
 #[derive(Clone)]
 pub struct Assembler {
-    /// What keeps a bad webhook from harming the server.
+    /// The limits of one webhook.
     pub guards: Guards,
     /// What bounds the connections to webhooks.
     pub limits: Limits,
@@ -84,7 +84,7 @@ impl Assembler {
     /// Makes the authorizers of a configuration. Reads every file that it leads to, so it blocks.
     ///
     /// A webhook that `previous` has with the same name, the same settings and the same content of
-    /// all files stays the one it is, with its cache and its breaker. So do the policies of ABAC.
+    /// all files stays the one it is, with its cache. So do the policies of ABAC.
     ///
     /// # Errors
     /// See [`BuildCause`].

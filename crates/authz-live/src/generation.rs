@@ -31,7 +31,7 @@ pub struct Generation {
     /// The authorizers in order.
     pub seats: Arc<[Seat]>,
     /// The webhooks among them, in order. One that did not change is shared with the generation
-    /// before, and so are its cache and its breaker.
+    /// before, and so is its cache.
     pub hooks: Vec<Arc<Hook>>,
     /// What should be changed in the files, as far as the generation before did not say it.
     pub warnings: Vec<Warning>,

@@ -71,8 +71,6 @@ pub struct AuthorizerStatus {
 pub struct WebhookStatus {
     /// Where it is called, without secrets.
     pub endpoint: String,
-    /// `closed` if it is called, `open` if it is left alone, `half_open` if it is tried again.
-    pub breaker: &'static str,
     /// How many calls are in flight.
     pub in_flight: usize,
     /// When a call last succeeded.
@@ -171,13 +169,12 @@ fn authorizers(generation: &Generation) -> Vec<AuthorizerStatus> {
 }
 
 fn webhook_status(hook: &Hook) -> WebhookStatus {
-    let Health { breaker, in_flight, last_success, last_failure, cache_entries, cache_bytes } =
+    let Health { in_flight, last_success, last_failure, cache_entries, cache_bytes } =
         hook.webhook.health();
     let failure =
         |LastFailure { at, message }: LastFailure| FailureStatus { at: time(at), message };
     WebhookStatus {
         endpoint: hook.endpoint.clone(),
-        breaker: breaker.name(),
         in_flight,
         last_success: last_success.map(time),
         last_failure: last_failure.map(failure),

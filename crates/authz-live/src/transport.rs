@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use authz::Unavailable;
 use authz_webhook::{Fault, FaultKind, Reply, Sending, Transport};
 use bytes::Bytes;
 use remote::{Client, Place, Target};
@@ -58,11 +59,12 @@ fn fault_of(fault: remote::Fault) -> Fault {
         remote::FaultKind::Reset => FaultKind::Reset,
         remote::FaultKind::ConnectionLost => FaultKind::ConnectionLost,
         remote::FaultKind::TooLarge => FaultKind::TooLarge,
-        remote::FaultKind::Refused
-        | remote::FaultKind::Dns
-        | remote::FaultKind::Tls
-        | remote::FaultKind::Eof
-        | remote::FaultKind::Other => FaultKind::Other,
+        remote::FaultKind::Refused | remote::FaultKind::Dns | remote::FaultKind::Connect => {
+            FaultKind::Connect
+        }
+        remote::FaultKind::Tls => FaultKind::Tls,
+        remote::FaultKind::Eof | remote::FaultKind::Other => FaultKind::Other,
+        remote::FaultKind::Local => FaultKind::Local(Unavailable::OutOfResources),
     };
     Fault { kind, message: fault.message }
 }
@@ -108,7 +110,9 @@ mod tests {
             (remote::FaultKind::ConnectionLost, FaultKind::ConnectionLost),
             (remote::FaultKind::TooLarge, FaultKind::TooLarge),
             (remote::FaultKind::Eof, FaultKind::Other),
-            (remote::FaultKind::Tls, FaultKind::Other),
+            (remote::FaultKind::Tls, FaultKind::Tls),
+            (remote::FaultKind::Refused, FaultKind::Connect),
+            (remote::FaultKind::Local, FaultKind::Local(Unavailable::OutOfResources)),
         ] {
             let fault = fault_of(remote::Fault { kind: from, message: "m".to_owned() });
             assert_eq!(fault, Fault::new(want, "m"));

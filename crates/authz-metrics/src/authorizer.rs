@@ -55,11 +55,13 @@ struct Share {
 impl authz_chain::Observe for Authorizer {
     fn answered(&self, verdict: Verdict, took: Duration) {
         let share = self.shares.mine();
-        count(match verdict {
-            Verdict::Allow => &share.n_allowed,
-            Verdict::Deny => &share.n_denied,
-            Verdict::NoOpinion => &share.n_no_opinion,
-        });
+        match verdict {
+            Verdict::Allow => count(&share.n_allowed),
+            Verdict::Deny => count(&share.n_denied),
+            Verdict::NoOpinion => count(&share.n_no_opinion),
+            // This server did not ask; the numbers of the webhook tell why.
+            Verdict::Unavailable(_) => {}
+        }
         share.times.observe(&SECONDS, took);
     }
 }

@@ -94,6 +94,12 @@ pub(crate) static FAIL_OPEN: Family = counter(
     &["name", "result"],
     "[ALPHA] Failures of an authorization webhook that its failure policy turned into no opinion.",
 );
+pub(crate) static FAILED_OPEN_BY: Family = counter(
+    "portcullis_authorization_webhook_failed_open_total",
+    &["cause", "name"],
+    "[ALPHA] Requests that the failure policy of a webhook passed to the next authorizer, by what the \
+     webhook did wrong.",
+);
 pub(crate) static CONDITION_ERRORS: Family = counter(
     "apiserver_authorization_match_condition_evaluation_errors_total",
     &["name", "type"],
@@ -176,21 +182,11 @@ pub(crate) static IN_FLIGHT: Family = gauge(
 pub(crate) static REJECTIONS: Family = counter(
     "portcullis_authorization_webhook_rejections_total",
     &["name", "reason"],
-    "[ALPHA] Requests that the failure policy of a webhook answered without a call, by why.",
+    "[ALPHA] Requests that were answered 429 because a limit of calls to a webhook was reached, by \
+     which.",
 );
-pub(crate) static BREAKER_STATE: Family = gauge(
-    "portcullis_authorization_webhook_breaker_state",
-    &["name"],
-    "[ALPHA] The breaker of a webhook: 0 closed, 1 half open, 2 open.",
-);
-pub(crate) static BREAKER_TRANSITIONS: Family = counter(
-    "portcullis_authorization_webhook_breaker_transitions_total",
-    &["name", "state"],
-    "[ALPHA] Changes of the breaker of a webhook, by the state it went to.",
-);
-
 /// The families that every server has.
-pub(crate) static ALWAYS: [&Family; 23] = [
+pub(crate) static ALWAYS: [&Family; 22] = [
     &DECISIONS,
     &NO_OPINIONS,
     &AUTHORIZER_SECONDS,
@@ -199,6 +195,7 @@ pub(crate) static ALWAYS: [&Family; 23] = [
     &WEBHOOK_EVALUATIONS,
     &WEBHOOK_SECONDS,
     &FAIL_OPEN,
+    &FAILED_OPEN_BY,
     &CONDITION_ERRORS,
     &CONDITION_EXCLUSIONS,
     &CONDITION_SECONDS,
@@ -212,8 +209,6 @@ pub(crate) static ALWAYS: [&Family; 23] = [
     &JOINS,
     &IN_FLIGHT,
     &REJECTIONS,
-    &BREAKER_STATE,
-    &BREAKER_TRANSITIONS,
 ];
 
 /// The families of a server whose chain a file configures.

@@ -53,7 +53,9 @@ impl Requests {
         let share = self.shares.mine();
         let times = match (decision.verdict, &decision.error) {
             (Verdict::Allow, _) => &share.allowed,
-            (Verdict::Deny | Verdict::NoOpinion, Some(_)) => &share.error,
+            (Verdict::Deny | Verdict::NoOpinion, Some(_)) | (Verdict::Unavailable(_), _) => {
+                &share.error
+            }
             (Verdict::Deny, None) => &share.denied,
             (Verdict::NoOpinion, None) => &share.no_opinion,
         };

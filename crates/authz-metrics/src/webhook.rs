@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use authz_chain::AuthorizerType;
-use authz_webhook::{AttemptResult, CacheEvent, MatchOutcome, Rejection};
-use breaker::BreakerState;
+use authz_webhook::{AttemptResult, CacheEvent, FailOpenCause, MatchOutcome, Rejection};
 use prometheus::proto::MetricFamily;
 
 use crate::family;
@@ -39,10 +38,10 @@ pub(crate) struct Webhook {
     checks: Striped<Checks>,
     calls: Calls,
     n_failed_open: FailedOpen,
+    n_failed_open_by: [AtomicU64; FailOpenCause::ALL.len()],
     cached: Cached,
     n_joined: AtomicU64,
     rejected: Rejected,
-    breaker: Breaker,
 }
 
 /// What happens in checks that need no call, and so may happen very often.
@@ -75,7 +74,7 @@ impl Calls {
     }
 }
 
-/// Failures by result. There are but two, for who does not wait is not let through.
+/// Failures by result. There are but two: a request that does not wait is not let through.
 #[derive(Debug, Default)]
 struct FailedOpen {
     timeout: AtomicU64,
@@ -93,33 +92,15 @@ struct Cached {
 
 #[derive(Debug, Default)]
 struct Rejected {
-    breaker_open: AtomicU64,
     too_many_in_flight: AtomicU64,
+    too_many_of_user: AtomicU64,
 }
 
 impl Rejected {
     fn of(&self, why: Rejection) -> &AtomicU64 {
         match why {
-            Rejection::BreakerOpen => &self.breaker_open,
             Rejection::TooManyInFlight => &self.too_many_in_flight,
-        }
-    }
-}
-
-/// Changes by the new state.
-#[derive(Debug, Default)]
-struct Breaker {
-    closed: AtomicU64,
-    open: AtomicU64,
-    half_open: AtomicU64,
-}
-
-impl Breaker {
-    fn of(&self, state: BreakerState) -> &AtomicU64 {
-        match state {
-            BreakerState::Closed => &self.closed,
-            BreakerState::Open => &self.open,
-            BreakerState::HalfOpen => &self.half_open,
+            Rejection::TooManyOfUser => &self.too_many_of_user,
         }
     }
 }
@@ -129,13 +110,15 @@ impl authz_webhook::Observe for Webhook {
         self.calls.of(result).observe(&CALL_SECONDS, took);
     }
 
-    fn failed_open(&self, result: AttemptResult) {
-        count(match result {
-            AttemptResult::Timeout => &self.n_failed_open.timeout,
-            AttemptResult::Success | AttemptResult::Canceled | AttemptResult::Error => {
-                &self.n_failed_open.error
-            }
-        });
+    fn failed_open(&self, cause: FailOpenCause, result: Option<AttemptResult>) {
+        match result {
+            // Kubernetes does not count those for which no call was made.
+            None => {}
+            Some(AttemptResult::Timeout) => count(&self.n_failed_open.timeout),
+            Some(_) => count(&self.n_failed_open.error),
+        }
+        let numbers = FailOpenCause::ALL.into_iter().zip(&self.n_failed_open_by);
+        numbers.filter(|(own, _)| *own == cause).for_each(|(_, number)| count(number));
     }
 
     fn matched(&self, took: Duration, outcome: MatchOutcome) {
@@ -162,10 +145,6 @@ impl authz_webhook::Observe for Webhook {
 
     fn joined(&self) {
         count(&self.n_joined);
-    }
-
-    fn breaker(&self, state: BreakerState) {
-        count(self.breaker.of(state));
     }
 
     fn rejected(&self, why: Rejection) {
@@ -216,6 +195,7 @@ struct Page {
     evaluations: Samples,
     call_seconds: Samples,
     fail_open: Samples,
+    failed_open_by: Samples,
     condition_errors: Samples,
     condition_exclusions: Samples,
     condition_seconds: Samples,
@@ -226,8 +206,6 @@ struct Page {
     joins: Samples,
     in_flight: Samples,
     rejections: Samples,
-    breaker_state: Samples,
-    breaker_transitions: Samples,
 }
 
 impl Page {
@@ -236,6 +214,7 @@ impl Page {
             evaluations: Samples::of(&family::WEBHOOK_EVALUATIONS),
             call_seconds: Samples::of(&family::WEBHOOK_SECONDS),
             fail_open: Samples::of(&family::FAIL_OPEN),
+            failed_open_by: Samples::of(&family::FAILED_OPEN_BY),
             condition_errors: Samples::of(&family::CONDITION_ERRORS),
             condition_exclusions: Samples::of(&family::CONDITION_EXCLUSIONS),
             condition_seconds: Samples::of(&family::CONDITION_SECONDS),
@@ -246,8 +225,6 @@ impl Page {
             joins: Samples::of(&family::JOINS),
             in_flight: Samples::of(&family::IN_FLIGHT),
             rejections: Samples::of(&family::REJECTIONS),
-            breaker_state: Samples::of(&family::BREAKER_STATE),
-            breaker_transitions: Samples::of(&family::BREAKER_TRANSITIONS),
         }
     }
 
@@ -261,6 +238,9 @@ impl Page {
         let FailedOpen { timeout, error } = &webhook.n_failed_open;
         self.fail_open.counter(&[name, AttemptResult::Timeout.name()], read(timeout));
         self.fail_open.counter(&[name, AttemptResult::Error.name()], read(error));
+        for (cause, number) in FailOpenCause::ALL.into_iter().zip(&webhook.n_failed_open_by) {
+            self.failed_open_by.counter(&[cause.name(), name], read(number));
+        }
 
         let checks = &webhook.checks;
         let kind = AuthorizerType::Webhook.name();
@@ -286,22 +266,12 @@ impl Page {
         for why in Rejection::ALL {
             self.rejections.counter(&[name, why.name()], read(webhook.rejected.of(why)));
         }
-        for state in BreakerState::ALL {
-            self.breaker_transitions
-                .counter(&[name, state.name()], read(webhook.breaker.of(state)));
-        }
     }
 
     fn show_health(&mut self, name: &str, health: &authz_webhook::Health) {
         self.cache_entries.gauge(&[name], health.cache_entries as f64);
         self.cache_bytes.gauge(&[name], health.cache_bytes as f64);
         self.in_flight.gauge(&[name], health.in_flight as f64);
-        let state = match health.breaker {
-            BreakerState::Closed => 0.0,
-            BreakerState::HalfOpen => 1.0,
-            BreakerState::Open => 2.0,
-        };
-        self.breaker_state.gauge(&[name], state);
     }
 
     fn finish(self) -> Vec<MetricFamily> {
@@ -309,6 +279,7 @@ impl Page {
             self.evaluations,
             self.call_seconds,
             self.fail_open,
+            self.failed_open_by,
             self.condition_errors,
             self.condition_exclusions,
             self.condition_seconds,
@@ -319,8 +290,6 @@ impl Page {
             self.joins,
             self.in_flight,
             self.rejections,
-            self.breaker_state,
-            self.breaker_transitions,
         ];
         families.map(Samples::finish).into()
     }

@@ -29,8 +29,6 @@ mod table;
 pub use explain::NEAR_MISSES_MAX;
 pub use graph::Graph;
 pub use identity::{NODE_USER_PREFIX, NODES_GROUP, NodeIdentity};
-pub use object::{
-    Assignment, Object, PersistentVolume, Pod, ResourceClaimStatus, SecretReference, VolumeClaim,
-};
+pub use object::{Assignment, Object, PersistentVolume, Pod, SecretReference, VolumeClaim};
 pub use policy::{Gates, Policy};
 pub use rules::NodeRules;

@@ -25,8 +25,6 @@ pub struct Pod {
     pub namespace: String,
     /// The name.
     pub name: String,
-    /// Tells pods apart that had the same name at different times.
-    pub uid: String,
     /// The node it is bound to; empty before it is.
     pub node_name: String,
     /// It mirrors a static pod of its node. Nodes create these, so they relate nothing to the node
@@ -42,22 +40,8 @@ pub struct Pod {
     pub persistent_volume_claims: Vec<String>,
     /// Resource claims that exist, whether named in the pod or made from a template for it.
     pub resource_claims: Vec<String>,
-    /// How many ephemeral containers there are. They only become more, and each may refer to
-    /// secrets and config maps that the pod did not need before.
-    pub n_ephemeral_containers: usize,
-    /// What was made from the templates of resource claims.
-    pub resource_claim_statuses: Vec<ResourceClaimStatus>,
     /// The resource claim made for extended resources.
     pub extended_resource_claim: Option<String>,
-}
-
-/// What became of a template of a resource claim.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ResourceClaimStatus {
-    /// The entry of the pod.
-    pub name: String,
-    /// The claim; none if none was needed.
-    pub resource_claim_name: Option<String>,
 }
 
 /// A persistent volume.

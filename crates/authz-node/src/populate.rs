@@ -6,11 +6,11 @@ use crate::object::{Assignment, Object, PersistentVolume, Pod};
 use crate::slab::Id;
 
 impl Graph {
-    /// Takes in an object that is new. One of the same kind and name is forgotten first, with the
-    /// references it had.
+    /// Takes in an object, new or changed. One of the same kind and name is forgotten first, with the
+    /// references it had, so that nothing outlives what the newest object says.
     pub fn add(&mut self, object: &Object) {
+        self.delete(object);
         match object {
-            Object::Pod(pod) if pod.node_name.is_empty() => {}
             Object::Pod(pod) => self.add_pod(pod),
             Object::PersistentVolume(volume) => self.add_volume(volume),
             Object::VolumeAttachment(assignment)
@@ -21,51 +21,27 @@ impl Graph {
         }
     }
 
-    /// Takes in a change of an object. Most updates of pods report their status and change nothing
-    /// here, so what can not have changed is not looked at:
-    ///
-    /// 1. A pod counts again if it has a node and the node, the uid or the status of its resource
-    ///    claims differs, or if it has more ephemeral containers than before.
-    /// 2. A persistent volume counts again.
-    /// 3. A volume attachment counts again if its node differs.
-    /// 4. A resource slice or pod certificate request keeps its node for life.
-    ///
-    /// Two objects of different kinds are no update; the first is forgotten and the second added.
+    /// Takes in a change of an object. Most updates of pods report their status, which relates
+    /// nothing: then both objects are equal, and the graph is left alone. Any other difference counts,
+    /// whether or not Kubernetes lets the field change: a reference that the new object lacks is gone.
     pub fn update(&mut self, old: &Object, new: &Object) {
-        let counts_again = match (old, new) {
-            (Object::Pod(old), Object::Pod(new)) => has_new_references(old, new),
-            (Object::PersistentVolume(_), Object::PersistentVolume(_)) => true,
-            (Object::VolumeAttachment(old), Object::VolumeAttachment(new)) => {
-                old.node_name != new.node_name
-            }
-            (Object::ResourceSlice(_), Object::ResourceSlice(_))
-            | (Object::PodCertificateRequest(_), Object::PodCertificateRequest(_)) => false,
-            _ => {
-                self.delete(old);
-                true
-            }
-        };
-        if counts_again {
+        if old != new {
+            self.delete(old);
             self.add(new);
         }
     }
 
-    /// Forgets an object that is gone. A pod that was never bound was never known.
+    /// Forgets the object of this kind and name, whatever else the caller knows of it.
     pub fn delete(&mut self, object: &Object) {
-        match object {
-            Object::Pod(pod) if pod.node_name.is_empty() => {}
-            Object::Pod(_)
-            | Object::PersistentVolume(_)
-            | Object::VolumeAttachment(_)
-            | Object::ResourceSlice(_)
-            | Object::PodCertificateRequest(_) => self.remove(name_of(object)),
-        }
+        self.remove(name_of(object));
     }
 
     fn add_pod(&mut self, pod: &Pod) {
         let namespace = pod.namespace.as_str();
+        if pod.node_name.is_empty() {
+            return;
+        }
         let own = Name { kind: Kind::Pod, namespace, name: &pod.name };
-        self.remove(own);
         let Some(own) = self.bind(own, &pod.node_name) else { return };
         if pod.is_mirror {
             return;
@@ -86,7 +62,6 @@ impl Graph {
 
     fn add_volume(&mut self, volume: &PersistentVolume) {
         let own = Name { kind: Kind::PersistentVolume, namespace: "", name: &volume.name };
-        self.remove(own);
         let Some(claim) = &volume.claim else { return };
         let kind = Kind::PersistentVolumeClaim;
         let bound = Name { kind, namespace: &claim.namespace, name: &claim.name };
@@ -98,7 +73,6 @@ impl Graph {
     }
 
     fn assign(&mut self, own: Name<'_>, assignment: &Assignment) {
-        self.remove(own);
         if !assignment.node_name.is_empty() {
             self.bind(own, &assignment.node_name);
         }
@@ -122,12 +96,4 @@ fn name_of(object: &Object) -> Name<'_> {
         }
     };
     Name { kind, namespace, name }
-}
-
-fn has_new_references(old: &Pod, new: &Pod) -> bool {
-    old.node_name != new.node_name
-        || old.uid != new.uid
-        || new.n_ephemeral_containers > old.n_ephemeral_containers
-        || old.resource_claim_statuses != new.resource_claim_statuses
-        || old.extended_resource_claim != new.extended_resource_claim
 }

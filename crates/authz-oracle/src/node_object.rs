@@ -18,35 +18,19 @@ impl Objects {
     }
 
     pub(crate) fn add(&mut self, object: &Object) {
+        self.delete(object);
         if !is_unbound(object) {
-            self.0.retain(|own| identity(own) != identity(object));
             self.0.push(object.clone());
         }
     }
 
     pub(crate) fn update(&mut self, old: &Object, new: &Object) {
-        let is_unchanged = match (old, new) {
-            (Object::Pod(old), Object::Pod(new)) => {
-                (&old.node_name, &old.uid, &old.extended_resource_claim)
-                    == (&new.node_name, &new.uid, &new.extended_resource_claim)
-                    && old.resource_claim_statuses == new.resource_claim_statuses
-                    && new.n_ephemeral_containers <= old.n_ephemeral_containers
-            }
-            (Object::VolumeAttachment(old), Object::VolumeAttachment(new)) => {
-                old.node_name == new.node_name
-            }
-            (Object::PersistentVolume(_), _) => false,
-            _ => true,
-        };
-        if !is_unchanged {
-            self.add(new);
-        }
+        self.delete(old);
+        self.add(new);
     }
 
     pub(crate) fn delete(&mut self, object: &Object) {
-        if !is_unbound(object) {
-            self.0.retain(|own| identity(own) != identity(object));
-        }
+        self.0.retain(|own| identity(own) != identity(object));
     }
 
     /// Reports whether the object of this resource and name leads to the node.

@@ -33,8 +33,13 @@ impl Snapshot {
         let mut changed = Vec::new();
         for role in stale {
             let rules = self.supplied_rules(&role);
-            if rules != role.rules {
-                let role = Role { rules, ..role.as_ref().clone() };
+            let is_stale = !rules.iter().copied().eq(&role.rules);
+            // Most changes concern few roles, so rules are copied only for those.
+            let rules = is_stale.then(|| rules.into_iter().cloned().collect());
+            if let Some(rules) = rules {
+                let metadata = role.metadata.clone();
+                let aggregation_rule = role.aggregation_rule.clone();
+                let role = Role { metadata, rules, aggregation_rule };
                 self.put_role(role.clone());
                 changed.push(Arc::new(role));
             }
@@ -44,7 +49,7 @@ impl Snapshot {
 
     /// The rules of every other cluster role that a selector of `role` selects: selector by
     /// selector, each in the order of names, each rule once.
-    fn supplied_rules(&self, role: &Role) -> Vec<PolicyRule> {
+    fn supplied_rules(&self, role: &Role) -> Vec<&PolicyRule> {
         let suppliers = self.cluster_roles();
         let mut seen: HashSet<&PolicyRule> = HashSet::new();
         let mut rules = Vec::new();
@@ -54,8 +59,7 @@ impl Snapshot {
                 if supplier.name() == role.name() || !selector.matches(&supplier.metadata.labels) {
                     continue;
                 }
-                let new = supplier.rules.iter().filter(|rule| seen.insert(*rule));
-                rules.extend(new.cloned());
+                rules.extend(supplier.rules.iter().filter(|rule| seen.insert(*rule)));
             }
         }
         rules

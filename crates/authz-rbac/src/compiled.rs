@@ -10,8 +10,14 @@ use crate::question::{Hashes, OTHER_VERB, Question, VerbIdx, verb_idx};
 use crate::rule::matches_resource;
 use crate::texts::{Text, Texts, TextsBuilder};
 
-/// The most targets of a rule that are listed. A rule with more is compared letter by letter.
-const RULE_TARGETS_MAX: usize = 1024;
+/// The most targets of a rule that are listed for each entry of its lists. A rule is every pair of its
+/// API groups and resources, so without a limit the index would grow with their product. A rule with
+/// more is compared letter by letter.
+const TARGETS_PER_ENTRY_MAX: usize = 4;
+
+/// The most targets of a role that are listed. Its first rules come first; the rest are compared letter
+/// by letter.
+const ROLE_TARGETS_MAX: usize = 16_384;
 
 /// A set of verbs: a bit for each number.
 pub(crate) type Verbs = u32;
@@ -73,9 +79,10 @@ impl CompiledRole {
         let (mut mask, mut wild) = (Mask::NONE, WildVerbs::default());
         let (mut listed, mut unlisted) = (Vec::new(), Vec::new());
         let mut texts = TextsBuilder::default();
+        let mut room = TargetRoom::default();
         for (rule_idx, rule) in role.rules.iter().enumerate() {
             let verbs = verbs(rule);
-            let targets = targets(hashes, rule);
+            let targets = room.targets(hashes, rule);
             add_to_mask(&mut mask, verbs, rule, &targets);
             if targets.is_none() {
                 wild.resources |= if rule.resources.is_empty() { 0 } else { verbs };
@@ -172,21 +179,40 @@ pub(crate) fn verbs(rule: &PolicyRule) -> Verbs {
     }
 }
 
-pub(crate) fn targets(hashes: &Hashes, rule: &PolicyRule) -> Option<Targets> {
-    let is_odd = |entry: &String| entry.starts_with('*') || entry.ends_with('/');
-    let is_listed = !has(&rule.api_groups, "*")
-        && !rule.resources.iter().any(is_odd)
-        && !rule.non_resource_urls.iter().any(|url| url.ends_with('*'))
-        && rule.api_groups.len() * rule.resources.len() <= RULE_TARGETS_MAX;
-    let pairs = rule
-        .api_groups
-        .iter()
-        .flat_map(|group| rule.resources.iter().map(|entry| hashes.rule_resource(group, entry)));
-    let paths = rule.non_resource_urls.iter().map(|url| hashes.path(url));
-    is_listed.then(|| Targets { resources: pairs.collect(), paths: paths.collect() })
+/// How many more targets of a role are listed.
+pub(crate) struct TargetRoom(usize);
+
+impl Default for TargetRoom {
+    fn default() -> Self {
+        Self(ROLE_TARGETS_MAX)
+    }
 }
 
-/// The targets that [`targets`] lists for a rule, beside what they are called; `None` if there is no
+impl TargetRoom {
+    /// The targets of the next rule of a role, if it lists them.
+    pub(crate) fn targets(&mut self, hashes: &Hashes, rule: &PolicyRule) -> Option<Targets> {
+        let PolicyRule { api_groups, resources, non_resource_urls: urls, .. } = rule;
+        let is_odd = |entry: &String| entry.starts_with('*') || entry.ends_with('/');
+        let n_pairs = api_groups.len().saturating_mul(resources.len());
+        let n_pairs_max = (api_groups.len() + resources.len()) * TARGETS_PER_ENTRY_MAX;
+        let is_listed = n_pairs <= n_pairs_max
+            && n_pairs + urls.len() <= self.0
+            && !has(api_groups, "*")
+            && !resources.iter().any(is_odd)
+            && !urls.iter().any(|url| url.ends_with('*'));
+        if !is_listed {
+            return None;
+        }
+        self.0 -= n_pairs + urls.len();
+        let pairs = api_groups
+            .iter()
+            .flat_map(|group| resources.iter().map(|entry| hashes.rule_resource(group, entry)));
+        let paths = urls.iter().map(|url| hashes.path(url));
+        Some(Targets { resources: pairs.collect(), paths: paths.collect() })
+    }
+}
+
+/// The targets that [`TargetRoom`] lists for a rule, beside what they are called; `None` if there is no
 /// room for the texts.
 fn with_names(
     targets: Targets,

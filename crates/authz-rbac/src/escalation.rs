@@ -5,16 +5,25 @@
 //! so these functions only form the question; the caller asks it, and comes here if the answer is
 //! not to allow.
 
-use std::collections::BTreeSet;
-use std::fmt;
+use std::collections::HashSet;
 
 use authz::{Resource, User};
 
-use crate::covers::uncovered;
+use crate::combinations::ROLE_COMBINATIONS_MAX;
+use crate::covers::{Coverage, Unbounded};
+use crate::not_held::NotHeld;
 use crate::policy::{Binding, GROUP, PolicyRule, Role};
 use crate::rules_for::HeldRules;
 use crate::snapshot::{LookupError, Snapshot};
 use crate::who_can::SUPERUSER_GROUP;
+
+/// The most steps of a check, where a step is a look at one entry of a list or at 64 permissions: some
+/// tenths of a second. A check of rules at their limits, by somebody who holds a thousand rules, takes
+/// less than a tenth of that.
+pub const CHECK_STEPS_MAX: u64 = 20_000_000;
+
+/// The most steps of a check that is not worth a thread of its own.
+pub const QUICK_CHECK_STEPS_MAX: u64 = 50_000;
 
 /// Why somebody may not write a role or a binding.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,19 +47,29 @@ pub enum Refusal {
     /// The binding refers to something that is no role.
     #[error(transparent)]
     UnsupportedKind(LookupError),
+    /// The role grants more than [`ROLE_COMBINATIONS_MAX`] permissions, so it is not looked at. The
+    /// answer of the API is that the object is invalid.
+    #[error(
+        "the role has {0} combinations of API groups, resources, verbs and names, and at most \
+         {ROLE_COMBINATIONS_MAX} are checked; split the role into several"
+    )]
+    TooManyCombinations(u64),
+    /// The check takes more steps than the caller allows. The answer of the API is that the object is
+    /// invalid.
+    #[error(
+        "to compare the role with all that the user holds takes too many steps; split the role into \
+         several, or have it written by a user who may escalate or bind"
+    )]
+    TooManySteps,
 }
 
-/// What somebody would grant without holding it. Displays as the API's message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotHeld {
-    /// Who.
-    pub user: String,
-    /// Their groups.
-    pub groups: Vec<String>,
-    /// What, in parts of one verb, group, resource and name each.
-    pub uncovered: Vec<PolicyRule>,
-    /// Roles of theirs that could not be found, and might have helped.
-    pub errors: Vec<LookupError>,
+impl From<Unbounded> for Refusal {
+    fn from(unbounded: Unbounded) -> Self {
+        match unbounded {
+            Unbounded::Combinations(n) => Self::TooManyCombinations(n),
+            Unbounded::Steps => Self::TooManySteps,
+        }
+    }
 }
 
 /// Reports whether no guard stops this user.
@@ -104,17 +123,16 @@ impl Snapshot {
         user: &User,
         role: &Role,
         old: Option<&Role>,
+        steps_max: u64,
     ) -> Result<(), Refusal> {
         if is_superuser(user) || old == Some(role) {
             return Ok(());
         }
         let held = self.held_rules(user, &role.metadata.namespace);
-        let holds_everything = uncovered(&held.rules, &everything()).is_empty();
-        confirm_held(user, held, &role.rules)?;
-        if (role.is_aggregated() || old.is_some_and(Role::is_aggregated)) && !holds_everything {
-            return Err(Refusal::Aggregation);
-        }
-        Ok(())
+        let is_aggregated = role.is_aggregated() || old.is_some_and(Role::is_aggregated);
+        let holds_everything = !is_aggregated || holds(&held, &everything(), steps_max)?;
+        confirm_held(user, held, &role.rules, steps_max)?;
+        if holds_everything { Ok(()) } else { Err(Refusal::Aggregation) }
     }
 
     /// Checks that a user who is neither superuser nor allowed `bind` may write `binding`. `old`
@@ -127,6 +145,7 @@ impl Snapshot {
         user: &User,
         binding: &Binding,
         old: Option<&Binding>,
+        steps_max: u64,
     ) -> Result<(), Refusal> {
         if is_superuser(user) || old == Some(binding) {
             return Ok(());
@@ -135,25 +154,40 @@ impl Snapshot {
             Ok(role) => role,
             Err(error) => return Err(refused_lookup(binding, error)),
         };
-        confirm_held(user, self.held_rules(user, binding.namespace()), &role.rules)
+        confirm_held(user, self.held_rules(user, binding.namespace()), &role.rules, steps_max)
     }
 }
 
 /// Checks that a user who holds some rules holds all that is wanted.
 ///
 /// # Errors
-/// Returns what is not held.
+/// Returns what is not held, or that the check would go beyond its limits.
 pub fn confirm_held(
     user: &User,
     held: HeldRules<'_>,
     wanted: &[PolicyRule],
+    steps_max: u64,
 ) -> Result<(), Refusal> {
-    let uncovered = uncovered(&held.rules, wanted);
-    if uncovered.is_empty() {
+    let mut coverage = Coverage::new(wanted, steps_max)?;
+    add_held(&mut coverage, &held)?;
+    if coverage.n_missing() == 0 {
         return Ok(());
     }
-    let (user, groups) = (user.name.clone(), user.groups.clone());
-    Err(Refusal::NotHeld(NotHeld { user, groups, uncovered, errors: held.errors }))
+    coverage.spend_on_missing()?;
+    Err(Refusal::NotHeld(NotHeld::new(user, &coverage, held.errors)))
+}
+
+fn holds(held: &HeldRules<'_>, wanted: &[PolicyRule], steps_max: u64) -> Result<bool, Unbounded> {
+    let mut coverage = Coverage::new(wanted, steps_max)?;
+    add_held(&mut coverage, held)?;
+    Ok(coverage.n_missing() == 0)
+}
+
+/// A role that several bindings grant is looked at once.
+fn add_held(coverage: &mut Coverage<'_>, held: &HeldRules<'_>) -> Result<(), Unbounded> {
+    let mut seen: HashSet<*const PolicyRule> = HashSet::new();
+    let distinct = held.roles.iter().filter(|rules| seen.insert(rules.as_ptr()));
+    distinct.copied().flatten().try_for_each(|rule| coverage.add(rule))
 }
 
 fn refused_lookup(binding: &Binding, error: LookupError) -> Refusal {
@@ -169,71 +203,4 @@ fn everything() -> [PolicyRule; 2] {
         PolicyRule { verbs: any(), api_groups: any(), resources: any(), ..PolicyRule::default() };
     let urls = PolicyRule { verbs: any(), non_resource_urls: any(), ..PolicyRule::default() };
     [resources, urls]
-}
-
-impl std::error::Error for NotHeld {}
-
-impl fmt::Display for NotHeld {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (user, groups) = (gotext::quote(&self.user), quoted_list(&self.groups));
-        let lines: BTreeSet<String> =
-            compact(&self.uncovered).iter().map(PolicyRule::to_string).collect();
-        write!(
-            f,
-            "user {user} (groups={groups}) is attempting to grant RBAC permissions not currently \
-             held:\n{}",
-            lines.into_iter().collect::<Vec<_>>().join("\n"),
-        )?;
-        if !self.errors.is_empty() {
-            let messages: Vec<String> = self.errors.iter().map(LookupError::to_string).collect();
-            write!(f, "; resolution errors: [{}]", field::aggregate(&messages))?;
-        }
-        Ok(())
-    }
-}
-
-/// Merges parts that differ only in their verbs.
-fn compact(rules: &[PolicyRule]) -> Vec<PolicyRule> {
-    let is_simple = |rule: &PolicyRule| {
-        let PolicyRule { api_groups, resources, resource_names, non_resource_urls, .. } = rule;
-        let is_one_resource = api_groups.len() == 1 && resources.len() == 1;
-        is_one_resource && resource_names.len() <= 1 && non_resource_urls.is_empty()
-    };
-    let key = |rule: &PolicyRule| PolicyRule { verbs: Vec::new(), ..rule.clone() };
-    let mut places = std::collections::HashMap::new();
-    let mut compacted: Vec<PolicyRule> = Vec::new();
-    for rule in rules {
-        if is_simple(rule) {
-            let at = *places.entry(key(rule)).or_insert(compacted.len());
-            if let Some(same) = compacted.get_mut(at) {
-                same.verbs.extend_from_slice(&rule.verbs);
-                continue;
-            }
-        }
-        compacted.push(rule.clone());
-    }
-    compacted
-}
-
-/// In Kubernetes' compact form; empty parts are left out.
-impl fmt::Display for PolicyRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts: Vec<String> = [
-            ("APIGroups", &self.api_groups),
-            ("Resources", &self.resources),
-            ("NonResourceURLs", &self.non_resource_urls),
-            ("ResourceNames", &self.resource_names),
-            ("Verbs", &self.verbs),
-        ]
-        .into_iter()
-        .filter(|(_, list)| !list.is_empty())
-        .map(|(name, list)| format!("{name}:{}", quoted_list(list)))
-        .collect();
-        write!(f, "{{{}}}", parts.join(", "))
-    }
-}
-
-fn quoted_list(list: &[String]) -> String {
-    let quoted: Vec<String> = list.iter().map(|text| gotext::quote(text)).collect();
-    format!("[{}]", quoted.join(" "))
 }

@@ -48,17 +48,27 @@ mod who_can;
 
 mod aggregation;
 mod bootstrap;
+mod reconcile;
+
+mod combinations;
 mod covers;
 mod escalation;
-mod reconcile;
+mod grid;
+mod not_held;
+mod owned;
 
 pub use aggregation::AGGREGATION_PASSES_MAX;
 pub use bootstrap::{
     BOOTSTRAP_POLICY_JSON, BootstrapPolicy, Change, bootstrap, resource_access_reviewer,
 };
+pub use combinations::{ROLE_COMBINATIONS_MAX, RULE_COMBINATIONS_MAX, n_combinations};
 pub use covers::uncovered;
 pub use decide::{Grant, Search};
-pub use escalation::{NotHeld, Refusal, bind_target, confirm_held, escalate_target, is_superuser};
+pub use escalation::{
+    CHECK_STEPS_MAX, QUICK_CHECK_STEPS_MAX, Refusal, bind_target, confirm_held, escalate_target,
+    is_superuser,
+};
+pub use not_held::NotHeld;
 pub use policy::{
     AggregationRule, Binding, GROUP, LabelExpression, LabelSelector, Metadata, PolicyRule, Role,
     RoleRef, Subject,

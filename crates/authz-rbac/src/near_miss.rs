@@ -1,5 +1,7 @@
 //! Why a request was almost allowed, for people who ask.
 
+use std::cell::Cell;
+
 use authz::{Attributes, Event, Recorder, Target, User};
 
 use crate::decide::{binding_event, namespace_of};
@@ -9,6 +11,25 @@ use crate::snapshot::Snapshot;
 
 /// The most near misses that are noted, so that an explanation stays readable.
 const NEAR_MISSES_MAX: usize = 20;
+
+/// The most entries of a list that are shown for a near miss.
+const SHOWN_ENTRIES_MAX: usize = 100;
+
+/// The most names that are compared letter by letter for one explanation. There are as many as rules
+/// have entries, and for each group of the asker as many as others have groups.
+const COMPARISONS_MAX: usize = 20_000;
+
+/// How many more names are compared.
+struct Comparisons(Cell<usize>);
+
+impl Comparisons {
+    /// Reports whether one more name is compared.
+    fn takes_one(&self) -> bool {
+        let rest = self.0.get().checked_sub(1);
+        self.0.set(rest.unwrap_or_default());
+        rest.is_some()
+    }
+}
 
 /// Notes what almost allowed the request, the most telling first:
 ///
@@ -22,10 +43,11 @@ pub(crate) fn note(
     attributes: &Attributes<'_>,
     recorder: &mut Recorder<'_>,
 ) {
-    let mut misses = lacking_one_part(snapshot, user, attributes);
+    let names = &Comparisons(Cell::new(COMPARISONS_MAX));
+    let mut misses = lacking_one_part(snapshot, user, attributes, names);
     misses.extend(in_other_namespaces(snapshot, user, attributes));
     misses.truncate(NEAR_MISSES_MAX);
-    misses.extend(misspelt(snapshot, user, attributes));
+    misses.extend(misspelt(snapshot, user, attributes, names));
     for miss in misses {
         recorder.note(|| miss);
     }
@@ -37,17 +59,23 @@ fn near_miss(binding: &Binding) -> Event {
     event
 }
 
-fn lacking_one_part(snapshot: &Snapshot, user: &User, attributes: &Attributes<'_>) -> Vec<Event> {
+fn lacking_one_part(
+    snapshot: &Snapshot,
+    user: &User,
+    attributes: &Attributes<'_>,
+    names: &Comparisons,
+) -> Vec<Event> {
     let mut misses = Vec::new();
     for binding in snapshot.held_by(user, namespace_of(attributes)) {
         let rules = snapshot.find_role_of(binding).map(|role| role.rules.iter().enumerate());
         for (rule_idx, rule) in rules.into_iter().flatten() {
-            if let Some(part) = only_missing_part(rule, attributes) {
+            if let Some(part) = only_missing_part(rule, attributes, names) {
+                let entries = part.of(rule).iter().take(SHOWN_ENTRIES_MAX);
                 misses.push(
                     near_miss(binding)
                         .with("ruleIndex", rule_idx)
                         .with("lacks", part.field())
-                        .with("has", part.of(rule).to_vec()),
+                        .with("has", entries.cloned().collect::<Vec<_>>()),
                 );
                 if misses.len() >= NEAR_MISSES_MAX {
                     return misses;
@@ -59,16 +87,25 @@ fn lacking_one_part(snapshot: &Snapshot, user: &User, attributes: &Attributes<'_
 }
 
 /// The part of the request that the rule lacks, if it has all others and the part tells something.
-fn only_missing_part(rule: &PolicyRule, attributes: &Attributes<'_>) -> Option<Part> {
+fn only_missing_part(
+    rule: &PolicyRule,
+    attributes: &Attributes<'_>,
+    names: &Comparisons,
+) -> Option<Part> {
     let mut missing =
         parts_of(attributes).iter().copied().filter(|part| !rule.has(*part, attributes));
     let first = missing.next()?;
-    (missing.next().is_none() && is_telling(first, rule, attributes)).then_some(first)
+    (missing.next().is_none() && is_telling(first, rule, attributes, names)).then_some(first)
 }
 
 /// Every rule with the verb lacks only the resource, so what counts is that it is nearly the same:
 /// misspelt, or another part of the same thing.
-fn is_telling(part: Part, rule: &PolicyRule, attributes: &Attributes<'_>) -> bool {
+fn is_telling(
+    part: Part,
+    rule: &PolicyRule,
+    attributes: &Attributes<'_>,
+    names: &Comparisons,
+) -> bool {
     let is_near = |asked: &str| {
         let entries = part.of(rule).iter().map(|entry| entry.trim_end_matches(['*', '/']));
         let is_part = |whole: &str, part: &str| {
@@ -78,7 +115,7 @@ fn is_telling(part: Part, rule: &PolicyRule, attributes: &Attributes<'_>) -> boo
         entries.any(|entry| {
             is_part(entry, asked)
                 || is_part(asked, entry)
-                || field::nearest(asked, [entry]).is_some()
+                || (names.takes_one() && field::nearest(asked, [entry]).is_some())
         })
     };
     match (part, &attributes.target) {
@@ -121,7 +158,12 @@ fn grants(snapshot: &Snapshot, binding: &Binding, attributes: &Attributes<'_>) -
     snapshot.find_role_of(binding).is_some_and(|role| allows(role))
 }
 
-fn misspelt(snapshot: &Snapshot, user: &User, attributes: &Attributes<'_>) -> Vec<Event> {
+fn misspelt(
+    snapshot: &Snapshot,
+    user: &User,
+    attributes: &Attributes<'_>,
+    names: &Comparisons,
+) -> Vec<Event> {
     let (mut users, mut groups) = (Vec::new(), Vec::new());
     for (binding, subject) in snapshot.granted_subjects(attributes) {
         match subject.identity(binding.namespace()) {
@@ -131,7 +173,7 @@ fn misspelt(snapshot: &Snapshot, user: &User, attributes: &Attributes<'_>) -> Ve
         }
     }
     let nearest = |what: &'static str, own: &str, known: &[String]| {
-        let candidates = known.iter().map(String::as_str);
+        let candidates = known.iter().map(String::as_str).take_while(|_| names.takes_one());
         let near = field::nearest(own, candidates.filter(|name| is_near_in_its_place(own, name)))?;
         let event = Event::new("nearMiss").with("lacks", "subject");
         Some(event.with(what, own).with("allowed", near))
@@ -170,6 +212,10 @@ mod tests {
         }
     }
 
+    fn many() -> Comparisons {
+        Comparisons(Cell::new(COMPARISONS_MAX))
+    }
+
     #[test]
     fn another_resource_is_near_if_it_is_nearly_the_same() {
         for (entries, asked, want) in [
@@ -186,7 +232,7 @@ mod tests {
             let target = Target::Resource(resource);
             let attributes = Attributes { user: None, verb: "get", target };
             let rule = rule([&["get"], &[""], entries, &[]]);
-            let missing = only_missing_part(&rule, &attributes);
+            let missing = only_missing_part(&rule, &attributes, &many());
             assert_eq!(missing, want.then_some(Part::Resource), "{entries:?} {asked:?}");
         }
     }
@@ -201,7 +247,8 @@ mod tests {
             ("/", "/metrics", false),
         ] {
             let attributes = Attributes { user: None, verb: "get", target: Target::Path(path) };
-            let missing = only_missing_part(&rule([&["get"], &[], &[], &[entry]]), &attributes);
+            let rule = rule([&["get"], &[], &[], &[entry]]);
+            let missing = only_missing_part(&rule, &attributes, &many());
             assert_eq!(missing, want.then_some(Part::Path), "{entry} {path}");
         }
     }

@@ -81,11 +81,6 @@ impl Default for Roles {
 
 /// Reading.
 impl Roles {
-    /// No number is as large.
-    pub(crate) fn numbers_end(&self) -> u32 {
-        self.slots.numbers_end()
-    }
-
     #[inline]
     pub(crate) fn get(&self, number: u32) -> Option<&RoleSlot> {
         self.slots.get(number).map(AsRef::as_ref)

@@ -5,11 +5,19 @@ use authz::{Failure, NonResourceRule, ResourceRule, Rules, User};
 use crate::policy::PolicyRule;
 use crate::snapshot::{LookupError, Snapshot};
 
+/// How much of the rules is listed at most, in bytes of their text and some for each entry. A user who
+/// is bound to large roles many times holds far more than anybody reads.
+const LISTED_BYTES_MAX: usize = 8 << 20;
+
+/// What an entry costs beside its text.
+const ENTRY_BYTES: usize = 32;
+
 /// The rules that a user holds, as the roles have them.
 #[derive(Debug, Clone, Default)]
 pub struct HeldRules<'a> {
-    /// The rules in the order in which they are visited, repeated if several bindings grant them.
-    pub rules: Vec<&'a PolicyRule>,
+    /// The rules of each role in the order in which bindings are visited, repeated if several bindings
+    /// grant the role.
+    pub roles: Vec<&'a [PolicyRule]>,
     /// The roles that could not be found; there may be more to hold.
     pub errors: Vec<LookupError>,
 }
@@ -20,7 +28,7 @@ impl Snapshot {
         let mut held = HeldRules::default();
         for visit in self.visits(user, namespace) {
             match visit.role {
-                Some(compiled) => held.rules.extend(&compiled.role.rules),
+                Some(compiled) => held.roles.push(&compiled.role.rules),
                 None => held.errors.push(LookupError::of(visit.binding)),
             }
         }
@@ -28,11 +36,17 @@ impl Snapshot {
     }
 
     /// The same in the form in which all authorizers list rules. The list is complete even with an
-    /// error beside it, as far as the roles that exist go.
+    /// error beside it, as far as the roles that exist go, unless there is too much to list.
     pub fn rules_for(&self, user: &User, namespace: &str) -> Rules {
-        let HeldRules { rules, errors } = self.held_rules(user, namespace);
+        let HeldRules { roles, errors } = self.held_rules(user, namespace);
         let mut listed = Rules::default();
-        for rule in rules {
+        let mut bytes_left = LISTED_BYTES_MAX;
+        for rule in roles.into_iter().flatten() {
+            let Some(rest) = bytes_left.checked_sub(n_bytes(rule)) else {
+                listed.is_incomplete = true;
+                break;
+            };
+            bytes_left = rest;
             if !rule.resources.is_empty() {
                 listed.resource_rules.push(ResourceRule {
                     verbs: rule.verbs.clone(),
@@ -48,10 +62,23 @@ impl Snapshot {
                 });
             }
         }
-        listed.error = errors.into_iter().map(Failure::from).reduce(|mut all, next| {
+        let truncated = listed.is_incomplete.then(|| {
+            let n_mebibytes = LISTED_BYTES_MAX >> 20;
+            Failure::message(format!("the rules beyond the first {n_mebibytes} MiB are not listed"))
+        });
+        let failures = errors.into_iter().map(Failure::from).chain(truncated);
+        listed.error = failures.reduce(|mut all, next| {
             all.merge(next);
             all
         });
         listed
     }
+}
+
+/// What listing a rule costs.
+fn n_bytes(rule: &PolicyRule) -> usize {
+    let PolicyRule { verbs, api_groups, resources, resource_names, non_resource_urls } = rule;
+    let lists = [verbs, api_groups, resources, resource_names, non_resource_urls];
+    let entries = lists.into_iter().flatten();
+    entries.map(|entry| entry.len() + ENTRY_BYTES).sum::<usize>() + ENTRY_BYTES
 }

@@ -60,11 +60,6 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// No number is as large.
-    pub(crate) fn numbers_end(&self) -> u32 {
-        self.n_numbers
-    }
-
     #[inline]
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
         self.leaf(number)?.get(number as usize)
@@ -274,7 +269,7 @@ mod tests {
             }
             versions.push((slab, plain));
             for (slab, plain) in versions {
-                prop_assert_eq!(slab.numbers_end() as usize, plain.len());
+                prop_assert_eq!(slab.n_numbers as usize, plain.len());
                 prop_assert_eq!(contents(&slab, plain.len()), plain);
             }
         }

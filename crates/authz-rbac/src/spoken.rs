@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::compiled::{Verbs, is_plain, targets, verbs};
+use crate::compiled::{TargetRoom, Verbs, is_plain, verbs};
 use crate::policy::{PolicyRule, Role};
 use crate::question::Hashes;
 use crate::speakers::TargetName;
@@ -23,12 +23,15 @@ impl Hashes {
     /// mixed with its hash.
     pub(crate) fn spoken(&self, role: &Role) -> Vec<SpokenTarget> {
         let namespace = self.namespace(&role.metadata.namespace);
+        let mut room = TargetRoom::default();
         let of_rule = |rule: &PolicyRule| {
             let verbs = verbs(rule);
             let granted = if is_plain(rule, verbs) { verbs } else { 0 };
-            let targets = targets(self, rule).into_iter();
-            let all = targets.flat_map(|own| own.resources.into_iter().chain(own.paths));
-            let names: Vec<TargetName> = names(rule).collect();
+            let targets = room.targets(self, rule);
+            // Without targets nothing is named: there may be a name for each pair.
+            let names: Vec<TargetName> = targets.iter().flat_map(|_| names(rule)).collect();
+            let all =
+                targets.into_iter().flat_map(|own| own.resources.into_iter().chain(own.paths));
             all.zip(names).map(move |(target, name)| SpokenTarget {
                 target: target ^ namespace,
                 name: Arc::new(name),
@@ -50,7 +53,7 @@ impl Hashes {
     }
 }
 
-/// What the targets of a rule are called, in the order of [`targets`].
+/// What the targets of a rule are called, in the order of [`TargetRoom::targets`].
 fn names(rule: &PolicyRule) -> impl Iterator<Item = TargetName> {
     let pairs = rule.api_groups.iter().flat_map(|api_group| {
         rule.resources.iter().map(|entry| TargetName::resource(api_group, entry))

@@ -1,14 +1,14 @@
 //! Who is granted a request?
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use authz::{Attributes, Subjects};
+use foldhash::fast::RandomState;
 
 use crate::bound::BindingSlot;
 use crate::decide::namespace_of;
 use crate::policy::{Binding, Identity, Subject};
-use crate::roles::RoleSlot;
 use crate::snapshot::{LookupError, Snapshot};
 
 /// The group whose members are allowed everything before any policy is looked at.
@@ -64,15 +64,14 @@ impl Snapshot {
         &self,
         attributes: &Attributes<'_>,
     ) -> impl Iterator<Item = (&Binding, &Subject)> {
-        let allows = |role: &RoleSlot| {
-            role.compiled.as_ref().is_some_and(|compiled| compiled.allows(attributes).is_some())
+        let allows = |number: u32| {
+            let compiled = self.roles.get(number).and_then(|role| role.compiled.as_ref());
+            compiled.is_some_and(|compiled| compiled.allows(attributes).is_some())
         };
-        // Many bindings grant few roles, so each role is asked once.
-        let roles = 0..self.roles.numbers_end();
-        let allowing: Vec<bool> =
-            roles.map(|number| self.roles.get(number).is_some_and(allows)).collect();
+        // Many bindings grant few roles, so each of these is asked once, and no other.
+        let mut known: HashMap<u32, bool, RandomState> = HashMap::default();
         self.visited_slots(attributes)
-            .filter(move |slot| allowing.get(slot.role as usize).is_some_and(|allows| *allows))
+            .filter(move |slot| *known.entry(slot.role).or_insert_with(|| allows(slot.role)))
             .flat_map(|slot| slot.binding.subjects.iter().map(|subject| (&*slot.binding, subject)))
     }
 

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use breaker::{Halt, Sign};
+use authz::Unavailable;
+use call_limit::Busy;
 
+use crate::observe::FailOpenCause;
 use crate::transport::{Fault, FaultKind};
 
 /// Why a webhook gave no answer. A clone shares the message.
@@ -29,15 +31,9 @@ pub enum CallError {
         /// The message for people.
         message: Arc<str>,
     },
-    /// The webhook was not called: the breaker is not closed.
-    #[error(transparent)]
-    Halted(#[from] Halt),
     /// The webhook was not called: as many calls as allowed are in flight.
-    #[error("webhook was not called: {in_flight_max} calls are in flight")]
-    TooManyInFlight {
-        /// How many are allowed.
-        in_flight_max: usize,
-    },
+    #[error("webhook was not called: {0}")]
+    Busy(Busy),
     /// The call ended without saying how: a fault of ours, or the server is going down.
     #[error("webhook call failed: it ended without an answer")]
     Lost,
@@ -60,7 +56,7 @@ impl CallError {
                 matches!(kind, FaultKind::Reset | FaultKind::ConnectionLost)
             }
             Self::Response { retry, .. } => *retry == Retry::Later,
-            Self::Halted(_) | Self::TooManyInFlight { .. } | Self::Lost => false,
+            Self::Busy(_) | Self::Lost => false,
         }
     }
 
@@ -69,16 +65,30 @@ impl CallError {
         match self {
             Self::Transport { kind, .. } => *kind == FaultKind::Timeout,
             Self::Response { is_timeout, .. } => *is_timeout,
-            Self::Halted(_) | Self::TooManyInFlight { .. } | Self::Lost => false,
+            Self::Busy(_) | Self::Lost => false,
         }
     }
 
-    /// What this says about the service; nothing, if it was not asked or nobody knows the end.
-    pub(crate) fn sign(&self) -> Option<Sign> {
+    /// What the webhook did wrong, to which its failure policy applies.
+    ///
+    /// # Errors
+    /// [`Unavailable`] if this server failed and not the webhook.
+    pub fn cause(&self) -> Result<FailOpenCause, Unavailable> {
         match self {
-            Self::Transport { .. } => Some(Sign::Dead),
-            Self::Response { status, .. } => Some(Sign::of_status(*status)),
-            Self::Halted(_) | Self::TooManyInFlight { .. } | Self::Lost => None,
+            Self::Transport { kind, .. } => match kind {
+                FaultKind::Timeout => Ok(FailOpenCause::Timeout),
+                FaultKind::Connect => Ok(FailOpenCause::Connect),
+                FaultKind::Tls => Ok(FailOpenCause::Tls),
+                FaultKind::Reset | FaultKind::ConnectionLost | FaultKind::Other => {
+                    Ok(FailOpenCause::ConnectionLost)
+                }
+                FaultKind::TooLarge => Ok(FailOpenCause::BadAnswer),
+                FaultKind::Local(why) => Err(*why),
+            },
+            Self::Response { status: 200..=206, .. } => Ok(FailOpenCause::BadAnswer),
+            Self::Response { .. } => Ok(FailOpenCause::HttpStatus),
+            Self::Busy(_) => Err(Unavailable::TooManyCalls),
+            Self::Lost => Err(Unavailable::OutOfResources),
         }
     }
 

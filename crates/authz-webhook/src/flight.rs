@@ -6,7 +6,8 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -18,34 +19,39 @@ use crate::key::Key;
 /// How a call ended, once it has.
 pub(crate) type Ended = watch::Receiver<Option<Arc<CallEnd>>>;
 
-/// The calls of one webhook that are under way. The limit of calls in flight bounds them.
+/// The calls that a check may join: for each question the latest. The limit of calls in flight bounds
+/// them.
+pub(crate) type Table = HashMap<Arc<Key>, Arc<Flight>, foldhash::fast::RandomState>;
+
+/// The calls of one webhook that are under way.
 #[derive(Default)]
 pub(crate) struct Flights {
     table: Mutex<Table>,
 }
 
-/// The locked table.
-#[derive(Default)]
-pub(crate) struct Table {
-    flights: HashMap<Arc<Key>, Flight, foldhash::fast::RandomState>,
-    n_started: u64,
+/// One call.
+///
+/// INVARIANT: `n_waiting` is the number of its waiters, and changes only while the table is locked.
+pub(crate) struct Flight {
+    n_waiting: AtomicUsize,
+    is_sent: AtomicBool,
+    ended: Ended,
+    /// The task of the call, once it runs. The check that began the call waits for it until then.
+    task: OnceLock<AbortHandle>,
 }
 
-/// INVARIANT: `n_waiting` waiters name this flight by its number, and it is at least one.
-struct Flight {
-    number: u64,
-    n_waiting: usize,
-    ended: Ended,
-    /// The task of the call, once it runs. Whoever entered the flight waits for it until then.
-    task: Option<AbortHandle>,
+impl Flight {
+    /// From now on the webhook may look at the question.
+    pub(crate) fn send(&self) {
+        self.is_sent.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A check that waits for a call. Dropping it is leaving.
 pub(crate) struct Waiter<'a> {
     flights: &'a Flights,
     key: Arc<Key>,
-    number: u64,
-    ended: Ended,
+    flight: Arc<Flight>,
 }
 
 impl Flights {
@@ -53,12 +59,20 @@ impl Flights {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a call that is under way, if there is one for this question.
-    pub(crate) fn join<'a>(&'a self, table: &mut Table, key: &Arc<Key>) -> Option<Waiter<'a>> {
-        let flight = table.flights.get_mut(key)?;
-        flight.n_waiting += 1;
-        let (number, ended) = (flight.number, flight.ended.clone());
-        Some(Waiter { flights: self, key: Arc::clone(key), number, ended })
+    /// Waits for a call that is under way, if there is one for this question. An answer that is not
+    /// kept is only for those who asked before the webhook was: a policy may have changed since.
+    pub(crate) fn join<'a>(
+        &'a self,
+        table: &Table,
+        key: &Arc<Key>,
+        is_answer_kept: bool,
+    ) -> Option<Waiter<'a>> {
+        let flight = table.get(key)?;
+        if !is_answer_kept && flight.is_sent.load(Ordering::Relaxed) {
+            return None;
+        }
+        flight.n_waiting.fetch_add(1, Ordering::Relaxed);
+        Some(Waiter { flights: self, key: Arc::clone(key), flight: Arc::clone(flight) })
     }
 
     /// Enters a call that is about to begin, and waits for it.
@@ -68,53 +82,46 @@ impl Flights {
         key: Arc<Key>,
         ended: Ended,
     ) -> Waiter<'a> {
-        table.n_started += 1;
-        let number = table.n_started;
-        let flight = Flight { number, n_waiting: 1, ended: ended.clone(), task: None };
-        table.flights.insert(Arc::clone(&key), flight);
-        Waiter { flights: self, key, number, ended }
+        let flight = Arc::new(Flight {
+            n_waiting: AtomicUsize::new(1),
+            is_sent: AtomicBool::new(false),
+            ended,
+            task: OnceLock::new(),
+        });
+        table.insert(Arc::clone(&key), Arc::clone(&flight));
+        Waiter { flights: self, key, flight }
     }
 
     /// Strikes out a call that is over.
-    pub(crate) fn strike(&self, key: &Arc<Key>, number: u64) {
-        if let Entry::Occupied(flight) = self.lock().flights.entry(Arc::clone(key))
-            && flight.get().number == number
-        {
-            flight.remove();
-        }
+    pub(crate) fn strike(&self, key: &Arc<Key>, flight: &Arc<Flight>) {
+        strike(&mut self.lock(), key, flight);
     }
+}
 
-    /// Takes a waiter off a call, and the call off the table if that was the last one.
-    fn leave(&self, key: &Arc<Key>, number: u64) -> Option<AbortHandle> {
-        let mut table = self.lock();
-        let flight = table.flights.get_mut(key).filter(|flight| flight.number == number)?;
-        flight.n_waiting -= 1;
-        if flight.n_waiting > 0 {
-            return None;
-        }
-        table.flights.remove(key)?.task
+fn strike(table: &mut Table, key: &Arc<Key>, flight: &Arc<Flight>) {
+    if let Entry::Occupied(latest) = table.entry(Arc::clone(key))
+        && Arc::ptr_eq(latest.get(), flight)
+    {
+        latest.remove();
     }
 }
 
 impl Waiter<'_> {
-    /// The number of the call, by which it is told from others with the same question.
-    pub(crate) fn number(&self) -> u64 {
-        self.number
+    /// The call that is waited for.
+    pub(crate) fn flight(&self) -> &Arc<Flight> {
+        &self.flight
     }
 
     /// Says which task carries the call.
     pub(crate) fn carry(&self, task: AbortHandle) {
-        let mut table = self.flights.lock();
-        let flight = table.flights.get_mut(&self.key).filter(|flight| flight.number == self.number);
-        // It may be over already.
-        if let Some(flight) = flight {
-            flight.task = Some(task);
-        }
+        // There is no other: only the check that began the call says this, once.
+        let _ = self.flight.task.set(task);
     }
 
     /// Waits until the call is over.
-    pub(crate) async fn ended(mut self) -> Result<Arc<CallEnd>, CallError> {
-        match self.ended.wait_for(Option::is_some).await {
+    pub(crate) async fn ended(self) -> Result<Arc<CallEnd>, CallError> {
+        let mut ended = self.flight.ended.clone();
+        match ended.wait_for(Option::is_some).await {
             Ok(end) => end.clone().ok_or(CallError::Lost),
             // The task is gone: it panicked, or the runtime is going down.
             Err(_) => Err(CallError::Lost),
@@ -124,8 +131,16 @@ impl Waiter<'_> {
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
+        let is_last = {
+            let mut table = self.flights.lock();
+            let is_last = self.flight.n_waiting.fetch_sub(1, Ordering::Relaxed) == 1;
+            if is_last {
+                strike(&mut table, &self.key, &self.flight);
+            }
+            is_last
+        };
         // The table is not locked any more: what the task drops may want to lock it.
-        if let Some(task) = self.flights.leave(&self.key, self.number) {
+        if let Some(task) = self.flight.task.get().filter(|_| is_last) {
             task.abort();
         }
     }

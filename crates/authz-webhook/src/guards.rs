@@ -1,20 +1,17 @@
-//! What keeps a bad webhook from harming the server.
+//! The limits of one webhook.
 //!
 //! None of this is part of the configuration file, which stays that of Kubernetes. The defaults are
 //! such that a webhook that works never notices them.
 
 use std::time::Duration;
 
-use breaker::BreakerOptions;
-
 /// The limits of one webhook.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Guards {
-    /// The most calls in flight, each with its retries. Checks that wait for the call of another one
-    /// do not count. One more is answered by the failure policy at once.
+    /// The most calls in flight, each with its retries, of which one user has at most half. Checks that
+    /// wait for the call of another one do not count. A check that would need one more is not decided:
+    /// [`authz::Unavailable::TooManyCalls`].
     pub in_flight_max: usize,
-    /// When a webhook is left alone.
-    pub breaker: BreakerOptions,
     /// How often a call is tried.
     pub retry: RetryOptions,
     /// The most answers that are kept.
@@ -41,7 +38,6 @@ impl Default for Guards {
     fn default() -> Self {
         Self {
             in_flight_max: 1024,
-            breaker: BreakerOptions::default(),
             retry: RetryOptions::default(),
             cache_entries_max: 8192,
             cache_bytes_max: 64 << 20,
@@ -50,13 +46,9 @@ impl Default for Guards {
 }
 
 impl Guards {
-    /// The defaults without breaker and without a limit of calls in flight: what Kubernetes does.
+    /// The defaults without a limit of calls in flight: what Kubernetes does.
     pub fn disabled() -> Self {
-        Self {
-            in_flight_max: usize::MAX,
-            breaker: BreakerOptions { is_enabled: false, ..BreakerOptions::default() },
-            ..Self::default()
-        }
+        Self { in_flight_max: usize::MAX, ..Self::default() }
     }
 }
 

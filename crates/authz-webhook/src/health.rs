@@ -3,13 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use breaker::BreakerState;
-
 /// How a webhook is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
-    /// Whether it is called.
-    pub breaker: BreakerState,
     /// How many calls are in flight.
     pub in_flight: usize,
     /// When a call last succeeded.

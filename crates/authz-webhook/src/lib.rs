@@ -2,7 +2,7 @@
 //!
 //! Owns: what a validated webhook entry says, match conditions and why they hold or not, the view of
 //! a request that conditions see; the `SubjectAccessReview` on the wire, the cache of answers, shared
-//! calls, retries, and what keeps a bad webhook from harming the server.
+//! calls, retries, limits, and which failures the failure policy applies to.
 //! Must not know: configuration files, HTTP libraries, addresses and credentials, the other
 //! authorizers.
 
@@ -35,7 +35,9 @@ pub use conditions::{MatchCondition, Matching};
 pub use error::{CallError, Retry};
 pub use guards::{Guards, RetryOptions};
 pub use health::{Health, LastFailure};
-pub use observe::{AttemptResult, CacheEvent, MatchOutcome, Observe, Rejection, Unobserved};
+pub use observe::{
+    AttemptResult, CacheEvent, FailOpenCause, MatchOutcome, Observe, Rejection, Unobserved,
+};
 pub use review::{
     Extra, NonResourceAttributes, Requirement, Requirements, ResourceAttributes, ReviewSpec,
     SelectorAttributes, Selectors,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use breaker::BreakerState;
+use call_limit::Busy;
 
 /// How one attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -92,24 +92,78 @@ impl CacheEvent {
     }
 }
 
-/// Why a webhook was not called although it should have been.
+/// Why a webhook was not called although it should have been. The request is answered 429.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rejection {
-    /// The breaker is open.
-    BreakerOpen,
     /// As many calls as allowed are in flight.
     TooManyInFlight,
+    /// As many calls as one user may have are in flight for this user.
+    TooManyOfUser,
 }
 
 impl Rejection {
     /// All of them, in the order in which they are documented.
-    pub const ALL: [Self; 2] = [Self::BreakerOpen, Self::TooManyInFlight];
+    pub const ALL: [Self; 2] = [Self::TooManyInFlight, Self::TooManyOfUser];
 
     /// A name for labels.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::BreakerOpen => "breaker_open",
             Self::TooManyInFlight => "too_many_in_flight",
+            Self::TooManyOfUser => "too_many_in_flight_of_user",
+        }
+    }
+}
+
+impl From<Busy> for Rejection {
+    fn from(busy: Busy) -> Self {
+        match busy {
+            Busy::Webhook { .. } => Self::TooManyInFlight,
+            Busy::User { .. } => Self::TooManyOfUser,
+        }
+    }
+}
+
+/// What a webhook did wrong that its failure policy turned into no opinion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FailOpenCause {
+    /// There was no connection.
+    Connect,
+    /// There was no TLS connection.
+    Tls,
+    /// The connection ended before the answer did.
+    ConnectionLost,
+    /// There was no answer within the timeout of the webhook.
+    Timeout,
+    /// The answer has a status code that is no success.
+    HttpStatus,
+    /// The answer is no review, or too large.
+    BadAnswer,
+    /// A match condition could not be evaluated.
+    MatchCondition,
+}
+
+impl FailOpenCause {
+    /// All of them, in the order in which they are documented.
+    pub const ALL: [Self; 7] = [
+        Self::Connect,
+        Self::Tls,
+        Self::ConnectionLost,
+        Self::Timeout,
+        Self::HttpStatus,
+        Self::BadAnswer,
+        Self::MatchCondition,
+    ];
+
+    /// A name for labels and for the audit log.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::ConnectionLost => "connection_lost",
+            Self::Timeout => "timeout",
+            Self::HttpStatus => "http_status",
+            Self::BadAnswer => "bad_answer",
+            Self::MatchCondition => "match_condition",
         }
     }
 }
@@ -128,9 +182,9 @@ pub trait Observe: Send + Sync {
         let _ = why;
     }
 
-    /// A call failed, or was not made, and the failure policy turned that into no opinion.
-    fn failed_open(&self, result: AttemptResult) {
-        let _ = result;
+    /// The failure policy turned a failure into no opinion. Without a result no call was made.
+    fn failed_open(&self, cause: FailOpenCause, result: Option<AttemptResult>) {
+        let _ = (cause, result);
     }
 
     /// The match conditions of one check were evaluated. Not called if there are none.
@@ -145,11 +199,6 @@ pub trait Observe: Send + Sync {
 
     /// A check waits for the call of another one that asks the same.
     fn joined(&self) {}
-
-    /// The breaker changed its state.
-    fn breaker(&self, state: BreakerState) {
-        let _ = state;
-    }
 
     /// The webhook was not called although it should have been.
     fn rejected(&self, why: Rejection) {

@@ -1,10 +1,9 @@
 //! The service behind a webhook: what it said, what it is being asked, and whether to ask it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use authz::Attributes;
-use breaker::{Breaker, Pass, Sign};
+use call_limit::{CallLimit, Permit};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -14,7 +13,7 @@ use crate::call::{CallEnd, Caller};
 use crate::decode::ReviewStatus;
 use crate::encode::encode;
 use crate::error::CallError;
-use crate::flight::{Flights, Waiter};
+use crate::flight::{Flight, Flights, Waiter};
 use crate::guards::Guards;
 use crate::health::{Health, Latest};
 use crate::key::Key;
@@ -32,9 +31,7 @@ pub(crate) struct Service {
     authorized_caching: Caching,
     unauthorized_caching: Caching,
     flights: Flights,
-    in_flight_max: usize,
-    n_in_flight: AtomicUsize,
-    breaker: Arc<Breaker>,
+    limit: Arc<CallLimit>,
     latest: Latest,
     observe: Arc<dyn Observe>,
 }
@@ -65,19 +62,13 @@ impl Service {
             timeout: settings.timeout.get(),
             retry: guards.retry,
         };
-        let tell = {
-            let observe = Arc::clone(&observe);
-            move |state| observe.breaker(state)
-        };
         Self {
             caller,
             cache: Cache::new(guards.cache_entries_max, guards.cache_bytes_max),
             authorized_caching: settings.authorized_caching,
             unauthorized_caching: settings.unauthorized_caching,
             flights: Flights::default(),
-            in_flight_max: guards.in_flight_max,
-            n_in_flight: AtomicUsize::new(0),
-            breaker: Arc::new(Breaker::new(guards.breaker, tell)),
+            limit: Arc::new(CallLimit::new(guards.in_flight_max)),
             latest: Latest::default(),
             observe,
         }
@@ -113,8 +104,7 @@ impl Service {
         let ends = self.latest.ends();
         let size = self.cache.size();
         Health {
-            breaker: self.breaker.state(),
-            in_flight: self.n_in_flight.load(Ordering::Relaxed),
+            in_flight: self.limit.n_in_flight(),
             last_success: ends.success,
             last_failure: ends.failure,
             cache_entries: size.n_entries,
@@ -122,47 +112,52 @@ impl Service {
         }
     }
 
-    /// Joins the call for a question, or begins it.
+    /// Joins the call for a question, or begins it on behalf of `caller`.
     ///
     /// INVARIANT: a call stores its answer before it is struck off the table. So with the table
     /// locked, a question is under way, or its answer is known, or nobody has asked it.
     pub(crate) fn join<'a>(
         self: &'a Arc<Self>,
+        caller: &str,
         attributes: &Attributes<'_>,
         hash: u64,
         now: Instant,
     ) -> Course<'a> {
         let key = Arc::new(Key::new(attributes, hash));
+        let is_cacheable = is_cacheable(attributes);
         let mut table = self.flights.lock();
-        if let Some(waiter) = self.flights.join(&mut table, &key) {
+        if let Some(waiter) = self.flights.join(&table, &key, is_cacheable && self.keeps_all()) {
             return Course::Joined(waiter);
         }
         if let Lookup::Hit(status) = self.cache.get(attributes, hash, now) {
             return Course::Known(status);
         }
         let Ok(runtime) = Handle::try_current() else { return Course::Refused(CallError::Lost) };
-        let Some(seat) = Seat::take(self) else {
-            let in_flight_max = self.in_flight_max;
-            return Course::Refused(CallError::TooManyInFlight { in_flight_max });
-        };
-        let pass = match self.breaker.admit(now.into_std()) {
-            Ok(pass) => pass,
-            Err(halt) => return Course::Refused(halt.into()),
+        let permit = match self.limit.acquire(caller) {
+            Ok(permit) => permit,
+            Err(busy) => return Course::Refused(CallError::Busy(busy)),
         };
         let (tell, ended) = watch::channel(None);
         let waiter = self.flights.enter(&mut table, Arc::clone(&key), ended);
         // The table is free again: a runtime that is going down drops the task at once, and its
         // landing wants to strike it off.
         drop(table);
-        let landing = Landing { seat, key, number: waiter.number(), pass: Some(pass), tell };
+        let (service, flight) = (Arc::clone(self), Arc::clone(waiter.flight()));
+        let landing = Landing { service, _permit: permit, key, flight, tell };
         let body = encode(attributes, self.caller.version);
-        let is_cacheable = is_cacheable(attributes);
         let task = runtime.spawn(async move {
-            let end = landing.seat.0.caller.call(body).await;
+            landing.flight.send();
+            let end = landing.service.caller.call(body).await;
             landing.land(end, is_cacheable);
         });
         waiter.carry(task.abort_handle());
         Course::Began(waiter)
+    }
+
+    /// Whether every answer is kept, whatever it says.
+    fn keeps_all(&self) -> bool {
+        self.authorized_caching.lifetime().is_some()
+            && self.unauthorized_caching.lifetime().is_some()
     }
 
     /// Keeps an answer for as long as the settings say.
@@ -205,38 +200,20 @@ fn is_cacheable(attributes: &Attributes<'_>) -> bool {
     n_resource_bytes + attributes.verb.len() + attributes.path().len() < CACHEABLE_BYTES_MAX
 }
 
-/// The place of one call among those in flight.
-struct Seat(Arc<Service>);
-
-impl Seat {
-    fn take(service: &Arc<Service>) -> Option<Self> {
-        let take = |taken| (taken < service.in_flight_max).then_some(taken + 1);
-        let taken = service.n_in_flight.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
-        taken.is_ok().then(|| Self(Arc::clone(service)))
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        self.0.n_in_flight.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 /// What is done when a call is over, however it ends: with an answer, by a panic, or because nobody
 /// waits any more.
 struct Landing {
-    seat: Seat,
+    service: Arc<Service>,
+    _permit: Permit,
     key: Arc<Key>,
-    number: u64,
-    /// The leave of the breaker, until the breaker is told how the call ended.
-    pass: Option<Pass>,
+    flight: Arc<Flight>,
     tell: watch::Sender<Option<Arc<CallEnd>>>,
 }
 
 impl Landing {
     /// The call ended. The order matters: see the invariant of [`Service::join`].
-    fn land(mut self, end: CallEnd, is_cacheable: bool) {
-        let service = &self.seat.0;
+    fn land(self, end: CallEnd, is_cacheable: bool) {
+        let service = &self.service;
         match &end.outcome {
             Ok(status) => {
                 service.keep(&self.key, status, is_cacheable);
@@ -248,10 +225,6 @@ impl Landing {
                 service.latest.failed(why);
             }
         }
-        let sign = end.outcome.as_ref().map_or_else(CallError::sign, |_| Some(Sign::Alive));
-        if let (Some(pass), Some(sign)) = (self.pass.take(), sign) {
-            pass.ended(sign, Instant::now().into_std());
-        }
         let tell = self.tell.clone();
         drop(self);
         // Nobody may be waiting any more.
@@ -262,10 +235,8 @@ impl Landing {
 impl Drop for Landing {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.seat.0.latest.failed(CallError::Lost.to_string());
+            self.service.latest.failed(CallError::Lost.to_string());
         }
-        // If there still is one, nobody has waited for the end.
-        drop(self.pass.take());
-        self.seat.0.flights.strike(&self.key, self.number);
+        self.service.flights.strike(&self.key, &self.flight);
     }
 }

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
+use authz::Unavailable;
 use bytes::Bytes;
 
 /// The answer of an HTTP service, as far as it matters here. The body has been read whole.
@@ -18,19 +19,26 @@ pub struct Reply {
     pub body: Bytes,
 }
 
-/// What kept an exchange from ending with a [`Reply`]: as much as retry and metrics need to know.
+/// What kept an exchange from ending with a [`Reply`]: as much as retry, metrics and the failure policy
+/// need to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FaultKind {
     /// The time was up.
     Timeout,
+    /// There is no connection: name resolution, refusal, or nobody answered in time.
+    Connect,
+    /// No TLS connection came about, or it was broken off with an alert.
+    Tls,
     /// The peer reset the connection. Tried again.
     Reset,
     /// An HTTP/2 connection was lost. Tried again.
     ConnectionLost,
     /// The answer is longer than the transport accepts.
     TooLarge,
-    /// Anything else: name resolution, refusal, TLS, an end in the middle.
+    /// Anything else that the peer did, such as an end in the middle.
     Other,
+    /// This server failed, not the peer. No failure policy applies.
+    Local(Unavailable),
 }
 
 /// An exchange that failed.

@@ -12,7 +12,7 @@ use crate::decode::ReviewStatus;
 use crate::error::CallError;
 use crate::guards::Guards;
 use crate::health::Health;
-use crate::observe::{AttemptResult, MatchOutcome, Observe, Rejection};
+use crate::observe::{AttemptResult, FailOpenCause, MatchOutcome, Observe};
 use crate::record;
 use crate::review::{ReviewSpec, Selectors};
 use crate::service::{Course, Service};
@@ -39,6 +39,14 @@ pub struct Answered {
     pub decision: Decision,
     /// A match condition is false, so the webhook was not asked.
     pub is_skipped: bool,
+    /// Why the failure policy decided, if it let the request pass.
+    pub failed_open: Option<FailOpenCause>,
+}
+
+impl From<Decision> for Answered {
+    fn from(decision: Decision) -> Self {
+        Self { decision, is_skipped: false, failed_open: None }
+    }
 }
 
 impl Webhook {
@@ -61,15 +69,18 @@ impl Webhook {
     ///    false, and the failure policy decides if one can not be evaluated.
     /// 2. An answer that is still good is used again.
     /// 3. A call for the same question that is under way is waited for.
-    /// 4. Otherwise the webhook is called, unless it is to be left alone or too many calls are in
-    ///    flight.
-    /// 5. A well-formed answer decides. Without one the failure policy does.
+    /// 4. Otherwise the webhook is called, unless too many calls are in flight, of all users or of
+    ///    `caller`: then the verdict is [`Verdict::Unavailable`].
+    /// 5. A well-formed answer decides.
+    /// 6. The failure policy decides if the webhook failed. If this server did, the verdict is
+    ///    [`Verdict::Unavailable`].
     ///
-    /// Dropping the future is giving up. The call goes on as long as somebody else waits for it, and
-    /// ends with the last one. When something of ours fails, the answer is that of the failure
-    /// policy, never an allowance.
-    pub async fn authorize(
+    /// `caller` is the name of the user on whose behalf the webhook is called, who may ask about
+    /// another one. Dropping the future is giving up. The call goes on as long as somebody else waits
+    /// for it, and ends with the last one.
+    pub async fn authorize_for(
         &self,
+        caller: &str,
         attributes: &Attributes<'_>,
         mut recorder: Recorder<'_>,
     ) -> Answered {
@@ -78,19 +89,26 @@ impl Webhook {
             Matching::Matched => {}
             Matching::Excluded { .. } => {
                 record::note_skipped(&mut recorder);
-                return Answered { decision: Decision::no_opinion(""), is_skipped: true };
+                return Answered { is_skipped: true, ..Decision::no_opinion("").into() };
             }
             Matching::Failed(error) => {
-                return answered(self.decision_on_error().with_error(Failure::message(error)));
+                let cause = FailOpenCause::MatchCondition;
+                return self.apply_policy(cause, None, Failure::message(error));
             }
         }
         let hash = self.service.hash(attributes);
         if let Some(status) = self.service.known(attributes, hash, now) {
             record::note_hit(&mut recorder);
-            return answered(decide(&status));
+            return decide(&status).into();
         }
         // On the heap, so that the future stays small for those who find an answer.
-        answered(Box::pin(self.ask(attributes, hash, now, recorder)).await)
+        Box::pin(self.ask(caller, attributes, hash, now, recorder)).await
+    }
+
+    /// Answers whether the request is allowed, to the user who makes it.
+    pub async fn authorize(&self, attributes: &Attributes<'_>, recorder: Recorder<'_>) -> Answered {
+        let caller = attributes.user.map_or("", |user| &user.name);
+        self.authorize_for(caller, attributes, recorder).await
     }
 
     /// The rules of a user can not be listed.
@@ -148,61 +166,64 @@ impl Webhook {
     /// Gets an answer that is not known yet.
     async fn ask(
         &self,
+        caller: &str,
         attributes: &Attributes<'_>,
         hash: u64,
         now: Instant,
         mut recorder: Recorder<'_>,
-    ) -> Decision {
-        let (waiter, is_joined) = match self.service.join(attributes, hash, now) {
+    ) -> Answered {
+        let (waiter, is_joined) = match self.service.join(caller, attributes, hash, now) {
             Course::Known(status) => {
                 self.observe.joined();
                 record::note_hit(&mut recorder);
-                return decide(&status);
+                return decide(&status).into();
             }
             Course::Began(waiter) => (waiter, false),
             Course::Joined(waiter) => {
                 self.observe.joined();
                 (waiter, true)
             }
-            Course::Refused(error) => return self.refused(error, &mut recorder),
+            Course::Refused(error) => {
+                if let CallError::Busy(busy) = error {
+                    self.observe.rejected(busy.into());
+                    record::note_refused(busy.into(), &mut recorder);
+                }
+                return self.failed(error);
+            }
         };
         let end = match waiter.ended().await {
             Ok(end) => end,
-            Err(error) => return self.failed(error, AttemptResult::Error),
+            Err(error) => return self.failed(error),
         };
         record::note_call(&end, is_joined, &mut recorder);
         match &end.outcome {
-            Ok(status) => decide(status),
-            Err(error) => self.failed(error.clone(), result_of(error)),
+            Ok(status) => decide(status).into(),
+            Err(error) => self.failed(error.clone()),
         }
     }
 
-    /// The webhook is not called at all.
-    fn refused(&self, error: CallError, recorder: &mut Recorder<'_>) -> Decision {
-        let why = match &error {
-            CallError::Halted(_) => Some(Rejection::BreakerOpen),
-            CallError::TooManyInFlight { .. } => Some(Rejection::TooManyInFlight),
-            CallError::Transport { .. } | CallError::Response { .. } | CallError::Lost => None,
-        };
-        if let Some(why) = why {
-            self.observe.rejected(why);
-            record::note_refused(why, recorder);
+    /// There is no answer.
+    fn failed(&self, error: CallError) -> Answered {
+        match error.cause() {
+            Ok(cause) => self.apply_policy(cause, Some(result_of(&error)), error),
+            Err(why) => Decision::unavailable(why).with_error(error).into(),
         }
-        self.failed(error, AttemptResult::Error)
     }
 
-    /// There is no answer, so that the failure policy decides.
-    fn failed(&self, error: CallError, result: AttemptResult) -> Decision {
-        if self.settings.failure_policy == FailurePolicy::NoOpinion {
-            self.observe.failed_open(result);
-        }
-        self.decision_on_error().with_error(error)
-    }
-
-    fn decision_on_error(&self) -> Decision {
+    /// The webhook failed, so that the failure policy decides.
+    fn apply_policy(
+        &self,
+        cause: FailOpenCause,
+        result: Option<AttemptResult>,
+        error: impl Into<Failure>,
+    ) -> Answered {
         match self.settings.failure_policy {
-            FailurePolicy::NoOpinion => Decision::no_opinion(""),
-            FailurePolicy::Deny => Decision::deny(""),
+            FailurePolicy::NoOpinion => {
+                self.observe.failed_open(cause, result);
+                let decision = Decision::no_opinion("").with_error(error);
+                Answered { failed_open: Some(cause), ..decision.into() }
+            }
+            FailurePolicy::Deny => Decision::deny("").with_error(error).into(),
         }
     }
 }
@@ -215,10 +236,6 @@ impl fmt::Debug for Webhook {
             .field("settings", settings)
             .finish_non_exhaustive()
     }
-}
-
-fn answered(decision: Decision) -> Answered {
-    Answered { decision, is_skipped: false }
 }
 
 /// What a well-formed answer means (chain §4.5).

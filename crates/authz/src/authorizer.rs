@@ -20,7 +20,8 @@ pub type Answer<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
 ///   cancelled or out of time. State that others see changes in one step or not at all.
 /// - It does not cache across changes of its own policy.
 /// - When it fails it chooses the closed answer, or [`Verdict::NoOpinion`](crate::Verdict) with
-///   the error beside it, never [`Verdict::Allow`](crate::Verdict).
+///   the error beside it, never [`Verdict::Allow`](crate::Verdict). When this server is what failed
+///   (a limit, a deadline, no descriptors) it answers [`Verdict::Unavailable`](crate::Verdict).
 /// - It does not panic.
 ///
 /// ```

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::reason::Reason;
 
-/// The three answers.
+/// The three answers of an authorizer, and that there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Verdict {
     /// The request is refused, and no other authorizer is asked. The default, so that a forgotten
@@ -17,15 +17,33 @@ pub enum Verdict {
     Allow,
     /// This authorizer has nothing to say; the next one is asked.
     NoOpinion,
+    /// This server failed to ask, so that nobody knows the answer. The request is refused with an
+    /// error of the server, and no other authorizer is asked.
+    ///
+    /// INVARIANT: no failure policy turns this into another verdict. A policy speaks about failures of
+    /// the service that is asked.
+    Unavailable(Unavailable),
+}
+
+/// Why this server failed to ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Unavailable {
+    /// A limit of this server is reached. Trying again soon may help.
+    TooManyCalls,
+    /// This server is stopping, or it has no descriptors, ports or memory left.
+    OutOfResources,
+    /// The time of the request ended before there was an answer.
+    DeadlineExceeded,
 }
 
 impl Verdict {
-    /// The name as it is shown and counted: `deny`, `allow`, `noOpinion`.
+    /// The name as it is shown and counted: `deny`, `allow`, `noOpinion`, `unavailable`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Deny => "deny",
             Self::Allow => "allow",
             Self::NoOpinion => "noOpinion",
+            Self::Unavailable(_) => "unavailable",
         }
     }
 }
@@ -58,6 +76,11 @@ impl Decision {
     /// The next authorizer decides.
     pub fn no_opinion(reason: impl Into<Reason>) -> Self {
         Self { verdict: Verdict::NoOpinion, reason: reason.into(), error: None }
+    }
+
+    /// This server failed to ask.
+    pub fn unavailable(why: Unavailable) -> Self {
+        Self { verdict: Verdict::Unavailable(why), ..Self::default() }
     }
 
     /// The same decision, with an error beside it.

@@ -20,7 +20,7 @@ mod user;
 
 pub use attributes::{Attributes, Resource, Target};
 pub use authorizer::{Answer, Authorizer};
-pub use decision::{Decision, Failure, Verdict};
+pub use decision::{Decision, Failure, Unavailable, Verdict};
 pub use reason::{Reason, ReasonSource};
 pub use request::{
     MalformedRequest, RequestError, RequestInfo, ResourceInfo, TARGET_BYTES_MAX,

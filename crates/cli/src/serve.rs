@@ -16,10 +16,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use admission_hooks::AccessTable;
 use anyhow::Context;
-use server::{HostOptions, Level, Log, LogFormat, Server, ServerOptions};
+use server::{
+    AdmissionOptions, AuthorityFiles, HostOptions, Level, Log, LogFormat, Server, ServerOptions,
+};
 use serving::{
-    CertificateFiles, DrainPlan, Limits, Listener, Pki, PkiOptions, ReloadingCertificate,
-    ServerNames, Supplied,
+    CertificateFiles, DrainPlan, Limits, Listener, PkiOptions, ReloadingCertificate, ServerNames,
+    Supplied,
 };
 use store::Store;
 use tokio::signal::unix::{SignalKind, signal};
@@ -32,8 +34,11 @@ use admission::Sharing;
 use authorizing::Authorizing;
 use flags::{LoggingFormat, StoreKind};
 
-/// How often certificate files are looked at.
+/// How often files of certificates and of authorities are looked at. A removed authority is gone
+/// within ten seconds.
 const RELOAD_EVERY: Duration = Duration::from_secs(5);
+/// How often the server looks whether a certificate that it made for itself is about to expire.
+const RENEW_EVERY: Duration = Duration::from_secs(60 * 60);
 /// How often an idle watch says how far it is: some time before the minute that clients count on.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(50);
 
@@ -104,7 +109,8 @@ async fn serve(
     let started = Instant::now();
     authorizing.warn(log);
     args.admission.warn(log);
-    let pki = prepare(args)?;
+    let pki_options = pki_options(args);
+    let pki = serving::prepare(&pki_options)?;
     let certificate = Arc::new(ReloadingCertificate::load(pki.serving.clone())?);
     let tls = Arc::new(serving::server_config(Arc::clone(&certificate))?);
     let address = SocketAddr::new(args.listen.bind_address, args.listen.secure_port);
@@ -120,6 +126,7 @@ async fn serve(
         }
     });
     tokio::spawn(reloading);
+    tokio::spawn(keep_renewing(pki_options, advertised, log));
     let is_etcd = match args.store.store {
         Some(kind) => kind == StoreKind::Etcd,
         None => !args.store.etcd_servers.is_empty(),
@@ -145,7 +152,10 @@ async fn serve(
         directory: Arc::clone(&authorizing.directory),
         registry: authorizing.registry.clone(),
         authorization_metrics: Arc::clone(&authorizing.metrics),
-        admission: args.admission.options(sharing, access),
+        admission: AdmissionOptions {
+            connect_timeout: args.chain.webhook_connect_timeout,
+            ..args.admission.options(sharing, access)
+        },
         node: node()?,
         authentication: authentication::options(
             &args.authentication,
@@ -154,6 +164,11 @@ async fn serve(
             &log,
         )?,
         issuer: authentication::issuer(&args.authentication, &pki)?,
+        authority_files: AuthorityFiles {
+            clients: Some(pki.client_ca.clone()),
+            proxies: args.authentication.requestheader_client_ca_file.clone(),
+            reload_every: RELOAD_EVERY,
+        },
         auditor: auditing::auditor(&args.audit, &log)?,
         mutating_max: args.requests.max_mutating_requests_inflight,
         read_only_max: args.requests.max_requests_inflight,
@@ -235,7 +250,7 @@ impl Banner {
     }
 }
 
-fn prepare(args: &Args) -> anyhow::Result<Pki> {
+fn pki_options(args: &Args) -> PkiOptions {
     let listen = &args.listen;
     let service = listen.service_cluster_ip_range.map(|range| IpAddr::V4(range.first()));
     let addresses = [Some(listen.bind_address), listen.advertise_address, service];
@@ -252,8 +267,30 @@ fn prepare(args: &Args) -> anyhow::Result<Pki> {
         service_account_key: args.authentication.service_account_signing_key_file.clone(),
     };
     let directory = args.store.data_dir.clone();
-    let options = PkiOptions { directory, names, supplied, now: SystemTime::now() };
-    Ok(serving::prepare(&options)?)
+    PkiOptions { directory, names, supplied, now: SystemTime::now() }
+}
+
+/// Renews what the server made for itself, and the kubeconfig with it. The listener shows a renewed
+/// certificate when it reads its file again.
+async fn keep_renewing(options: PkiOptions, advertised: SocketAddr, log: Log) {
+    serving::keep_renewing(options, RENEW_EVERY, SystemTime::now, |renewed| {
+        let written = renewed.map(|pki| (pki, serving::write_kubeconfig(pki, advertised)));
+        match written {
+            Ok((pki, Ok(_))) => {
+                for path in &pki.written {
+                    log.notice("a certificate was renewed", &[("file", &path.display())]);
+                }
+            }
+            Ok((_, Err(error))) => {
+                log.error("the kubeconfig can not be renewed", &[("why", &error)]);
+            }
+            Err(error) => {
+                let message = "a certificate can not be renewed, and clients will refuse it later";
+                log.error(message, &[("why", error)]);
+            }
+        }
+    })
+    .await;
 }
 
 fn format(args: &Args) -> LogFormat {

@@ -1,12 +1,14 @@
 //! Compares Portcullis with recorded answers of Kubernetes.
 //!
 //! A vector is an input and the answer of Kubernetes; a suite asks our public functions the same
-//! and compares. Differences on purpose are rules of a ledger.
+//! and compares. Differences on purpose are rules of a ledger. Scenarios of HTTP are replayed against
+//! a server through a socket.
 //!
 //! Owns: the form of vectors, how strictly answers compare, the ledger, the report.
 //! Must not know: how an answer is made. It calls what the server and the program call.
 
 mod compare;
+pub mod http;
 mod judge;
 mod ledger;
 mod report;

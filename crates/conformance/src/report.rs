@@ -147,7 +147,7 @@ pub fn print_ledger(
     Ok(())
 }
 
-fn print_difference(out: &mut dyn Write, difference: &Difference) -> io::Result<()> {
+pub(crate) fn print_difference(out: &mut dyn Write, difference: &Difference) -> io::Result<()> {
     let Difference { path, want, got } = difference;
     let n_common = match (want, got) {
         (Value::String(want), Value::String(got)) => {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use crate::http::{ALL_SUITES, SUITE_PREFIX};
 use crate::judge::judge;
 use crate::ledger::LEDGER;
 use crate::report::{SuiteReport, print_ledger};
@@ -88,6 +89,9 @@ fn chosen_suites(
         match Suite::named(&name) {
             Some(suite) if wanted.is_none_or(|wanted| wanted == name) => chosen.push((suite, path)),
             Some(_) => {}
+            None if wanted.is_none() && name.starts_with(SUITE_PREFIX) => {
+                writeln!(notes, "{name}: replayed with --suite {name}")?;
+            }
             None if wanted.is_none() => writeln!(notes, "{name}: not implemented yet")?,
             None => {}
         }
@@ -145,5 +149,5 @@ fn run_at_once(vectors: &mut Vectors, report: &mut SuiteReport) -> Result<(), Ve
 }
 
 fn known_names() -> String {
-    Suite::ALL.map(Suite::name).join(", ")
+    format!("{}, {ALL_SUITES}, {SUITE_PREFIX}NAME", Suite::ALL.map(Suite::name).join(", "))
 }

@@ -16,8 +16,12 @@ pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) ->
         return None;
     }
     let word = word.to_ascii_lowercase();
+    // Words differ at least by what one is longer, so most long candidates need no look.
+    let is_near_in_length =
+        |candidate: &&str| word.len().abs_diff(candidate.len()) <= candidate.len().div_ceil(4);
     candidates
         .into_iter()
+        .filter(is_near_in_length)
         .map(|candidate| (distance(&word, &candidate.to_ascii_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= candidate.len().div_ceil(4))
         .min_by_key(|(distance, _)| *distance)

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use authz::Unavailable;
 use field::FieldErrors;
 use serde::Serialize;
 
@@ -306,6 +307,22 @@ impl Status {
     #[must_use]
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(503, "ServiceUnavailable", message.into(), None)
+    }
+
+    /// Nobody knows whether the request is allowed, because this server failed to ask.
+    #[must_use]
+    pub fn undecided(why: Unavailable) -> Self {
+        match why {
+            Unavailable::TooManyCalls => {
+                Self::too_many_requests("an authorization webhook has too many calls in flight", 1)
+            }
+            Unavailable::OutOfResources => {
+                let message = "the server is currently unable to authorize the request".to_owned();
+                let details = Details { retry_after_seconds: 1, ..Details::default() };
+                Self::new(503, "ServiceUnavailable", message, Some(details))
+            }
+            Unavailable::DeadlineExceeded => Self::timeout(),
+        }
     }
 
     /// The operations of a JSON Patch can not be carried out.

@@ -13,7 +13,6 @@ use http::{Extensions, Method, Request, Uri, Version};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::client::legacy;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls_pki_types::ServerName;
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -24,8 +23,9 @@ use crate::endpoint::Endpoint;
 use crate::failure::{connection_lost, explain};
 use crate::fault::{Fault, FaultKind};
 use crate::identity::IdentityError;
-use crate::limits::{HEAD_BYTES_MIN, Limits};
+use crate::limits::Limits;
 use crate::observe::Observe;
+use crate::pools::Pools;
 use crate::proxy::{Environment, Proxy, ProxyKind, ProxyUrl, ProxyUrlError};
 use crate::reply::{self, Reply};
 use crate::resolve::Resolve;
@@ -36,7 +36,7 @@ use crate::wire::Trouble;
 /// Makes exchanges with one target and keeps connections to it. Connections belong to the runtime
 /// that makes the calls; dropping the client closes them when the exchanges on them have ended.
 pub struct Client {
-    http: legacy::Client<Connector, Full<Bytes>>,
+    pools: Pools,
     connector: Connector,
     /// The headers of all requests.
     headers: HeaderMap,
@@ -116,7 +116,7 @@ impl Client {
         let connect_timeout = limits.connect_timeout;
         let connector = Connector::new(Route { endpoint, way, resolver, tls, connect_timeout });
         Ok(Self {
-            http: pool(&limits).build(connector.clone()),
+            pools: Pools::new(&limits, connector.clone()),
             connector,
             headers,
             authorization,
@@ -139,8 +139,10 @@ impl Client {
         let uri = endpoint
             .uri(query)
             .ok_or_else(|| Fault::new(FaultKind::Other, "the query can not be part of a URL"))?;
+        let body_bytes_max = self.body_bytes_max.max(body.len().saturating_mul(ANSWER_FACTOR));
         let request = self.request(uri.clone(), body);
-        let head = match timeout_at(deadline, self.http.request(request)).await {
+        let pool = self.pools.acquire();
+        let head = match timeout_at(deadline, pool.http().request(request)).await {
             Ok(Ok(head)) => head,
             Ok(Err(error)) => return Err(failed_request(&error).within(posting(&uri))),
             Err(_) => {
@@ -149,7 +151,7 @@ impl Client {
                 return Err(Fault::new(FaultKind::Timeout, message).within(posting(&uri)));
             }
         };
-        self.read(head, deadline).await
+        self.read(head, deadline, body_bytes_max).await
     }
 
     /// Connects and makes the handshake, and hangs up again: whether somebody is there whom we
@@ -158,7 +160,7 @@ impl Client {
     /// # Errors
     /// [`Fault`] if not.
     pub async fn check(&self, limit: Duration) -> Result<(), Fault> {
-        match timeout(limit, self.connector.connect()).await {
+        match timeout(limit, self.connector.route().connect()).await {
             Ok(connected) => {
                 // Whether the peer hears the farewell is all the same.
                 drop(timeout(FAREWELL_TIMEOUT, connected?.shutdown()).await);
@@ -184,15 +186,15 @@ impl Client {
         &self,
         response: http::Response<Incoming>,
         deadline: Instant,
+        body_bytes_max: usize,
     ) -> Result<Reply, Fault> {
         let (mut head, body) = response.into_parts();
         let is_http2 = head.version == Version::HTTP_2;
-        let read = reply::read(&mut head.headers, body, self.can_compress, self.body_bytes_max);
+        let read = reply::read(&mut head.headers, body, self.can_compress, body_bytes_max);
         let body = match timeout_at(deadline, read).await {
             Ok(Ok(body)) => body,
             Ok(Err(reply::ReadError::TooLarge)) => {
-                let max = self.body_bytes_max;
-                let message = format!("the body of the response exceeds {max} bytes");
+                let message = format!("the body of the response exceeds {body_bytes_max} bytes");
                 return Err(Fault::new(FaultKind::TooLarge, message));
             }
             Ok(Err(reply::ReadError::Compression)) => {
@@ -221,6 +223,10 @@ impl fmt::Debug for Client {
         f.debug_struct("Client").field("uri", &uri).finish_non_exhaustive()
     }
 }
+
+/// How many times longer than the question an answer may always be: it may hold all of the question, such
+/// as an object in the patch of an admission webhook.
+pub const ANSWER_FACTOR: usize = 2;
 
 /// Longest time that is reckoned with: sums of time must not overflow.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -254,23 +260,6 @@ fn trouble(extensions: &Extensions) -> Option<Fault> {
 /// An HTTP/2 connection that ends takes requests with it that the server has never seen.
 fn lost(fault: Fault) -> Fault {
     if fault.kind == FaultKind::Eof { connection_lost() } else { fault }
-}
-
-fn pool(limits: &Limits) -> legacy::Builder {
-    let head_bytes_max = limits.head_bytes_max.max(HEAD_BYTES_MIN);
-    let mut builder = legacy::Client::builder(TokioExecutor::new());
-    builder
-        .timer(TokioTimer::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(limits.idle_timeout)
-        .pool_max_idle_per_host(limits.idle_connections_max)
-        .http1_max_buf_size(head_bytes_max)
-        .http1_max_headers(limits.headers_max)
-        .http2_max_header_list_size(u32::try_from(head_bytes_max).unwrap_or(u32::MAX))
-        .http2_keep_alive_interval(limits.ping_after)
-        .http2_keep_alive_timeout(limits.ping_timeout)
-        .http2_keep_alive_while_idle(true);
-    builder
 }
 
 fn way(

@@ -1,6 +1,7 @@
 //! Connections to a target: name, proxy, TCP, TLS.
 
 use std::future::Future;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -14,7 +15,9 @@ use tokio::time::timeout;
 use tower_service::Service;
 
 use crate::dial::{dial, dial_any};
+use crate::dials::Dials;
 use crate::endpoint::Endpoint;
+use crate::failure::is_local;
 use crate::fault::{Fault, FaultKind};
 use crate::proxy::{Login, ProxyKind, ProxyUrl};
 use crate::resolve::{HostPort, Resolve};
@@ -25,7 +28,10 @@ use crate::{socks, tunnel};
 
 /// Makes connections to one target.
 #[derive(Clone)]
-pub(crate) struct Connector(Arc<Route>);
+pub(crate) struct Connector {
+    route: Arc<Route>,
+    dials: Arc<Dials>,
+}
 
 /// All that a new connection needs.
 pub(crate) struct Route {
@@ -53,27 +59,34 @@ pub(crate) struct Hop {
 
 impl Connector {
     pub(crate) fn new(route: Route) -> Self {
-        Self(Arc::new(route))
+        Self { route: Arc::new(route), dials: Arc::default() }
     }
 
     pub(crate) fn route(&self) -> &Route {
-        &self.0
-    }
-
-    /// A new connection, ready for requests.
-    pub(crate) async fn connect(&self) -> Result<Wire, Fault> {
-        match timeout(self.0.connect_timeout, self.0.connect()).await {
-            Ok(connected) => connected,
-            Err(_) => {
-                let at = &self.0.endpoint.at;
-                Err(Fault::new(FaultKind::Timeout, format!("dial tcp {at}: i/o timeout")))
-            }
-        }
+        &self.route
     }
 }
 
 impl Route {
-    async fn connect(&self) -> Result<Wire, Fault> {
+    /// A new connection, ready for requests, or a failure after the time that connecting may take.
+    pub(crate) async fn connect(&self) -> Result<Wire, Fault> {
+        let mut fault = match timeout(self.connect_timeout, self.connect_at_leisure()).await {
+            Ok(Ok(wire)) => return Ok(wire),
+            Ok(Err(fault)) => fault,
+            Err(_) => {
+                let at = &self.endpoint.at;
+                Fault::new(FaultKind::Connect, format!("dial tcp {at}: i/o timeout"))
+            }
+        };
+        // A client certificate that can not be read for want of a descriptor looks like a fault of TLS.
+        let is_vague = matches!(fault.kind, FaultKind::Tls | FaultKind::Other);
+        if is_vague && UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).is_err_and(|own| is_local(&own)) {
+            fault.kind = FaultKind::Local;
+        }
+        Err(fault)
+    }
+
+    async fn connect_at_leisure(&self) -> Result<Wire, Fault> {
         let tcp = match &self.way {
             Way::Direct => self.dial_host().await?,
             Way::Service(service) => self.dial_service(service).await?,
@@ -158,7 +171,7 @@ impl Service<Uri> for Connector {
 
     /// There is but one target, so the URL says nothing new.
     fn call(&mut self, _: Uri) -> Self::Future {
-        let this = self.clone();
-        Box::pin(async move { this.connect().await.map(TokioIo::new) })
+        let connection = self.dials.connection(&self.route);
+        Box::pin(async move { connection.await.map(TokioIo::new) })
     }
 }

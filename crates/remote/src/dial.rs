@@ -1,7 +1,7 @@
 //! TCP connections.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::failure::io_words;
+use crate::failure::{io_words, is_local};
 use crate::fault::{Fault, FaultKind};
 use crate::resolve::HostPort;
 
@@ -32,10 +32,15 @@ async fn look_up(at: &HostPort) -> Result<Vec<SocketAddr>, Fault> {
     let fault =
         |why: &str| Fault::new(FaultKind::Dns, format!("dial tcp: lookup {}: {why}", at.host));
     let found = tokio::net::lookup_host((&*at.host, at.port)).await;
-    let addresses: Vec<_> = found
-        .map_err(|error| fault(lookup_words(&error.to_string())))?
-        .take(ADDRESSES_MAX)
-        .collect();
+    let found = found.map_err(|error| {
+        // A name service without descriptors says that there is no such host.
+        let lack = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).err();
+        match [Some(&error), lack.as_ref()].into_iter().flatten().find(|own| is_local(own)) {
+            Some(local) => Fault { kind: FaultKind::Local, ..fault(&io_words(local)) },
+            None => fault(lookup_words(&error.to_string())),
+        }
+    });
+    let addresses: Vec<_> = found?.take(ADDRESSES_MAX).collect();
     if addresses.is_empty() { Err(fault("no such host")) } else { Ok(addresses) }
 }
 
@@ -48,7 +53,8 @@ fn lookup_words(error: &str) -> &str {
 }
 
 /// Connects to the first address that answers. An address that fails gives way to the next at once,
-/// one that is silent gets company after a while. If all fail, the first has the word.
+/// one that is silent gets company after a while. If all fail, the first fault is returned, unless this
+/// process was not able to try one of them.
 pub(crate) async fn dial_any(addresses: Vec<SocketAddr>) -> Result<TcpStream, Fault> {
     let mut left = addresses.into_iter();
     let mut attempts = JoinSet::new();
@@ -68,6 +74,7 @@ pub(crate) async fn dial_any(addresses: Vec<SocketAddr>) -> Result<TcpStream, Fa
         match ended {
             Some(Ok((address, connected))) => match connected.and_then(prepare) {
                 Ok(stream) => return Ok(stream),
+                Err(error) if is_local(&error) => failed = Some(refusal(address, &error)),
                 Err(error) => _ = failed.get_or_insert(refusal(address, &error)),
             },
             Some(Err(error)) => {
@@ -91,10 +98,10 @@ fn prepare(stream: TcpStream) -> io::Result<TcpStream> {
 
 fn refusal(address: SocketAddr, error: &io::Error) -> Fault {
     let kind = match error.kind() {
+        _ if is_local(error) => FaultKind::Local,
         io::ErrorKind::ConnectionRefused => FaultKind::Refused,
         io::ErrorKind::ConnectionReset => FaultKind::Reset,
-        io::ErrorKind::TimedOut => FaultKind::Timeout,
-        _ => FaultKind::Other,
+        _ => FaultKind::Connect,
     };
     Fault::new(kind, format!("dial tcp {address}: connect: {}", io_words(error)))
 }
@@ -120,6 +127,23 @@ mod tests {
         let fault = dial_any(vec![NOBODY, peer.address()]).await.unwrap_err();
         assert_eq!(fault.message, "dial tcp 127.0.0.1:1: connect: connection refused");
         assert_eq!(dial_any(Vec::new()).await.unwrap_err().message, "dial tcp: no address");
+    }
+
+    #[test]
+    fn exhaustion_is_no_fault_of_the_peer() {
+        for (code, kind) in [
+            (24, FaultKind::Local),
+            (23, FaultKind::Local),
+            (105, FaultKind::Local),
+            (99, FaultKind::Local),
+            (111, FaultKind::Refused),
+            (104, FaultKind::Reset),
+            (110, FaultKind::Connect),
+            (113, FaultKind::Connect),
+        ] {
+            let fault = refusal(NOBODY, &io::Error::from_raw_os_error(code));
+            assert_eq!(fault.kind, kind, "{code}: {}", fault.message);
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 
 use rustls::{AlertDescription, CertificateError, InvalidMessage};
 use rustls_pki_types::UnixTime;
+use x509_verify::VerifyError;
 
 use crate::fault::{Fault, FaultKind};
 use crate::verify::Insecure;
@@ -88,6 +89,7 @@ pub(crate) fn connection_lost() -> Fault {
 /// None if the error says nothing by itself.
 fn of_io(error: &io::Error) -> Option<Fault> {
     let kind = match error.kind() {
+        _ if is_local(error) => FaultKind::Local,
         ErrorKind::ConnectionReset => FaultKind::Reset,
         ErrorKind::ConnectionRefused => FaultKind::Refused,
         ErrorKind::UnexpectedEof => FaultKind::Eof,
@@ -96,6 +98,14 @@ fn of_io(error: &io::Error) -> Option<Fault> {
         _ => return None,
     };
     Some(Fault::new(kind, io_words(error)))
+}
+
+/// Whether an error of the system is about this machine: it lacks descriptors, memory or ports.
+pub(crate) fn is_local(error: &io::Error) -> bool {
+    /// `ENFILE`, `EMFILE` and `ENOBUFS`, for which the library has no kind.
+    const NUMBERS: [i32; 3] = [23, 24, 105];
+    matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::AddrNotAvailable)
+        || error.raw_os_error().is_some_and(|number| NUMBERS.contains(&number))
 }
 
 /// An error of the system, as Go prints it.
@@ -151,10 +161,13 @@ fn certificate(error: &CertificateError) -> String {
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
             "certificate specifies an incompatible key usage".to_owned()
         }
-        CertificateError::Other(other) => match other.0.downcast_ref::<Insecure>() {
-            Some(insecure) => insecure.to_string(),
-            None => other.to_string(),
-        },
+        CertificateError::UnhandledCriticalExtension => "unhandled critical extension".to_owned(),
+        CertificateError::Other(other) => {
+            let insecure = other.0.downcast_ref::<Insecure>().map(Insecure::to_string);
+            let untrusted = other.0.downcast_ref::<VerifyError>().map(VerifyError::to_string);
+            let words = insecure.or(untrusted).unwrap_or_else(|| other.to_string());
+            words.strip_prefix("x509: ").map(str::to_owned).unwrap_or(words)
+        }
         other => other.to_string(),
     }
 }
@@ -215,6 +228,13 @@ mod tests {
         assert_eq!(words(ErrorKind::BrokenPipe).message, "broken pipe");
         let by_number = explain(&io::Error::from_raw_os_error(24));
         assert_eq!(by_number.message, "too many open files");
+        for (number, want) in
+            [(12, FaultKind::Local), (23, FaultKind::Local), (24, FaultKind::Local)]
+                .into_iter()
+                .chain([(99, FaultKind::Local), (105, FaultKind::Local), (113, FaultKind::Other)])
+        {
+            assert_eq!(explain(&io::Error::from_raw_os_error(number)).kind, want, "{number}");
+        }
     }
 
     #[test]

@@ -26,12 +26,17 @@ pub enum FaultKind {
     Refused,
     /// The name of the host, or the service, is not known.
     Dns,
+    /// No connection came about in time, or for another reason of the network.
+    Connect,
     /// No TLS connection came about, or it was broken off with an alert.
     Tls,
     /// The peer has closed the connection before the end of its answer.
     Eof,
-    /// Anything else.
+    /// Anything else that the peer did.
     Other,
+    /// This process failed, not the peer: it has no descriptors, ports or memory left, or its runtime
+    /// is going down. No failure policy applies.
+    Local,
 }
 
 impl Fault {

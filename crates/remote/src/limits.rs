@@ -6,7 +6,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Longest body of an answer in bytes, after decompression. Three megabytes of reason are known
-    /// to be accepted elsewhere, so the default is 8 MiB.
+    /// to be accepted elsewhere, so the default is 8 MiB. To a long question the answer may be longer:
+    /// [`ANSWER_FACTOR`](crate::ANSWER_FACTOR) times the question.
     pub body_bytes_max: usize,
     /// Longest head of an answer in bytes, and what is buffered of an HTTP/1.1 connection: 64 KiB
     /// unless told. Below 8 KiB the HTTP library does not go.
@@ -19,8 +20,8 @@ pub struct Limits {
     /// Shorter than what servers and what stands between usually permit, so that we are the ones
     /// who close.
     pub idle_timeout: Duration,
-    /// How long all that comes before the first byte of a request may take: name, proxy, TCP, TLS. A
-    /// connection is made for whoever needs one next, so it may outlive the call that began it.
+    /// How long all that comes before the first byte of a request may take: name, proxy, TCP, TLS. The
+    /// requests that wait for a connection share dials, which outlive the request that caused them.
     pub connect_timeout: Duration,
     /// How long an HTTP/2 connection may be silent before it is asked whether it lives.
     pub ping_after: Duration,
@@ -41,7 +42,7 @@ impl Default for Limits {
             headers_max: 128,
             idle_connections_max: 32,
             idle_timeout: Duration::from_secs(90),
-            connect_timeout: Duration::from_secs(30),
+            connect_timeout: Duration::from_secs(2),
             ping_after: Duration::from_secs(30),
             ping_timeout: Duration::from_secs(15),
             token_age_max: Duration::from_secs(50),

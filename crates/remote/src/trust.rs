@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rustls::RootCertStore;
 use rustls_pki_types::CertificateDer;
+use x509_verify::Certificate;
 
 use crate::pem::{self, Block};
 
@@ -19,7 +19,7 @@ pub enum Trust {
     Anything,
 }
 
-/// Certificates of authorities; at least one.
+/// Certificates of authorities, and of servers that are trusted themselves; at least one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Roots {
     certificates: Vec<CertificateDer<'static>>,
@@ -50,8 +50,7 @@ impl Roots {
             Block::Certificate(certificate) => Some(certificate),
             Block::Key(_) | Block::Other => None,
         });
-        let mut scratch = RootCertStore::empty();
-        let usable = all.clone().filter(|der| scratch.add((*der).clone()).is_ok());
+        let usable = all.clone().filter(|der| Certificate::parse(der).is_ok());
         let certificates: Vec<_> = usable.cloned().collect();
         if !certificates.is_empty() {
             Ok(Self { certificates })
@@ -64,28 +63,28 @@ impl Roots {
         }
     }
 
-    /// The certificates themselves.
+    #[cfg(test)]
     pub(crate) fn certificates(&self) -> &[CertificateDer<'static>] {
         &self.certificates
     }
 
-    pub(crate) fn store(&self) -> Arc<RootCertStore> {
-        let mut store = RootCertStore::empty();
-        store.add_parsable_certificates(self.certificates.iter().cloned());
-        Arc::new(store)
+    /// What they vouch for.
+    pub(crate) fn verifying(&self) -> Arc<x509_verify::Roots> {
+        Arc::new(parse_all(&self.certificates))
     }
 }
 
 /// The authorities that the system knows. None at all is no error here: then no certificate is
 /// believed, and the failed handshake says so.
-pub(crate) fn system_roots() -> Arc<RootCertStore> {
-    static SYSTEM: OnceLock<Arc<RootCertStore>> = OnceLock::new();
-    let load = || {
-        let mut store = RootCertStore::empty();
-        store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        Arc::new(store)
-    };
+pub(crate) fn system_roots() -> Arc<x509_verify::Roots> {
+    static SYSTEM: OnceLock<Arc<x509_verify::Roots>> = OnceLock::new();
+    let load = || Arc::new(parse_all(&rustls_native_certs::load_native_certs().certs));
     Arc::clone(SYSTEM.get_or_init(load))
+}
+
+/// Those that can be read.
+fn parse_all(certificates: &[CertificateDer<'_>]) -> x509_verify::Roots {
+    x509_verify::Roots::new(certificates.iter().filter_map(|der| Certificate::parse(der).ok()))
 }
 
 #[cfg(test)]

@@ -4,17 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
-use rustls::server::ParsedCertificate;
-use rustls::{
-    CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme,
-};
+use rustls::crypto::CryptoProvider;
+use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::der_parser::{Oid, oid};
 use x509_parser::oid_registry::{OID_PKCS1_SHA1WITHRSA, OID_X509_EXT_SUBJECT_ALT_NAME};
 use x509_parser::prelude::FromDer as _;
+use x509_verify::{
+    Roots, ServerVerifier, VerifyError, verify_tls12_signature, verify_tls13_signature,
+};
 
 use crate::observe::Observe;
 use crate::trust::{Trust, system_roots};
@@ -30,14 +29,9 @@ pub(crate) struct Verifier {
 
 enum Belief {
     Any,
-    /// What some authority vouches for, and what was given itself. A certificate that is its own
-    /// authority is common among webhooks; the library insists that an authority is no server.
-    Vouched {
-        by: Arc<WebPkiServerVerifier>,
-        given: Vec<CertificateDer<'static>>,
-    },
-    /// There is no authority at all.
-    None,
+    /// What some authority vouches for, and what is trusted itself: a certificate that is its own
+    /// authority is common among webhooks.
+    Vouched(ServerVerifier),
 }
 
 /// Why a certificate is refused that others once believed.
@@ -65,15 +59,12 @@ impl Verifier {
         provider: Arc<CryptoProvider>,
         observe: Arc<dyn Observe>,
     ) -> Self {
-        let vouched = |roots: Arc<RootCertStore>, given: &[CertificateDer<'static>]| {
-            let builder = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider));
-            // The only failure without revocation lists is that there are no roots.
-            builder.build().map_or(Belief::None, |by| Belief::Vouched { by, given: given.to_vec() })
-        };
+        let vouched =
+            |roots: Arc<Roots>| Belief::Vouched(ServerVerifier::new(roots, Arc::clone(&provider)));
         let belief = match trust {
             Trust::Anything => Belief::Any,
-            Trust::System => vouched(system_roots(), &[]),
-            Trust::Roots(roots) => vouched(roots.store(), roots.certificates()),
+            Trust::System => vouched(system_roots()),
+            Trust::Roots(roots) => vouched(roots.verifying()),
         };
         Self { belief, provider, observe }
     }
@@ -87,13 +78,7 @@ impl Verifier {
     ) -> Result<(), Error> {
         match &self.belief {
             Belief::Any => Ok(()),
-            Belief::None => Err(CertificateError::UnknownIssuer.into()),
-            Belief::Vouched { given, .. } if given.contains(end_entity) => {
-                verify_itself(end_entity, server_name, now)
-            }
-            Belief::Vouched { by, .. } => {
-                by.verify_server_cert(end_entity, intermediates, server_name, &[], now).map(drop)
-            }
+            Belief::Vouched(by) => by.verify(end_entity, intermediates, server_name, now),
         }
     }
 }
@@ -164,16 +149,19 @@ impl Flaws {
     }
 
     fn blame(&self, error: Error) -> Error {
+        let is_unknown = |error: &CertificateError| match error {
+            CertificateError::UnknownIssuer => true,
+            CertificateError::Other(other) => matches!(
+                other.0.downcast_ref::<VerifyError>(),
+                Some(VerifyError::UnknownAuthority(_))
+            ),
+            _ => false,
+        };
         let insecure = match &error {
             Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             ) if self.is_missing_san => Insecure::MissingSan,
-            Error::InvalidCertificate(
-                CertificateError::UnknownIssuer
-                | CertificateError::BadSignature
-                | CertificateError::UnsupportedSignatureAlgorithmContext { .. }
-                | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. },
-            ) if self.is_sha1 => Insecure::Sha1,
+            Error::InvalidCertificate(error) if self.is_sha1 && is_unknown(error) => Insecure::Sha1,
             _ => return error,
         };
         CertificateError::Other(OtherError(Arc::new(insecure))).into()
@@ -187,30 +175,4 @@ fn is_sha1(certificate: &CertificateDer<'_>) -> bool {
         let is_sha1 = *algorithm == OID_PKCS1_SHA1WITHRSA || *algorithm == OID_ECDSA_WITH_SHA1;
         is_sha1 && certificate.issuer() != certificate.subject()
     })
-}
-
-/// A certificate that was given as trusted needs nobody else, but the time and the name must be
-/// right, and it must be one for servers.
-fn verify_itself(
-    certificate: &CertificateDer<'_>,
-    server_name: &ServerName<'_>,
-    now: UnixTime,
-) -> Result<(), Error> {
-    let (_, parsed) =
-        X509Certificate::from_der(certificate).map_err(|_| CertificateError::BadEncoding)?;
-    let time =
-        |at: i64| UnixTime::since_unix_epoch(std::time::Duration::from_secs(at.max(0) as u64));
-    let not_before = time(parsed.validity().not_before.timestamp());
-    let not_after = time(parsed.validity().not_after.timestamp());
-    if now < not_before {
-        return Err(CertificateError::NotValidYetContext { time: now, not_before }.into());
-    }
-    if now > not_after {
-        return Err(CertificateError::ExpiredContext { time: now, not_after }.into());
-    }
-    let purposes = parsed.extended_key_usage().map_err(|_| CertificateError::BadEncoding)?;
-    if purposes.is_some_and(|it| !it.value.server_auth && !it.value.any) {
-        return Err(CertificateError::InvalidPurpose.into());
-    }
-    verify_server_name(&ParsedCertificate::try_from(certificate)?, server_name)
 }

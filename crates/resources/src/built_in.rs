@@ -165,14 +165,23 @@ impl BuiltIn {
         Self { rules, ..self }
     }
 
+    /// Whether the row is for the resource of this group and plural, in any version.
+    pub(crate) fn is_called(&self, group: &str, plural: &str) -> bool {
+        (self.group, self.plural) == (group, plural)
+    }
+
+    /// Where objects are stored, below the prefix of the store.
+    pub(crate) fn storage_path(&self) -> Option<&'static str> {
+        match self.storage {
+            Storage::Plural => Some(self.plural),
+            Storage::Path(path) => Some(path),
+            Storage::Nowhere => None,
+        }
+    }
+
     /// The resource that the row describes.
     pub(crate) fn resource(&'static self) -> Resource {
         let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
-        let storage_path = match self.storage {
-            Storage::Plural => Some(self.plural.to_owned()),
-            Storage::Path(path) => Some(path.to_owned()),
-            Storage::Nowhere => None,
-        };
         Resource {
             group: self.group.to_owned(),
             version: self.version.to_owned(),
@@ -190,7 +199,7 @@ impl BuiltIn {
             is_created_on_update: self.is_created_on_update,
             is_resource_version_required: self.is_resource_version_required,
             is_returned_on_delete: self.is_returned_on_delete,
-            storage_path,
+            storage_path: self.storage_path().map(str::to_owned),
             origin: Origin::BuiltIn(self),
         }
     }

@@ -96,7 +96,10 @@ fn table(rules: Rules) -> &'static Table {
         Rules::Service => &network::SERVICE,
         Rules::ServiceAccount => &core::SERVICE_ACCOUNT,
         Rules::ValidatingAdmissionPolicy => &admission::VALIDATING_POLICY,
-        Rules::Rbac(Kind::Role | Kind::ClusterRole) | Rules::None => &core::ANY,
+        Rules::Immutable(_)
+        | Rules::None
+        | Rules::PersistentVolume
+        | Rules::Rbac(Kind::Role | Kind::ClusterRole) => &core::ANY,
     }
 }
 

@@ -3,6 +3,7 @@
 //! The layout is that of Kubernetes, so that those who know it find their way:
 //! `<prefix>/<path of the resource>/[<namespace>/]<name>`.
 
+use crate::custom::Definition;
 use crate::resource::Resource;
 
 /// The prefix of a store if nobody chose another.
@@ -39,6 +40,13 @@ pub fn prefix(prefix: &str, resource: &Resource, namespace: Option<&str>) -> Opt
     }
 }
 
+/// What the keys of all objects of a definition begin with, whatever it serves and whichever scope it had
+/// when they were made. `None` if there can be none: the place is that of a built-in resource.
+#[must_use]
+pub fn definition_prefix(prefix: &str, definition: &Definition) -> Option<String> {
+    definition.storage_path().map(|path| format!("{prefix}/{path}/"))
+}
+
 /// The names in a key below the prefix of its resource: `namespace/name` or `name`.
 ///
 /// INVARIANT: undoes [`key`].
@@ -57,7 +65,7 @@ pub fn names<'k>(
     (is_segment(name) && namespace.is_none_or(is_segment)).then_some((namespace, name))
 }
 
-fn is_segment(name: &str) -> bool {
+pub(crate) fn is_segment(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains('/')
 }
 

@@ -7,14 +7,20 @@
 mod config_map;
 mod endpoint_slice;
 mod event;
+mod immutable;
 mod lease;
 mod namespace;
+mod persistent_volume;
 mod pod;
+mod pod_update;
 mod rbac;
 mod secret;
+mod semantic;
 mod service;
 mod service_account;
 mod value_key;
+
+pub(crate) use immutable::{POD_CERTIFICATE_REQUEST, RESOURCE_SLICE, VOLUME_ATTACHMENT};
 
 use admission::ConfigurationKind;
 use field::FieldErrors;
@@ -22,6 +28,7 @@ use jiff::Timestamp;
 use object::{Status, Tree};
 use serde_json::Value;
 
+use self::immutable::Immutable;
 use crate::custom;
 use crate::resource::{Origin, Resource};
 use crate::schema::{Schema, WrongType, check, prune};
@@ -41,10 +48,13 @@ pub(crate) enum Rules {
     EndpointSlice,
     Endpoints,
     Event,
+    /// Some members are fixed, and nothing else is known.
+    Immutable(&'static [Immutable]),
     Lease,
     MutatingAdmissionPolicy,
     Namespace,
     Node,
+    PersistentVolume,
     PersistentVolumeClaim,
     Pod,
     Rbac(api::rbac::Kind),
@@ -71,7 +81,7 @@ pub fn prepare_create(resource: &Resource, tree: &mut Tree) -> Result<(), Status
         Rules::Pod => pod::prepare_create(tree),
         Rules::Rbac(_) => rbac::prepare(tree),
         Rules::Secret => secret::prepare(tree),
-        Rules::Service => service::prepare(tree),
+        Rules::Service => service::prepare_create(tree),
         Rules::ServiceAccount => service_account::prepare(tree),
         _ => {}
     }
@@ -124,6 +134,7 @@ pub fn validate_update(
         (_, None) => validate(resource, new, Some(old), &mut errors),
         (Rules::Namespace, Some("status")) => namespace::validate_status(new, &mut errors),
         (Rules::Namespace, Some("finalize")) => namespace::validate_finalizers(new, &mut errors),
+        (Rules::Pod, Some("status")) => pod_update::validate_annotations(new, old, &mut errors),
         (_, Some(_)) => {}
     }
     errors
@@ -139,9 +150,24 @@ fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut Fi
         Rules::CustomResourceDefinition => custom::validate(new, old, errors),
         Rules::EndpointSlice => endpoint_slice::validate(new, old, errors),
         Rules::Event => event::validate(new, errors),
+        Rules::Immutable(members) => {
+            if let Some(old) = old {
+                immutable::validate(members, new, old, errors);
+            }
+        }
         Rules::Lease => lease::validate(new, errors),
         Rules::Namespace => namespace::validate_finalizers(new, errors),
-        Rules::Pod => pod::validate(new, errors),
+        Rules::PersistentVolume => {
+            if let Some(old) = old {
+                persistent_volume::validate_update(new, old, errors);
+            }
+        }
+        Rules::Pod => {
+            pod::validate(new, errors);
+            if let Some(old) = old {
+                pod_update::validate(new, old, errors);
+            }
+        }
         Rules::Rbac(_) => rbac::validate(new, old, errors),
         Rules::Secret => secret::validate(new, old, errors),
         Rules::Service => service::validate(new, old, errors),

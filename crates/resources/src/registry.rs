@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, OnceLock};
 
-use foldhash::{HashMap, HashMapExt, HashSet};
+use foldhash::{HashMap, HashMapExt};
 use object::Tree;
 
 use crate::built_in::TABLE;
@@ -64,13 +64,11 @@ impl Registry {
     ///
     /// A definition counts as soon as its names are accepted: its resource must be there before
     /// anybody is told that it is. A built-in resource can not be replaced, nor can a version that
-    /// the program serves itself be added to. Of two definitions for one resource the first counts.
+    /// the program serves itself be added to, nor is anything stored where built-in objects are.
     #[must_use]
     pub fn with_definitions(trees: &[&Tree]) -> (Self, Vec<(String, String)>) {
         let mut registry = Self::built_in();
         let mut faults = Vec::new();
-        let taken: HashSet<(String, String)> =
-            registry.resources().map(|it| (it.group.clone(), it.plural.clone())).collect();
         for tree in trees {
             let mut fault =
                 |why: &str| faults.push((object::name(tree).to_owned(), why.to_owned()));
@@ -79,11 +77,11 @@ impl Registry {
                 continue;
             };
             if !definition.is_served() {
-                continue;
-            }
-            let plural = definition.accepted_names.plural.clone();
-            if taken.contains(&(definition.group.clone(), plural)) {
-                fault("defines a resource that is part of the program");
+                match definition.storage_path() {
+                    _ if !definition.is_established() => {}
+                    None => fault("defines a resource that is part of the program"),
+                    Some(_) => fault("was accepted under names that are not its own"),
+                }
                 continue;
             }
             for resource in definition.resources() {

@@ -1,6 +1,6 @@
 //! Asking a chain what a review asks.
 
-use authz::{Recorder, Trace, User, Verdict};
+use authz::{Decision, Recorder, Trace, User, Verdict};
 use authz_chain::Chain;
 use object::Status;
 use serde_json::Value;
@@ -14,18 +14,23 @@ use crate::refusal::forbidden;
 /// list.
 ///
 /// # Errors
-/// 403 if the caller may post the review and not ask this with it; 500 if nobody can say.
+/// 403 if the caller may post the review and not ask this with it; 500 if nobody can say; 429, 503 or 504
+/// if this server failed to ask.
 pub async fn answer(chain: &Chain, review: Review, caller: Option<&User>) -> Result<Value, Status> {
+    let caller_name = caller.map_or("", |user| &user.name);
     match review {
         Review::Answered(body) => Ok(body),
         Review::Access(review) => {
-            let outcome = chain.authorize(&review.attributes(), Recorder::off()).await;
+            let attributes = review.attributes();
+            let outcome = chain.authorize_for(caller_name, &attributes, Recorder::off()).await;
+            check_decided(&outcome.decision)?;
             Ok(review.respond(&outcome.decision))
         }
         Review::Explanation(review) => {
             let mut trace = Trace::default();
             let recorder = Recorder::on(&mut trace);
-            let outcome = chain.authorize(&review.attributes(), recorder).await;
+            let outcome = chain.authorize_for(caller_name, &review.attributes(), recorder).await;
+            check_decided(&outcome.decision)?;
             Ok(review.respond(chain, &outcome, &trace))
         }
         Review::Rules(review) => {
@@ -37,6 +42,7 @@ pub async fn answer(chain: &Chain, review: Review, caller: Option<&User>) -> Res
                 let decision = chain.authorize(&permission, Recorder::off()).await.decision;
                 match (decision.verdict, &decision.error) {
                     (Verdict::Allow, _) => {}
+                    (Verdict::Unavailable(why), _) => return Err(Status::undecided(why)),
                     (Verdict::Deny | Verdict::NoOpinion, Some(error)) => {
                         return Err(Status::internal(&error.to_string()));
                     }
@@ -48,5 +54,16 @@ pub async fn answer(chain: &Chain, review: Review, caller: Option<&User>) -> Res
             let subjects = chain.who_can(&review.attributes());
             Ok(review.respond(&subjects))
         }
+    }
+}
+
+/// A review tells what authorizers answer, and nothing if this server failed to ask them.
+///
+/// # Errors
+/// 429, 503 or 504 if it did.
+pub fn check_decided(decision: &Decision) -> Result<(), Status> {
+    match decision.verdict {
+        Verdict::Allow | Verdict::Deny | Verdict::NoOpinion => Ok(()),
+        Verdict::Unavailable(why) => Err(Status::undecided(why)),
     }
 }

@@ -28,7 +28,7 @@ mod subjects;
 mod trace;
 
 pub use access::AccessReview;
-pub use answer::answer;
+pub use answer::{answer, check_decided};
 pub use explanation::ExplanationReview;
 pub use kind::{Kind, PORTCULLIS_GROUP};
 pub use plain::SubjectAccessReview;

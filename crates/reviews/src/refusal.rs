@@ -9,13 +9,15 @@ pub const DECISION_ANNOTATION: &str = "authorization.k8s.io/decision";
 /// The audit annotation that says why.
 pub const REASON_ANNOTATION: &str = "authorization.k8s.io/reason";
 
-/// How a request is refused. Both come with the header `X-Content-Type-Options: nosniff`.
+/// How a request is refused. The first two come with the header `X-Content-Type-Options: nosniff`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     /// 403, an object.
     Forbidden(Status),
     /// 500, plain text in UTF-8: nobody allowed it, and somebody failed who might have.
     InternalError(String),
+    /// 429, 503 or 504, an object: this server failed to ask.
+    Unavailable(Status),
 }
 
 /// The refusal of a request, or `None` if it goes on.
@@ -23,7 +25,8 @@ pub enum Refusal {
 /// 1. What is allowed goes on, whatever failed on the way.
 /// 2. What is not is an internal error if something failed, for nobody knows what the answer would
 ///    have been.
-/// 3. Otherwise it is forbidden, whether it was denied or nobody had an opinion.
+/// 3. What this server failed to ask about is neither allowed nor forbidden, and may be tried again.
+/// 4. Otherwise it is forbidden, whether it was denied or nobody had an opinion.
 pub fn refusal(
     attributes: &Attributes<'_>,
     request_uri: &str,
@@ -31,6 +34,7 @@ pub fn refusal(
 ) -> Option<Refusal> {
     match (decision.verdict, &decision.error) {
         (Verdict::Allow, _) => None,
+        (Verdict::Unavailable(why), _) => Some(Refusal::Unavailable(Status::undecided(why))),
         (Verdict::Deny | Verdict::NoOpinion, Some(error)) => {
             Some(Refusal::InternalError(internal_error(request_uri, error)))
         }
@@ -78,6 +82,9 @@ pub fn audit_annotations(decision: &Decision) -> Vec<(&'static str, String)> {
     let said = match (decision.verdict, &decision.error) {
         (Verdict::Allow, _) => "allow",
         (Verdict::Deny | Verdict::NoOpinion, None) => "forbid",
+        (Verdict::Unavailable(_), _) => {
+            return vec![(REASON_ANNOTATION, "unavailable".to_owned())];
+        }
         (Verdict::Deny | Verdict::NoOpinion, Some(_)) => {
             return vec![(REASON_ANNOTATION, "internal error".to_owned())];
         }

@@ -147,6 +147,15 @@ impl Authority {
         Ok(Self { issuer: make().map_err(io::Error::other)? })
     }
 
+    /// Somebody who signs certificates with the key of one that is no authority.
+    ///
+    /// # Errors
+    /// If a name is neither an address nor ASCII.
+    pub fn pretended(leaf: &Leaf) -> io::Result<Self> {
+        let make = || CertifiedIssuer::self_signed(leaf.params()?, KeyPair::generate()?);
+        Ok(Self { issuer: make().map_err(io::Error::other)? })
+    }
+
     /// Its own certificate, PEM.
     pub fn pem(&self) -> String {
         self.issuer.pem()

@@ -1,167 +1,194 @@
-//! Addresses of services. Each is taken by a key of its own in the store, so that no two services
-//! ever have the same one, whichever server makes them.
+//! Addresses of services. Each is reserved by a key of its own in the store, so that no two services
+//! ever have the same one, whichever server makes them. The reservation says whose it is, and only that
+//! service frees it.
 
-use std::fmt;
+mod range;
+
 use std::net::Ipv4Addr;
-use std::str::FromStr;
 
-use field::{FieldErrors, FieldPath};
+use bytes::Bytes;
+use field::{BadValue, FieldErrors, FieldPath};
 use object::{Status, Tree};
 use serde_json::{Value, json};
-use store::{At, Delete, Expect, Key, Put, Store, WriteError};
+use store::{At, Delete, Entry, Expect, Key, Put, Store, WriteError};
 
-use crate::rest::Call;
+pub use self::range::{ServiceRange, ServiceRangeError};
+use crate::rest::{Call, NotWritten};
 
 /// How many addresses are tried before the range counts as full.
 const TRIES_MAX: u32 = 65_536;
 
-/// The addresses that services get: a network of version 4.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ServiceRange {
-    network: u32,
-    bits: u32,
+/// What a write does with addresses, to be settled when the outcome of the write is known.
+#[must_use]
+pub(crate) struct AddressChange {
+    holder: Holder,
+    /// Reserved for this write.
+    taken: Option<Ipv4Addr>,
+    /// Of no more use once the write is done.
+    given_up: Option<Ipv4Addr>,
 }
 
-/// Why a text is no range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("want a network of IPv4 with 8 to 30 bits, such as 10.96.0.0/16")]
-pub struct ServiceRangeError;
-
-impl FromStr for ServiceRange {
-    type Err = ServiceRangeError;
-
-    fn from_str(text: &str) -> Result<Self, ServiceRangeError> {
-        let (address, bits) = text.split_once('/').ok_or(ServiceRangeError)?;
-        let address: Ipv4Addr = address.parse().map_err(|_| ServiceRangeError)?;
-        let bits: u32 = bits.parse().map_err(|_| ServiceRangeError)?;
-        if !(8..=30).contains(&bits) {
-            return Err(ServiceRangeError);
-        }
-        let mask = u32::MAX << (32 - bits);
-        Ok(Self { network: u32::from(address) & mask, bits })
-    }
+/// A service by what its reservation says of it.
+struct Holder {
+    /// Namespace and name. Neither has a slash, so no two services read alike.
+    service: String,
+    uid: String,
 }
 
-impl fmt::Display for ServiceRange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", Ipv4Addr::from(self.network), self.bits)
-    }
-}
-
-impl ServiceRange {
-    /// The first address, which the service of the server itself has.
-    #[must_use]
-    pub fn first(self) -> Ipv4Addr {
-        Ipv4Addr::from(self.network + 1)
+impl Holder {
+    fn of(service: &Tree) -> Self {
+        let (namespace, name) = (object::namespace(service), object::name(service));
+        Self { service: format!("{namespace}/{name}"), uid: object::uid(service).to_owned() }
     }
 
-    /// How many addresses there are: all but that of the network and that for everybody.
-    fn len(self) -> u32 {
-        (1 << (32 - self.bits)) - 2
+    fn reservation(&self) -> Bytes {
+        json!({"service": self.service, "uid": self.uid}).to_string().into()
     }
 
-    fn get(self, idx: u32) -> Ipv4Addr {
-        Ipv4Addr::from(self.network + 1 + idx % self.len())
+    /// Whether a stored reservation is that of this service. Earlier versions stored no uid.
+    fn holds(&self, reservation: &Entry) -> bool {
+        let stored: Value = serde_json::from_slice(&reservation.value).unwrap_or_default();
+        self.is_named_in(reservation)
+            && stored.get("uid").is_none_or(|uid| uid == self.uid.as_str())
     }
 
-    fn contains(self, address: Ipv4Addr) -> bool {
-        let offset = u32::from(address).wrapping_sub(self.network);
-        (1..=self.len()).contains(&offset)
+    /// Whether it is that of a service with this name, perhaps of an earlier one.
+    fn is_named_in(&self, reservation: &Entry) -> bool {
+        let stored: Value = serde_json::from_slice(&reservation.value).unwrap_or_default();
+        stored["service"] == self.service.as_str()
     }
 }
 
 impl<S: Store> Call<'_, S> {
-    /// Gives a new service its address: the one it asks for, or a free one. Returns what was taken, for
-    /// [`Self::release_address`] if the service does not come about.
-    pub(crate) async fn take_address(&self, tree: &mut Tree) -> Result<Option<Ipv4Addr>, Status> {
-        let Some(range) = self.host.options.service_range else { return Ok(None) };
-        if !self.is_service() {
-            return Ok(None);
-        }
-        let (namespace, name) = (object::namespace(tree).to_owned(), object::name(tree).to_owned());
-        let spec = object::object_mut(tree, "spec");
-        if object::text(spec, "type") == "ExternalName" {
-            return Ok(None);
-        }
-        let wanted = object::text(spec, "clusterIP").to_owned();
-        let taken = match wanted.as_str() {
-            "None" => return Ok(None),
-            "" if (namespace.as_str(), name.as_str()) == ("default", "kubernetes") => {
-                self.take(range.first(), &namespace, &name).await?.then_some(range.first())
-            }
-            "" => self.take_any(range, &namespace, &name).await?,
-            text => {
-                let address: Option<Ipv4Addr> = text.parse().ok();
-                let Some(address) = address.filter(|own| range.contains(*own)) else {
-                    let detail = format!(
-                        "failed to allocate IP {text}: the provided IP is not in \
-                                          the valid range {range}"
-                    );
-                    return Err(self.bad_address(&name, text, &detail));
+    /// Gives a service the address that it asks for, or a free one, if it needs another one than it has.
+    /// The change must be settled by [`Self::settle_addresses`]. A dry run reserves nothing: it shows an
+    /// address that the service might get, and refuses what no service can have.
+    ///
+    /// # Errors
+    /// 422 if the address is not in the range or somebody else's, 500 if there is none left.
+    pub(crate) async fn take_address(
+        &self,
+        new: &mut Tree,
+        old: Option<&Tree>,
+        is_dry_run: bool,
+    ) -> Result<AddressChange, Status> {
+        let mut change = AddressChange { holder: Holder::of(new), taken: None, given_up: None };
+        let Some(range) = self.host.options.service_range.filter(|_| self.is_service()) else {
+            return Ok(change);
+        };
+        let held = old.and_then(address_of);
+        match wanted(new) {
+            Wanted::Nothing => change.given_up = held,
+            Wanted::Any if old.is_some() && object::is_terminating(new) => {}
+            Wanted::Any => {
+                let address = match is_dry_run {
+                    true => range.get(u32::from_be_bytes(self.host.random())),
+                    false => self.take_any(range, &mut change).await?,
                 };
-                if !self.take(address, &namespace, &name).await? {
-                    let detail = format!(
-                        "failed to allocate IP {text}: provided IP is already \
-                                          allocated"
-                    );
-                    return Err(self.bad_address(&name, text, &detail));
-                }
-                Some(address)
+                let spec = object::object_mut(new, "spec");
+                spec.insert("clusterIP".to_owned(), address.to_string().into());
+                spec.insert("clusterIPs".to_owned(), json!([address.to_string()]));
             }
+            Wanted::This(text) => {
+                let address = text.parse().ok();
+                if address.is_some() && address == held {
+                    return Ok(change);
+                }
+                let Some(address) = address.filter(|own| range.contains(*own)) else {
+                    let detail = format!("the provided IP is not in the valid range {range}");
+                    return Err(self.bad_address(new, &text, &detail));
+                };
+                if !is_dry_run && !self.take(address, &change.holder).await? {
+                    let detail = "provided IP is already allocated";
+                    return Err(self.bad_address(new, &text, detail));
+                }
+                (change.taken, change.given_up) = (Some(address), held);
+            }
+        }
+        if is_dry_run {
+            (change.taken, change.given_up) = (None, None);
+        }
+        Ok(change)
+    }
+
+    /// Ends what [`Self::take_address`] began. While it is unknown whether the service was stored, both
+    /// addresses stay reserved: that wastes one and harms nobody.
+    pub(crate) async fn settle_addresses<T>(
+        &self,
+        change: AddressChange,
+        outcome: &Result<T, NotWritten>,
+    ) {
+        let unused = match outcome {
+            Ok(_) => change.given_up,
+            Err(NotWritten::Unknown(_)) => None,
+            Err(_) => change.taken,
         };
-        let Some(address) = taken else {
-            return Err(Status::internal("failed to allocate a serviceIP: range is full"));
-        };
-        spec.insert("clusterIP".to_owned(), address.to_string().into());
-        spec.insert("clusterIPs".to_owned(), json!([address.to_string()]));
-        Ok(Some(address))
+        if let Some(address) = unused {
+            self.release(address, &change.holder).await;
+        }
     }
 
     /// Lets go of the address of a service that is gone.
-    pub(crate) async fn release_address_of(&self, tree: &Tree) {
+    pub(crate) async fn release_address_of(&self, service: &Tree) {
         if self.host.options.service_range.is_none() || !self.is_service() {
             return;
         }
-        let address = tree.get("spec").and_then(|spec| spec.get("clusterIP"));
-        if let Some(address) = address.and_then(Value::as_str).and_then(|own| own.parse().ok()) {
-            self.release_address(address).await;
+        if let Some(address) = address_of(service) {
+            self.release(address, &Holder::of(service)).await;
         }
     }
 
-    /// Lets go of an address. One that can not be let go of now stays taken, which wastes it and
-    /// harms nobody.
-    pub(crate) async fn release_address(&self, address: Ipv4Addr) {
+    /// Frees an address, if the service holds it. A reservation of somebody else stays, whatever the
+    /// service says of itself; so does one that can not be freed now, which wastes it and harms nobody.
+    async fn release(&self, address: Ipv4Addr, holder: &Holder) {
         let Ok(key) = self.address_key(address) else { return };
-        let got = self.host.store.get(&key, At::Newest).await;
-        if let Ok(Some(entry)) = got.map(|got| got.entry) {
-            let delete = Delete { key, expect: Expect::At(entry.mod_rev), mark: None };
-            if let Err(error) = self.host.store.delete(delete).await {
-                let facts: [crate::log::Fact<'_>; 2] = [("address", &address), ("why", &error)];
-                self.host.log.warn("the address of a service stays taken", &facts);
-            }
+        let reservation = self.reservation(address).await;
+        let Some(entry) = reservation.filter(|entry| holder.holds(entry)) else { return };
+        let delete = Delete { key, expect: Expect::At(entry.mod_rev), mark: None };
+        if let Err(error) = self.host.store.delete(delete).await {
+            let facts: [crate::log::Fact<'_>; 2] = [("address", &address), ("why", &error)];
+            self.host.log.warn("the address of a service stays taken", &facts);
         }
+    }
+
+    async fn reservation(&self, address: Ipv4Addr) -> Option<Entry> {
+        let key = self.address_key(address).ok()?;
+        self.host.store.get(&key, At::Newest).await.ok()?.entry
     }
 
     async fn take_any(
         &self,
         range: ServiceRange,
-        namespace: &str,
-        name: &str,
-    ) -> Result<Option<Ipv4Addr>, Status> {
+        change: &mut AddressChange,
+    ) -> Result<Ipv4Addr, Status> {
+        let AddressChange { holder, taken, .. } = change;
+        if holder.service == "default/kubernetes" {
+            let first = range.first();
+            if self.take(first, holder).await? {
+                *taken = Some(first);
+                return Ok(first);
+            }
+            // When the server starts again, the address is reserved for the service that exists.
+            let reservation = self.reservation(first).await;
+            return match reservation.is_some_and(|entry| holder.is_named_in(&entry)) {
+                true => Ok(first),
+                false => Err(range_is_full()),
+            };
+        }
         let start = u32::from_be_bytes(self.host.random());
         for step in 0..range.len().min(TRIES_MAX) {
             let address = range.get(start.wrapping_add(step));
-            if address != range.first() && self.take(address, namespace, name).await? {
-                return Ok(Some(address));
+            if address != range.first() && self.take(address, holder).await? {
+                *taken = Some(address);
+                return Ok(address);
             }
         }
-        Ok(None)
+        Err(range_is_full())
     }
 
     /// Takes an address; `false` if somebody has it.
-    async fn take(&self, address: Ipv4Addr, namespace: &str, name: &str) -> Result<bool, Status> {
-        let value = json!({"service": format!("{namespace}/{name}")}).to_string().into();
-        let key = self.address_key(address)?;
+    async fn take(&self, address: Ipv4Addr, holder: &Holder) -> Result<bool, Status> {
+        let (key, value) = (self.address_key(address)?, holder.reservation());
         let put = Put { key, value, expect: Expect::Absent, ttl: None, mark: None };
         match self.host.store.put(put).await {
             Ok(_) => Ok(true),
@@ -182,31 +209,46 @@ impl<S: Store> Call<'_, S> {
         self.resource.group.is_empty() && self.resource.kind == "Service"
     }
 
-    fn bad_address(&self, name: &str, address: &str, detail: &str) -> Status {
+    fn bad_address(&self, service: &Tree, address: &str, why: &str) -> Status {
         let spec = FieldPath::root("spec");
+        let value = BadValue::Json(json!([address]).to_string());
+        let detail = format!("failed to allocate IP {address}: {why}");
         let mut errors = FieldErrors::new();
-        errors.push(spec.child("clusterIPs").index(0).invalid(address, detail));
-        Status::invalid(&self.resource.group_kind(), name, &errors)
+        errors.push(spec.child("clusterIPs").invalid(value, &detail));
+        Status::invalid(&self.resource.group_kind(), object::name(service), &errors)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn range_is_full() -> Status {
+    Status::internal("failed to allocate a serviceIP: range is full")
+}
 
-    #[test]
-    fn a_range_has_all_addresses_but_two() {
-        let range: ServiceRange = "10.0.0.77/29".parse().unwrap();
-        assert_eq!(range.to_string(), "10.0.0.72/29");
-        assert_eq!((range.first(), range.len()), (Ipv4Addr::new(10, 0, 0, 73), 6));
-        assert_eq!(range.get(5), Ipv4Addr::new(10, 0, 0, 78));
-        assert_eq!(range.get(6), range.first());
-        for (address, want) in [(72, false), (73, true), (78, true), (79, false)] {
-            assert_eq!(range.contains(Ipv4Addr::new(10, 0, 0, address)), want, "{address}");
-        }
-        assert!(!range.contains(Ipv4Addr::new(9, 0, 0, 73)));
-        for text in ["10.0.0.0", "10.0.0.0/31", "10.0.0.0/7", "::/64", "x/24"] {
-            assert_eq!(text.parse::<ServiceRange>(), Err(ServiceRangeError), "{text}");
-        }
+/// Which address a service is to have.
+enum Wanted {
+    /// None: it is a name elsewhere, or has no address by its own wish.
+    Nothing,
+    /// Whichever is free.
+    Any,
+    /// The one it names.
+    This(String),
+}
+
+fn wanted(service: &Tree) -> Wanted {
+    let spec = |member: &str| {
+        let spec = service.get("spec").and_then(|spec| spec.get(member));
+        spec.and_then(Value::as_str).unwrap_or_default()
+    };
+    match (spec("type"), spec("clusterIP")) {
+        ("ExternalName", _) | (_, "None") => Wanted::Nothing,
+        (_, "") => Wanted::Any,
+        (_, address) => Wanted::This(address.to_owned()),
+    }
+}
+
+/// The address that a stored service has.
+fn address_of(service: &Tree) -> Option<Ipv4Addr> {
+    match wanted(service) {
+        Wanted::This(address) => address.parse().ok(),
+        Wanted::Nothing | Wanted::Any => None,
     }
 }

@@ -7,6 +7,7 @@
 
 mod attributes;
 mod built_in;
+mod escalation;
 mod kinds;
 mod stand;
 

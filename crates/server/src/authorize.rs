@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use authz::{
-    Answer, Attributes, Authorizer, Decision, Recorder, RequestInfo, Resource, Target, User,
+    Answer, Attributes, Authorizer, Decision, Recorder, RequestInfo, Resource, ResourceInfo, User,
     Verdict,
 };
-use authz_chain::Chain;
+use authz_chain::{Chain, Outcome};
 use object::Status;
 use resources::Verb;
 use store::Store;
@@ -28,13 +28,14 @@ pub(crate) async fn authorize(
         let outcome = view.chain.authorize(&attributes, Recorder::off()).await;
         Decided {
             skipped: (!outcome.skipped.is_empty()).then(|| outcome.skipped.join(",")),
+            failed_open_by: failed_open_by(&outcome),
             decision: outcome.decision,
             took: begun.elapsed(),
         }
     };
     let authorized = match decided.decision.verdict {
         Verdict::Allow => Ok(Authorized::new(user, info, view)),
-        Verdict::Deny | Verdict::NoOpinion => Err(info),
+        Verdict::Deny | Verdict::NoOpinion | Verdict::Unavailable(_) => Err(info),
     };
     (authorized, decided)
 }
@@ -44,7 +45,17 @@ pub(crate) struct Decided {
     pub(crate) decision: Decision,
     /// The names of the webhooks that match conditions excluded, for the audit.
     pub(crate) skipped: Option<String>,
+    /// The webhooks that failed and were passed over, each with its cause, for the audit.
+    pub(crate) failed_open_by: Option<String>,
     pub(crate) took: Duration,
+}
+
+/// Such as `guard: timeout, other: connect`.
+fn failed_open_by(outcome: &Outcome<'_>) -> Option<String> {
+    let causes = outcome.failed_open.iter();
+    let texts: Vec<String> =
+        causes.map(|(name, cause)| format!("{name}: {}", cause.name())).collect();
+    (!texts.is_empty()).then(|| texts.join(", "))
 }
 
 /// The chain as an authorizer, for who asks several questions.
@@ -69,29 +80,56 @@ impl<S: Store> Call<'_, S> {
     /// Asks whether the user may do something else to the same target.
     ///
     /// # Errors
-    /// 403 in the words of the chain.
+    /// 403 in the words of the chain; 429, 503 or 504 if this server failed to ask.
     pub(crate) async fn authorize_verb(&self, verb: Verb) -> Result<Authorized, Status> {
         let info = RequestInfo { verb: verb.name().into(), ..self.authorized.info().clone() };
-        let attributes = info.attributes(Some(self.authorized.user()));
-        let chain = self.chain();
-        let outcome = chain.authorize(&attributes, Recorder::off()).await;
-        match outcome.decision.verdict {
-            Verdict::Allow => {
-                let user = Arc::clone(self.authorized.user());
-                Ok(Authorized::new(user, info, Arc::clone(self.authorized.view())))
-            }
-            Verdict::Deny | Verdict::NoOpinion => {
-                Err(reviews::forbidden(&attributes, &outcome.decision.reason))
-            }
-        }
+        self.authorize_further(info).await?.map_err(|(info, decision)| {
+            let attributes = info.attributes(Some(self.authorized.user()));
+            reviews::forbidden(&attributes, &decision.reason)
+        })
     }
 
-    /// Whether the caller may do something to something else.
-    pub(crate) async fn may(&self, verb: &str, target: &Resource<'_>) -> bool {
-        let user: &User = self.authorized.user();
-        let attributes = Attributes { user: Some(user), verb, target: Target::Resource(*target) };
+    /// Asks whether the user may do something to another target, such as `bind` to a role.
+    ///
+    /// # Errors
+    /// 429, 503 or 504 if this server failed to ask.
+    pub(crate) async fn authorize_target(
+        &self,
+        verb: &str,
+        target: &Resource<'_>,
+    ) -> Result<Option<Authorized>, Status> {
+        let info = RequestInfo {
+            path: target.path.to_owned(),
+            verb: verb.to_owned().into(),
+            api_prefix: "apis",
+            resource: Some(ResourceInfo {
+                api_group: target.api_group.to_owned(),
+                api_version: target.api_version.to_owned(),
+                namespace: target.namespace.to_owned(),
+                resource: target.resource.to_owned(),
+                subresource: target.subresource.to_owned(),
+                name: target.name.to_owned(),
+                ..ResourceInfo::default()
+            }),
+            is_legacy_path: false,
+        };
+        Ok(self.authorize_further(info).await?.ok())
+    }
+
+    async fn authorize_further(
+        &self,
+        info: RequestInfo,
+    ) -> Result<Result<Authorized, (RequestInfo, Decision)>, Status> {
+        let user = Arc::clone(self.authorized.user());
         let chain = self.chain();
-        let outcome = chain.authorize(&attributes, Recorder::off()).await;
-        outcome.decision.verdict == Verdict::Allow
+        let attributes = info.attributes(Some(&user));
+        let decision = chain.authorize(&attributes, Recorder::off()).await.decision;
+        match decision.verdict {
+            Verdict::Allow => {
+                Ok(Ok(Authorized::new(user, info, Arc::clone(self.authorized.view()))))
+            }
+            Verdict::Unavailable(why) => Err(Status::undecided(why)),
+            Verdict::Deny | Verdict::NoOpinion => Ok(Err((info, decision))),
+        }
     }
 }

@@ -7,6 +7,7 @@ use admission::InitializerOptions;
 use audit::Auditor;
 use authn::{Authenticator, Impersonator, TokenIssuer};
 use authz::User;
+use call_limit::CallLimit;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use serving::{InFlight, Shutdown};
@@ -21,6 +22,9 @@ use crate::initialize::{GetMode, Overseer};
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::standing::PolledConfiguration;
+
+/// The most checks of roles and bindings that run at one time beside those that take no time.
+pub(crate) const ESCALATION_CHECKS_MAX: usize = 4;
 
 /// How the server behaves.
 #[derive(Debug, Clone)]
@@ -92,6 +96,8 @@ pub(crate) struct Host<S> {
     /// Which authorizers are in use, and how they fare.
     pub(crate) authorization_status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
     pub(crate) in_flight: InFlight,
+    /// Checks whether users hold what they grant, where that takes long.
+    pub(crate) escalation_checks: Arc<CallLimit>,
     pub(crate) shutdown: Shutdown,
 }
 

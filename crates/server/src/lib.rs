@@ -10,6 +10,7 @@
 mod addresses;
 mod admit;
 mod audit_id;
+mod authority_files;
 mod authorize;
 mod bootstrap;
 mod clock;
@@ -45,6 +46,7 @@ mod view;
 mod watch_body;
 
 pub use addresses::{ServiceRange, ServiceRangeError};
+pub use authority_files::AuthorityFiles;
 pub use bootstrap::BootstrapError;
 pub use clock::Clock;
 pub use confirm::{SyncMode, SyncOptions};

@@ -51,6 +51,7 @@ pub(crate) struct Metrics {
     pub(crate) watch_events: IntCounterVec,
     pub(crate) terminations: IntCounterVec,
     pub(crate) authentications: IntCounterVec,
+    pub(crate) authority_reloads: IntCounterVec,
     pub(crate) audit_events: IntCounter,
     pub(crate) audit_rejected: IntCounter,
     pub(crate) panics: IntCounter,
@@ -136,6 +137,11 @@ impl Metrics {
                 "authentication_attempts",
                 "Counter of authenticated attempts.",
                 &["result"],
+            )?,
+            authority_reloads: counters(
+                "portcullis_authentication_ca_reloads_total",
+                "Number of times that a changed file of authorities was read, by outcome.",
+                &["file", "status"],
             )?,
             audit_events: counter(
                 "apiserver_audit_event_total",

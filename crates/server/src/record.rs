@@ -7,7 +7,7 @@ use std::time::Duration;
 use admission_hooks::{AnnotationLevel, Notes};
 use audit::{Event, Received, Stage};
 use authn::{ImpersonationMode, Unauthenticated};
-use authz::{Decision, Failure, RequestInfo, User};
+use authz::{Decision, RequestInfo, Unavailable, User};
 use http::request::Parts;
 use jiff::Timestamp;
 use object::{Status, Tree};
@@ -25,6 +25,8 @@ use crate::trace;
 
 /// Which webhooks were not asked about a request, because a match condition is false.
 const WEBHOOK_SKIPPED: &str = "authorization.k8s.io/webhook-skipped";
+/// Which webhooks failed and were passed over because of their failure policy, and how they failed.
+const FAILED_OPEN_BY: &str = "authorization.portcullis.io/failed-open-by";
 
 /// The record of one request.
 pub(crate) struct Record {
@@ -161,12 +163,15 @@ impl Record {
             if let Some(names) = &decided.skipped {
                 event.annotate(WEBHOOK_SKIPPED, names);
             }
+            if let Some(causes) = &decided.failed_open_by {
+                event.annotate(FAILED_OPEN_BY, causes);
+            }
         }
     }
 
     /// The chain did not answer in time.
     pub(crate) fn undecided<S>(&mut self, host: &Host<S>, waited: Duration) {
-        let late = Decision::no_opinion("").with_error(Failure::message("out of time"));
+        let late = Decision::unavailable(Unavailable::DeadlineExceeded);
         host.authorization_metrics.decided(&late, waited);
     }
 

@@ -159,10 +159,12 @@ async fn enter<S: Store>(
     warnings: &mut Vec<String>,
 ) -> Result<(Authorized, Option<serving::InFlightPermit>), Failure> {
     // 2. Who asks.
-    let certificates =
-        connection.identity(|presented| host.authenticator.identify_certificates(presented, now));
+    let certificates = connection.identity(
+        |known| host.authenticator.is_current(known),
+        |presented| host.authenticator.identify_certificates(presented, now),
+    );
     let request = authn::Request { headers: &parts.headers, path: &info.path };
-    let authenticated = host.authenticator.authenticate(request, certificates, &**host, now).await;
+    let authenticated = host.authenticator.authenticate(request, &certificates, &**host, now).await;
     let authenticated = match authenticated {
         Ok(authenticated) => authenticated,
         Err(refused) => {
@@ -209,7 +211,9 @@ async fn enter<S: Store>(
             let attributes = info.attributes(Some(&user));
             Err(match reviews::refusal(&attributes, target, &decided.decision) {
                 Some(reviews::Refusal::InternalError(text)) => Failure::Text(500, text),
-                Some(reviews::Refusal::Forbidden(status)) => status.into(),
+                Some(
+                    reviews::Refusal::Forbidden(status) | reviews::Refusal::Unavailable(status),
+                ) => status.into(),
                 None => Status::internal("the decision is unclear").into(),
             })
         }
@@ -370,5 +374,5 @@ fn room<S>(
 
 /// Health is told to the end, also while the server stops.
 fn is_exempt_path(path: &str) -> bool {
-    ["/healthz", "/livez", "/readyz"].iter().any(|own| path.starts_with(own))
+    matches!(path.split('/').nth(1), Some("healthz" | "livez" | "readyz"))
 }

@@ -44,7 +44,9 @@ pub(crate) async fn answer<S: Store>(
         && !record.wants_objects()
         && let Some(review) = reviews::SubjectAccessReview::parse(&bytes)
     {
-        let outcome = chain.authorize(&review.attributes(), Recorder::off()).await;
+        let caller = &authorized.user().name;
+        let outcome = chain.authorize_for(caller, &review.attributes(), Recorder::off()).await;
+        reviews::check_decided(&outcome.decision)?;
         let mut json = Vec::with_capacity(bytes.len() + 160);
         review.write_response(&outcome.decision, &mut json);
         return Ok(Reply::Json { code: 201, json });

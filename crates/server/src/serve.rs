@@ -6,24 +6,28 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use admission::InitializerOptions;
-use admission_hooks::{AccessTable, CALL_TIME_MAX, RESPONSE_BYTES_MAX, Surroundings};
+use admission_hooks::{
+    AccessTable, CALL_TIME_MAX, CALLS_IN_FLIGHT_MAX, RESPONSE_BYTES_MAX, Surroundings,
+};
 use arc_swap::ArcSwap;
 use audit::Auditor;
 use authn::{Authenticator, Impersonator, TokenIssuer};
 use authz_chain::Seat;
+use call_limit::CallLimit;
 use ring::rand::SystemRandom;
 use serving::{DrainPlan, Drained, InFlight, Limits, Listener, Shutdown};
 use store::{ReadError, Store};
 use tokio::task::JoinSet;
 
 use crate::audit_id::AuditIds;
+use crate::authority_files::{AuthorityFiles, follow_authorities};
 use crate::bootstrap::{BootstrapError, bootstrap};
 use crate::clock::Clock;
 use crate::confirm::{Confirmer, SyncOptions};
 use crate::follow::Follower;
 use crate::health::Readiness;
 use crate::hooks::Hooks;
-use crate::host::{Host, HostOptions};
+use crate::host::{ESCALATION_CHECKS_MAX, Host, HostOptions};
 use crate::initialize::{GetMode, Overseer, oversee_all};
 use crate::inside::own_user;
 use crate::log::Log;
@@ -58,6 +62,8 @@ pub struct ServerOptions {
     pub authentication: authn::Options,
     /// What signs the tokens of service accounts.
     pub issuer: TokenIssuer,
+    /// The files of authorities that are read again while it serves.
+    pub authority_files: AuthorityFiles,
     /// What records requests; `None` records nothing.
     pub auditor: Option<Auditor>,
     /// How many requests that change something are worked on at one time; 0 does not limit.
@@ -83,10 +89,14 @@ pub struct AdmissionOptions {
     pub clock: Clock,
     /// Who the server is to hooks.
     pub access: AccessTable,
-    /// The longest answer of a hook.
+    /// The longest answer of a hook to a question that is not long itself.
     pub response_bytes_max: usize,
+    /// The most calls of each hook that are in flight; one user has at most half of them.
+    pub calls_in_flight_max: usize,
     /// The longest that a call of a hook may take, whatever the hook says.
     pub call_time_max: Duration,
+    /// The longest that connecting to a hook may take.
+    pub connect_timeout: Duration,
 }
 
 impl Default for AdmissionOptions {
@@ -98,7 +108,9 @@ impl Default for AdmissionOptions {
             clock: Clock::default(),
             access: AccessTable::default(),
             response_bytes_max: RESPONSE_BYTES_MAX,
+            calls_in_flight_max: CALLS_IN_FLIGHT_MAX,
             call_time_max: CALL_TIME_MAX,
+            connect_timeout: remote::Limits::default().connect_timeout,
         }
     }
 }
@@ -155,10 +167,11 @@ impl<S: Store> Server<S> {
             access: options.admission.access,
             limits: remote::Limits {
                 body_bytes_max: options.admission.response_bytes_max,
+                connect_timeout: options.admission.connect_timeout,
                 ..usual.limits
             },
+            calls_in_flight_max: options.admission.calls_in_flight_max,
             observe: Arc::clone(&admission_metrics) as _,
-            ..usual
         }));
         let empty = View::empty(options.seats, options.node, hooks.clone())?;
         let authenticator = Authenticator::new(options.authentication)?;
@@ -201,6 +214,7 @@ impl<S: Store> Server<S> {
             clock: options.admission.clock,
             authorization_status: options.authorization_status,
             in_flight: InFlight::new(options.mutating_max, options.read_only_max),
+            escalation_checks: Arc::new(CallLimit::new(ESCALATION_CHECKS_MAX)),
             shutdown: Shutdown::new(),
         };
         host.own_user = own_user(object::uuid4(host.random()));
@@ -213,6 +227,7 @@ impl<S: Store> Server<S> {
         loops.spawn(Arc::clone(&host).beat());
         loops.spawn(Arc::clone(&host).count_configured());
         loops.spawn(oversee_all(Arc::clone(&host), jobs));
+        loops.spawn(follow_authorities(Arc::clone(&host), options.authority_files));
         loops.spawn(loops::store_aggregated(Arc::clone(&host), notices));
         bootstrap(&host).await?;
         host.readiness.is_bootstrapped.store(true, Ordering::Release);

@@ -103,7 +103,7 @@ fn told(event: &Event, detail: Detail) -> Value {
                 Verdict::Patch { changed: true, .. } => ("patched", None),
                 Verdict::Patch { changed: false, .. } => ("allowed", None),
                 Verdict::Deny(why) => ("denied", Some(why)),
-                Verdict::FailOpen(why) => ("failed open", Some(why)),
+                Verdict::FailOpen { message, .. } => ("failed open", Some(message)),
                 Verdict::FailClosed(why) => ("failed closed", Some(why)),
                 Verdict::Error(why) => ("error", Some(why)),
             };

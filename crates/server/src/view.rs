@@ -12,7 +12,6 @@ use store::{Change, Event, Item, Revision};
 
 use crate::hooks::{Changed, Hooks, MARK_PATH, kind_at};
 use crate::initialize::{UNINITIALIZED_PATH, is_shown};
-use crate::service_directory::{SERVICES_PATH, SLICES_PATH};
 
 /// Whether something may be created in a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,15 +86,13 @@ pub(crate) const TRACKED_PATHS: [&str; 18] = [
     "podcertificaterequests",
     "services/specs",
     "endpointslices",
-    DEFINITIONS_PATH,
+    "apiextensions.k8s.io/customresourcedefinitions",
     "admissionregistration.k8s.io/externaladmissionhookconfigurations",
     "admissionregistration.k8s.io/initializerconfigurations",
     "mutatingwebhookconfigurations",
     "validatingwebhookconfigurations",
     UNINITIALIZED_PATH,
 ];
-
-const DEFINITIONS_PATH: &str = "apiextensions.k8s.io/customresourcedefinitions";
 
 /// A key that was written or deleted.
 struct Altered<'b> {
@@ -264,13 +261,17 @@ impl View {
                     let object = value.map(|value| parse(value)).transpose()?;
                     Ok(object.and_then(|object| api::node_object(&object)))
                 };
-                match (read(prev)?, read(value)?) {
-                    (Some(old), Some(new)) => node.graph.update(&old, &new),
-                    (None, Some(new)) => node.graph.add(&new),
-                    (Some(old), None) => node.graph.delete(&old),
+                // A version that could not be read relates nothing: it neither stays nor keeps the next
+                // one out.
+                let old = read(prev).unwrap_or_default();
+                let new = read(value);
+                match (&old, new.as_ref().ok().and_then(Option::as_ref)) {
+                    (Some(old), Some(new)) => node.graph.update(old, new),
+                    (None, Some(new)) => node.graph.add(new),
+                    (Some(old), None) => node.graph.delete(old),
                     (None, None) => {}
                 }
-                Ok(())
+                new.map(drop)
             }
             Tracked::Namespace => {
                 let own =
@@ -374,19 +375,30 @@ pub(crate) fn is_tracked(prefix: &str, key: &str) -> bool {
 
 fn tracked<'k>(prefix: &str, key: &'k str) -> Option<(Tracked, &'k str)> {
     let path = key.strip_prefix(prefix)?.strip_prefix('/')?;
-    let tracked = match path.split('/').next()? {
-        "roles" | "rolebindings" | "clusterroles" | "clusterrolebindings" => Tracked::Rbac,
-        "pods"
-        | "persistentvolumes"
-        | "volumeattachments"
-        | "resourceslices"
-        | "podcertificaterequests" => Tracked::Node,
-        "namespaces" => Tracked::Namespace,
-        MARK_PATH => Tracked::Mark,
-        UNINITIALIZED_PATH => Tracked::Uninitialized,
-        "services" if path.starts_with(SERVICES_PATH) => Tracked::Address,
-        "endpointslices" if path.starts_with(SLICES_PATH) => Tracked::Address,
-        "apiextensions.k8s.io" if path.starts_with(DEFINITIONS_PATH) => Tracked::Definition,
+    // Whole segments are compared: a resource whose name only begins alike is another one.
+    let mut segments = path.split('/');
+    let resource = (segments.next()?, segments.next());
+    let has_name = segments.next().is_some();
+    let tracked = match resource {
+        (MARK_PATH, None) => Tracked::Mark,
+        ("roles" | "rolebindings" | "clusterroles" | "clusterrolebindings", Some(_)) => {
+            Tracked::Rbac
+        }
+        (
+            "pods"
+            | "persistentvolumes"
+            | "volumeattachments"
+            | "resourceslices"
+            | "podcertificaterequests",
+            Some(_),
+        ) => Tracked::Node,
+        ("namespaces", Some(_)) => Tracked::Namespace,
+        (UNINITIALIZED_PATH, Some(_)) => Tracked::Uninitialized,
+        ("endpointslices", Some(_)) => Tracked::Address,
+        ("services", Some("specs")) if has_name => Tracked::Address,
+        ("apiextensions.k8s.io", Some("customresourcedefinitions")) if has_name => {
+            Tracked::Definition
+        }
         _ => Tracked::Hooks(kind_at(path)?),
     };
     Some((tracked, path))
@@ -435,4 +447,29 @@ fn last_segment(path: &str) -> &str {
 
 fn parse(value: &[u8]) -> Result<Value, String> {
     serde_json::from_slice(value).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The path that its objects are read from, and the nearest one that is somebody else's.
+    #[test]
+    fn a_path_that_only_begins_alike_is_not_followed() {
+        for path in TRACKED_PATHS {
+            assert!(is_tracked("/registry", &format!("/registry/{path}/x")), "{path}");
+            for other in [
+                format!("/registry/{path}x/x"),
+                format!("/registry/x{path}/x"),
+                format!("/registryx/{path}/x"),
+                format!("/registry/x/{path}/x"),
+                format!("/registry/{path}"),
+            ] {
+                assert!(!is_tracked("/registry", &other), "{other}");
+            }
+        }
+        assert!(is_tracked("/registry", &format!("/registry/{MARK_PATH}")));
+        assert!(!is_tracked("/registry", &format!("/registry/{MARK_PATH}/x")));
+        assert!(!is_tracked("/registry", &format!("/registry/{MARK_PATH}x")));
+    }
 }

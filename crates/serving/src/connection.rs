@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls_pki_types::CertificateDer;
 
@@ -17,7 +17,7 @@ pub enum Protocol {
 
 /// The facts that all requests of one connection share.
 ///
-/// `T` is what the caller finds out from them once per connection, such as the user that a client
+/// `T` is what the caller finds out from them and keeps for later requests, such as the user that a client
 /// certificate stands for.
 #[derive(Debug)]
 pub struct Connection<T> {
@@ -28,7 +28,7 @@ pub struct Connection<T> {
     /// The certificates that the peer sent, its own first; empty if it sent none. The peer has
     /// proved to hold the key of the first one. Nothing else about them was verified.
     pub certificates: Arc<[CertificateDer<'static>]>,
-    identity: OnceLock<T>,
+    identity: Mutex<Option<Arc<T>>>,
     pub(crate) activity: Arc<Activity>,
 }
 
@@ -39,13 +39,21 @@ impl<T> Connection<T> {
         protocol: Protocol,
         certificates: Arc<[CertificateDer<'static>]>,
     ) -> Self {
-        Self { peer, protocol, certificates, identity: OnceLock::new(), activity: Arc::default() }
+        Self { peer, protocol, certificates, identity: Mutex::default(), activity: Arc::default() }
     }
 
-    /// What `compute` makes of the certificates. It runs for the first request only; requests
-    /// that arrive meanwhile wait for it.
-    pub fn identity(&self, compute: impl FnOnce(&[CertificateDer<'static>]) -> T) -> &T {
-        self.identity.get_or_init(|| compute(&self.certificates))
+    /// What `compute` makes of the certificates. It runs for the first request, and again when what
+    /// was made is no longer current; requests that arrive meanwhile wait for it.
+    pub fn identity(
+        &self,
+        is_current: impl FnOnce(&T) -> bool,
+        compute: impl FnOnce(&[CertificateDer<'static>]) -> T,
+    ) -> Arc<T> {
+        let mut identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = identity.as_ref().filter(|known| is_current(known)) {
+            return Arc::clone(known);
+        }
+        Arc::clone(identity.insert(Arc::new(compute(&self.certificates))))
     }
 
     /// Asks for the end of the connection once the requests that are under way have their
@@ -123,5 +131,21 @@ impl Activity {
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
         self.0.requests_active.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_of_a_connection_is_made_again_when_it_is_old() {
+        let peer = "127.0.0.1:1".parse().unwrap();
+        let connection = Connection::new(peer, Protocol::Http1, Arc::from([]));
+        let identity =
+            |generation: u32| *connection.identity(|known| *known == generation, |_| generation);
+        assert_eq!([identity(1), identity(1), identity(2), identity(2)], [1, 1, 2, 2]);
+        let kept = connection.identity(|_| true, |_| 3);
+        assert_eq!(*kept, 2);
     }
 }

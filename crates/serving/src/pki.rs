@@ -9,6 +9,7 @@ mod files;
 mod issue;
 mod kubeconfig;
 mod names;
+mod renew;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ use crate::watched_files::ReadError;
 
 pub use self::kubeconfig::write_kubeconfig;
 pub use self::names::{ServerNames, host_name};
+pub use self::renew::keep_renewing;
 
 /// How long before its end a certificate is renewed.
 const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -136,7 +138,7 @@ pub enum PkiError {
 /// missing beside its certificate is an error. The key of the authority is wanted only when
 /// something is to be issued, so that it can be kept elsewhere.
 ///
-/// Calling it again while the server runs renews what is about to expire; the certificate in use
+/// While the server runs, [`keep_renewing`] renews what is about to expire; the certificate in use
 /// follows when it is reloaded.
 ///
 /// # Errors

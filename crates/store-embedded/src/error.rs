@@ -23,6 +23,19 @@ pub enum OpenError {
         /// What is wrong there.
         reason: String,
     },
+    /// A later program wrote a file. Nothing in the directory was changed.
+    #[error(
+        "`{}` has format version {version}, and this program reads versions up to {version_max}: \
+         start the program that wrote it or a later one; nothing was changed", file.display()
+    )]
+    Newer {
+        /// The file.
+        file: PathBuf,
+        /// Its version.
+        version: u8,
+        /// The newest version that this program reads.
+        version_max: u8,
+    },
     /// A file that must be there is not.
     #[error("`{}` is missing", file.display())]
     Missing {

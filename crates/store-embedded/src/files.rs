@@ -1,13 +1,14 @@
 //! Names of files, and the steps by which a file gets its name safely.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use store::Revision;
 
 use crate::error::OpenError;
+use crate::frame::HEADER_BYTES;
 
 const LOG: &str = "log-";
 const SNAPSHOT: &str = "snapshot-";
@@ -97,6 +98,13 @@ pub(crate) fn snapshot(directory: &Path, revision: Revision) -> PathBuf {
 /// is removed when the watch ends, so no later run may use its name.
 pub(crate) fn page(directory: &Path, run: u64, sequence: u64) -> PathBuf {
     directory.join(format!("{PAGE}{run:020}-{sequence:020}"))
+}
+
+/// The first bytes of a file: its header, or all of a file that is shorter.
+pub(crate) fn read_head(path: &Path) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(HEADER_BYTES);
+    File::open(path)?.take(HEADER_BYTES as u64).read_to_end(&mut head)?;
+    Ok(head)
 }
 
 /// Creates a file that only its owner can read: it may hold secrets.

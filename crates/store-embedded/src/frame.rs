@@ -5,7 +5,7 @@
 //! so what the disk tears apart in a crash is a frame that nobody was told of.
 //!
 //! ```text
-//! header  kind 8 | base revision 8 | salt 8 | flags 4 | checksum 4
+//! header  kind 7 | version 1 | base revision 8 | salt 8 | flags 4 | checksum 4
 //! frame   length 4 | durable 8 | checksum of payload 4 | checksum of the three before 4 | payload
 //! ```
 //!
@@ -18,10 +18,18 @@ use std::hash::{BuildHasher, RandomState};
 
 use store::Revision;
 
+/// The version of the format, which this program writes and up to which it reads. Whatever an earlier
+/// program would take for damage or read wrongly needs the next one: another header, another way to
+/// frame or to check, another type of record. Each version has a data directory among the fixtures of
+/// the server.
+pub(crate) const FORMAT_VERSION: u8 = 1;
+/// The place of the version in the header. It is a digit, `1` for version 1.
+const VERSION_AT: usize = 7;
+
 pub(crate) const HEADER_BYTES: usize = 32;
 pub(crate) const FRAME_HEADER_BYTES: usize = 20;
 
-/// What a file is, in its first bytes, with the version of the format.
+/// What a file is, in its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Log,
@@ -29,10 +37,10 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    fn magic(self) -> [u8; 8] {
+    fn magic(self) -> [u8; VERSION_AT] {
         match self {
-            Self::Log => *b"PCULLOG1",
-            Self::Snapshot => *b"PCULSNP1",
+            Self::Log => *b"PCULLOG",
+            Self::Snapshot => *b"PCULSNP",
         }
     }
 }
@@ -46,6 +54,15 @@ pub(crate) struct Header {
     pub(crate) salt: u64,
     /// Whether frames were acknowledged before they were durable.
     pub(crate) is_lazy: bool,
+}
+
+/// Why a file does not begin with a header that this program reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HeaderError {
+    /// It is damaged, or the file is of another kind.
+    Malformed,
+    /// A later program wrote the file, in this version of the format.
+    Newer { version: u8 },
 }
 
 /// What [`read`] found.
@@ -70,7 +87,8 @@ impl Header {
 
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
-        bytes[..8].copy_from_slice(&self.kind.magic());
+        bytes[..VERSION_AT].copy_from_slice(&self.kind.magic());
+        bytes[VERSION_AT] = b'0' + FORMAT_VERSION;
         bytes[8..16].copy_from_slice(&self.base.number().to_le_bytes());
         bytes[16..24].copy_from_slice(&self.salt.to_le_bytes());
         bytes[24..28].copy_from_slice(&u32::from(self.is_lazy).to_le_bytes());
@@ -80,9 +98,36 @@ impl Header {
     }
 
     /// Reads the header of a file that should be of this kind.
-    pub(crate) fn decode(file: &[u8], kind: Kind) -> Option<Self> {
+    pub(crate) fn decode(file: &[u8], kind: Kind) -> Result<Self, HeaderError> {
+        Self::check_version(file, kind)?;
+        Self::decode_checked(file, kind).ok_or(HeaderError::Malformed)
+    }
+
+    /// Refuses the files of later programs. Of these only kind and version are known to be where they
+    /// are; but where everything else is as in a file of this program, the version is what was damaged.
+    pub(crate) fn check_version(file: &[u8], kind: Kind) -> Result<(), HeaderError> {
+        let Some(version) = file.get(VERSION_AT).and_then(|digit| digit.checked_sub(b'0')) else {
+            return Ok(());
+        };
+        if !file.starts_with(&kind.magic()) || version <= FORMAT_VERSION {
+            return Ok(());
+        }
+        let mut ours: Vec<u8> = file.iter().take(HEADER_BYTES).copied().collect();
+        if let Some(digit) = ours.get_mut(VERSION_AT) {
+            *digit = b'0' + FORMAT_VERSION;
+        }
+        match Self::decode_checked(&ours, kind) {
+            Some(_) => Err(HeaderError::Malformed),
+            None => Err(HeaderError::Newer { version }),
+        }
+    }
+
+    fn decode_checked(file: &[u8], kind: Kind) -> Option<Self> {
         let bytes: &[u8; HEADER_BYTES] = file.first_chunk()?;
-        if bytes[..8] != kind.magic() || crc32fast::hash(&bytes[..28]) != u32_at(bytes, 28)? {
+        if bytes[..VERSION_AT] != kind.magic()
+            || bytes[VERSION_AT] != b'0' + FORMAT_VERSION
+            || crc32fast::hash(&bytes[..28]) != u32_at(bytes, 28)?
+        {
             return None;
         }
         let base = Revision::new(u64_at(bytes, 8)?);
@@ -175,13 +220,31 @@ mod tests {
     fn headers_are_read_as_written_and_any_flipped_bit_is_found() {
         let header = Header::new(Kind::Log, Revision::new(7), true);
         let bytes = header.encode();
-        assert_eq!(Header::decode(&bytes, Kind::Log), Some(header));
-        assert_eq!(Header::decode(&bytes, Kind::Snapshot), None);
-        assert_eq!(Header::decode(&bytes[..31], Kind::Log), None);
+        let malformed = Err(HeaderError::Malformed);
+        assert_eq!(Header::decode(&bytes, Kind::Log), Ok(header));
+        assert_eq!(Header::decode(&bytes, Kind::Snapshot), malformed);
+        assert_eq!(Header::decode(&bytes[..31], Kind::Log), malformed);
         for bit in 0..HEADER_BYTES * 8 {
             let mut bytes = bytes;
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Header::decode(&bytes, Kind::Log), None, "bit {bit}");
+            assert_eq!(Header::decode(&bytes, Kind::Log), malformed, "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn headers_of_later_programs_are_told_from_damage() {
+        for kind in [Kind::Log, Kind::Snapshot] {
+            let mut bytes = Header::new(kind, Revision::new(7), false).encode();
+            bytes[VERSION_AT] = b'2';
+            // The checksum of a header of the same form covers its version.
+            let checksum = crc32fast::hash(&bytes[..28]);
+            bytes[28..].copy_from_slice(&checksum.to_le_bytes());
+            let newer = Err(HeaderError::Newer { version: 2 });
+            assert_eq!(Header::decode(&bytes, kind), newer);
+            // One of another form may be shorter or longer.
+            assert_eq!(Header::decode(&bytes[..8], kind), newer);
+            let other = if kind == Kind::Log { Kind::Snapshot } else { Kind::Log };
+            assert_eq!(Header::decode(&bytes, other), Err(HeaderError::Malformed));
         }
     }
 

@@ -1,14 +1,15 @@
 //! Opening a directory: what the last snapshot and the logs after it tell.
 //!
-//! 1. Leftovers of a process that is gone are removed: unfinished files and pages of history.
-//! 2. The newest snapshot is the first state; without one it is the empty store.
-//! 3. Each log is read in turn. Records that the snapshot has already are skipped; every other one must
+//! 1. If a later program wrote one of the files, the store does not start and nothing is changed.
+//! 2. Leftovers of a process that is gone are removed: unfinished files and pages of history.
+//! 3. The newest snapshot is the first state; without one it is the empty store.
+//! 4. Each log is read in turn. Records that the snapshot has already are skipped; every other one must
 //!    make the next revision.
-//! 4. In the last log a torn tail is cut off. Anything else that is not a good frame is damage, and the
+//! 5. In the last log a torn tail is cut off. Anything else that is not a good frame is damage, and the
 //!    store does not start.
-//! 5. If that log acknowledged writes before they were durable, revisions that it may have lost are
+//! 6. If that log acknowledged writes before they were durable, revisions that it may have lost are
 //!    skipped.
-//! 6. A new log begins.
+//! 7. A new log begins.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -16,8 +17,8 @@ use std::path::{Path, PathBuf};
 use store::Revision;
 
 use crate::error::OpenError;
-use crate::files::{self, Directory, io_error};
-use crate::frame::{self, Found, HEADER_BYTES, Header, Kind};
+use crate::files::{self, Directory, Listing, io_error};
+use crate::frame::{self, FORMAT_VERSION, Found, HEADER_BYTES, Header, HeaderError, Kind};
 use crate::log::Log;
 use crate::options::REVISION_GAP;
 use crate::record::{Reader, Record};
@@ -49,6 +50,7 @@ pub(crate) struct SealedLog {
 pub(crate) fn recover(directory: &Directory, is_lazy: bool) -> Result<Recovered, OpenError> {
     let path = directory.path();
     let listing = directory.list().map_err(|source| io_error("list", path, source))?;
+    check_versions(path, &listing)?;
     for leftover in &listing.leftovers {
         fs::remove_file(leftover).map_err(|source| io_error("remove", leftover, source))?;
     }
@@ -89,6 +91,22 @@ pub(crate) fn recover(directory: &Directory, is_lazy: bool) -> Result<Recovered,
     Ok(Recovered { state, log, sealed, snapshot_bytes })
 }
 
+/// Refuses a directory in which a later program wrote.
+fn check_versions(directory: &Path, listing: &Listing) -> Result<(), OpenError> {
+    let snapshots = listing.snapshots.iter().map(|revision| files::snapshot(directory, *revision));
+    let logs = listing.logs.iter().map(|sequence| files::log(directory, *sequence));
+    let all =
+        snapshots.map(|file| (file, Kind::Snapshot)).chain(logs.map(|file| (file, Kind::Log)));
+    for (file, kind) in all {
+        let head = files::read_head(&file).map_err(|source| io_error("read", &file, source))?;
+        // What else is wrong with a header is found when the file is read.
+        if let Err(HeaderError::Newer { version }) = Header::check_version(&head, kind) {
+            return Err(OpenError::Newer { file, version, version_max: FORMAT_VERSION });
+        }
+    }
+    Ok(())
+}
+
 /// Reading logs into a state.
 struct Replay<'a> {
     state: &'a mut State,
@@ -109,7 +127,7 @@ impl Replay<'_> {
         let file = fs::read(&path).map_err(|source| io_error("read", &path, source))?;
         let damaged = |offset, reason: &str| damage(&path, offset, reason);
         let header = Header::decode(&file, Kind::Log)
-            .ok_or_else(|| damaged(0, "the header is not that of a log"))?;
+            .map_err(|_| damaged(0, "the header is not that of a log"))?;
         self.begin(&header).map_err(|reason| damaged(0, &reason))?;
         let mut offset = HEADER_BYTES;
         loop {

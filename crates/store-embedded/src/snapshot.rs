@@ -63,6 +63,7 @@ pub(crate) fn read(directory: &Path, revision: Revision) -> Result<(Tree, u64), 
         reason: reason.to_owned(),
     };
     let header = Header::decode(&file, Kind::Snapshot)
+        .ok()
         .filter(|header| header.base == revision)
         .ok_or_else(|| damaged(0, "the header is not that of this snapshot"))?;
     let mut tree = Tree::new();

@@ -13,7 +13,6 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_stream::StreamExt;
 use tonic::metadata::MetadataValue;
-use tonic::transport::Endpoint;
 use tonic::{Request, Streaming};
 use tonic_prost::ProstCodec;
 
@@ -22,6 +21,7 @@ use crate::member::{Line, Member, Method, RANGE, attempt};
 use crate::messages::{
     RangeRequest, RangeResponse, WatchCreateRequest, WatchRequest, WatchResponse,
 };
+use crate::options::Address;
 
 /// Requests on their way at once; more wait. etcd serves some ten thousand a second, so this is a few
 /// dozen milliseconds of work for it.
@@ -88,9 +88,9 @@ impl Messages {
 
 impl Client {
     /// Connects lazily, so this needs a runtime but no cluster.
-    pub(crate) fn new(endpoints: &[Endpoint], request_timeout: Duration) -> Self {
+    pub(crate) fn new(addresses: Vec<Address>, request_timeout: Duration) -> Self {
         Self {
-            members: RwLock::new(Some(endpoints.iter().map(Member::new).collect())),
+            members: RwLock::new(Some(addresses.into_iter().map(Member::new).collect())),
             turn: AtomicUsize::new(0),
             room: Semaphore::new(IN_FLIGHT_MAX as usize),
             request_timeout,

@@ -14,10 +14,11 @@ use tokio::task::AbortHandle;
 
 use crate::client::{Client, closed};
 use crate::compactor;
+use crate::format::{self, FormatError};
 use crate::history;
 use crate::hub::Hub;
 use crate::lease::Leases;
-use crate::options::{OpenError, Options, endpoints};
+use crate::options::{OpenError, Options, addresses};
 use crate::read::{self, PrefixError};
 use crate::watch::{CATCH_UPS_MAX, EtcdWatch};
 use crate::write;
@@ -56,7 +57,7 @@ impl Etcd {
     /// Starts the tasks of the store, in the current runtime of tokio. Whether the cluster can be
     /// reached shows with the first request.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
-        let client = Client::new(&endpoints(&options)?, options.request_timeout);
+        let client = Client::new(addresses(&options)?, options.request_timeout);
         let core = Arc::new(Core {
             client,
             hub: Hub::new(),
@@ -80,6 +81,12 @@ impl Etcd {
     /// it is for the start of a server.
     pub async fn check_prefix(&self) -> Result<(), PrefixError> {
         read::check_prefix(&self.core.client, &self.prefix).await
+    }
+
+    /// Refuses a prefix under which a program of a later version keeps its objects, and says under it
+    /// which version this program writes.
+    pub async fn check_format(&self) -> Result<(), FormatError> {
+        format::check(self, &self.prefix).await
     }
 
     fn stop(&self) {

@@ -9,10 +9,11 @@ use prost::Message;
 use tokio::time::timeout;
 use tonic::Request;
 use tonic::client::Grpc;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 use tonic_prost::ProstCodec;
 
 use crate::failure::{Blame, CallError, Failure};
+use crate::options::Address;
 
 /// Largest request, in bytes: the largest value and room for the rest.
 const SEND_BYTES_MAX: usize = 2 * 1024 * 1024;
@@ -52,7 +53,7 @@ pub(crate) const LEASE_GRANT: Method = method("/etcdserverpb.Lease/LeaseGrant", 
 
 /// One of the cluster.
 pub(crate) struct Member {
-    endpoint: Endpoint,
+    address: Address,
     pub(crate) uri: String,
     line: Mutex<Line>,
     /// Whether its last answer was a failure of its own. Then it gets requests only if all others have
@@ -77,11 +78,11 @@ impl Line {
 }
 
 impl Member {
-    pub(crate) fn new(endpoint: &Endpoint) -> Self {
-        let line = Line { channel: endpoint.connect_lazy(), n_before: 0 };
+    pub(crate) fn new(address: Address) -> Self {
+        let line = Line { channel: address.channel(), n_before: 0 };
         Self {
-            endpoint: endpoint.clone(),
-            uri: endpoint.uri().to_string(),
+            uri: address.uri(),
+            address,
             line: Mutex::new(line),
             is_down: AtomicBool::new(false),
         }
@@ -110,7 +111,7 @@ impl Member {
         let mut current = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         // Of all those who wait for one connection the first one is enough.
         if current.n_before == line.n_before {
-            *current = Line { channel: self.endpoint.connect_lazy(), n_before: line.n_before + 1 };
+            *current = Line { channel: self.address.channel(), n_before: line.n_before + 1 };
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Where the cluster is and how to talk to it.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::Uri;
 use store::Prefix;
-use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
+use tonic::transport::{Channel, Endpoint};
+
+use crate::tls::{Connector, TlsFiles, TlsFilesError};
 
 /// How a store on etcd is opened.
 #[derive(Debug, Clone)]
@@ -73,21 +75,13 @@ pub enum OpenError {
         /// What was given.
         endpoint: String,
     },
-    /// A file can not be read.
-    #[error("can not read {}", file.display())]
-    Read {
-        /// Which.
-        file: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
     /// The certificates or the key can not be used.
     #[error("the certificates for etcd endpoint `{endpoint}` can not be used")]
     Tls {
         /// What was given.
         endpoint: String,
         /// Why.
-        source: tonic::transport::Error,
+        source: TlsFilesError,
     },
 }
 
@@ -102,31 +96,36 @@ const STREAM_WINDOW_BYTES: u32 = 512 * 1024;
 /// And on all of them. Enough for every stream that may stand still, so that others never wait for them.
 const CONNECTION_WINDOW_BYTES: u32 = 32 * 1024 * 1024;
 
-/// One endpoint per member.
-pub(crate) fn endpoints(options: &Options) -> Result<Vec<Endpoint>, OpenError> {
+/// Where a member is, and how connections to it are made.
+pub(crate) struct Address {
+    endpoint: Endpoint,
+    connector: Connector,
+}
+
+impl Address {
+    pub(crate) fn uri(&self) -> String {
+        self.endpoint.uri().to_string()
+    }
+
+    /// A channel that connects when it is used, and again when its connection is lost.
+    pub(crate) fn channel(&self) -> Channel {
+        self.endpoint.connect_with_connector_lazy(self.connector.clone())
+    }
+}
+
+/// One address per member.
+pub(crate) fn addresses(options: &Options) -> Result<Vec<Address>, OpenError> {
     if options.endpoints.is_empty() {
         return Err(OpenError::NoEndpoint);
     }
-    let ca = options.ca_file.as_deref().map(read).transpose()?.map(Certificate::from_pem);
-    let identity = match &options.identity {
-        Some(IdentityFiles { cert_file, key_file }) => {
-            Some(Identity::from_pem(read(cert_file)?, read(key_file)?))
-        }
-        None => None,
-    };
-    let one = |text: &String| endpoint(text, ca.as_ref(), identity.as_ref());
-    options.endpoints.iter().map(one).collect()
+    let files = options
+        .ca_file
+        .as_ref()
+        .map(|ca_file| Arc::new(TlsFiles::new(ca_file.clone(), options.identity.clone())));
+    options.endpoints.iter().map(|text| address(text, files.as_ref())).collect()
 }
 
-fn read(file: &Path) -> Result<Vec<u8>, OpenError> {
-    fs::read(file).map_err(|source| OpenError::Read { file: file.to_owned(), source })
-}
-
-fn endpoint(
-    text: &str,
-    ca: Option<&Certificate>,
-    identity: Option<&Identity>,
-) -> Result<Endpoint, OpenError> {
+fn address(text: &str, files: Option<&Arc<TlsFiles>>) -> Result<Address, OpenError> {
     let malformed = || OpenError::Endpoint { endpoint: text.to_owned() };
     let uri: Uri = text.parse().map_err(|_| malformed())?;
     let is_bare = matches!(uri.path(), "" | "/") && uri.query().is_none();
@@ -144,16 +143,16 @@ fn endpoint(
         .keep_alive_timeout(PING_TIMEOUT)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
-    if !is_secure {
-        return Ok(endpoint);
-    }
-    let ca = ca.ok_or_else(|| OpenError::NoCa { endpoint: text.to_owned() })?;
-    let mut tls = ClientTlsConfig::new().ca_certificate(ca.clone());
-    if let Some(identity) = identity {
-        tls = tls.identity(identity.clone());
-    }
-    let unusable = |source| OpenError::Tls { endpoint: text.to_owned(), source };
-    endpoint.tls_config(tls).map_err(unusable)
+    let tls = match (is_secure, files) {
+        (false, _) => None,
+        (true, None) => return Err(OpenError::NoCa { endpoint: text.to_owned() }),
+        (true, Some(files)) => {
+            let unusable = |source| OpenError::Tls { endpoint: text.to_owned(), source };
+            files.load().map_err(unusable)?;
+            Some(Arc::clone(files))
+        }
+    };
+    Ok(Address { endpoint, connector: Connector::new(CONNECT_TIMEOUT, tls) })
 }
 
 #[cfg(test)]
@@ -166,12 +165,12 @@ mod tests {
     }
 
     fn message(options: &Options) -> String {
-        endpoints(options).map(|_| ()).unwrap_err().to_string()
+        addresses(options).map(|_| ()).unwrap_err().to_string()
     }
 
     #[test]
     fn addresses_are_checked() {
-        assert_eq!(endpoints(&options(&["http://a:2379", "http://b:2379/"])).unwrap().len(), 2);
+        assert_eq!(addresses(&options(&["http://a:2379", "http://b:2379/"])).unwrap().len(), 2);
         assert_eq!(message(&options(&[])), "no etcd endpoint is given");
         for text in ["", "a", "a:2379", "ftp://a:1", "http://a:1/x", "http://a:1/?x", "unix:///a"] {
             let want = format!(
@@ -192,11 +191,16 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("ca.pem");
         let secure = Options { ca_file: Some(file.clone()), ..options(&["https://a:1"]) };
-        assert_eq!(message(&secure), format!("can not read {}", file.display()));
-        fs::write(&file, "nothing").unwrap();
-        let files = IdentityFiles { cert_file: file.clone(), key_file: file };
-        let secure = Options { identity: Some(files), ..secure };
+        let why = |options: &Options| match addresses(options).map(drop) {
+            Err(OpenError::Tls { source, .. }) => source.to_string(),
+            other => panic!("{other:?}"),
+        };
         let want = "the certificates for etcd endpoint `https://a:1` can not be used";
         assert_eq!(message(&secure), want);
+        assert_eq!(why(&secure), format!("can not read {}", file.display()));
+        std::fs::write(&file, "nothing").unwrap();
+        assert_eq!(message(&secure), want);
+        let want = format!("{} holds no certificate in PEM form", file.display());
+        assert_eq!(why(&secure), want);
     }
 }

@@ -22,7 +22,7 @@ pub(crate) enum Contest {
     CallsAtOnce,
     /// One question by very many at the same moment, none of whom knows the answer.
     Storm,
-    /// The service has long been found dead.
+    /// Nobody listens.
     Dead,
 }
 
@@ -79,9 +79,6 @@ impl Contest {
     }
 }
 
-/// After how many failures in a row a service is surely taken for dead.
-const N_FAILURES: usize = 20;
-
 /// One contest in one round.
 pub(crate) struct Asked {
     pub(crate) contest: Contest,
@@ -119,10 +116,9 @@ impl Effort {
         let n_calls = self.n_calls;
         let (n_questions, n_warm_up, n_askers) = match contest {
             Contest::CachedFew | Contest::CachedMany => (self.n_cached, 0, 16),
-            Contest::CallsHttp1 | Contest::CallsHttp2 => (n_calls, n_calls / 10, 1),
+            Contest::CallsHttp1 | Contest::CallsHttp2 | Contest::Dead => (n_calls, n_calls / 10, 1),
             Contest::CallsAtOnce => (2 * n_calls, n_calls / 10, 16),
             Contest::Storm => (1, 0, self.n_storm),
-            Contest::Dead => (n_calls + N_FAILURES, N_FAILURES, 1),
         };
         let n_different =
             if contest == Contest::CachedFew { self.n_few.max(1) } else { n_questions };

@@ -9,12 +9,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context as TaskContext, Waker};
 use std::time::Instant;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use authz::Recorder;
 use authz_live::{Assembler, FilePlan, Generation, Plan};
 use authz_metrics::Metrics;
 use authz_webhook::Webhook;
-use breaker::BreakerState;
 use prometheus::Registry;
 use tokio::runtime::Runtime;
 use tokio::sync::Barrier;
@@ -58,20 +57,13 @@ impl Ours {
                 let filled = call_all(webhook, asked, 0..n_questions).await?;
                 Ok(ask_known(webhook, &asked.questions).plus_wrong(filled))
             }),
-            Contest::CallsHttp1 | Contest::CallsHttp2 | Contest::CallsAtOnce => {
+            Contest::CallsHttp1 | Contest::CallsHttp2 | Contest::CallsAtOnce | Contest::Dead => {
                 self.runtime.block_on(async {
                     let warm = call_all(webhook, asked, warm_up).await?;
                     Ok(call_all(webhook, asked, rest).await?.plus_wrong(warm))
                 })
             }
             Contest::Storm => self.runtime.block_on(storm(webhook, asked)),
-            Contest::Dead => self.runtime.block_on(async {
-                let warm = call_all(webhook, asked, warm_up).await?;
-                let is_open = webhook.health().breaker == BreakerState::Open;
-                ensure!(is_open, "{} failures do not open the breaker", warm.n_decisions);
-                let rest = asked.questions.get(rest).unwrap_or_default();
-                Ok(ask_known(webhook, rest).plus_wrong(warm))
-            }),
         }
     }
 }

@@ -68,6 +68,7 @@ impl Question {
                 Verdict::Allow => "allow",
                 Verdict::Deny => "deny",
                 Verdict::NoOpinion => "no-opinion",
+                Verdict::Unavailable(_) => "unavailable",
             },
         })
     }

@@ -21,7 +21,7 @@ const fn row(from: &'static str, to: &'static [&'static str]) -> Row {
 
 /// The allowed arrows, innermost crate first.
 pub(super) const TABLE: &[Row] = &[
-    row("breaker", &[]),
+    row("call-limit", &[]),
     row("gotext", &[]),
     row("field", &["gotext"]),
     row("shared", &[]),
@@ -32,7 +32,7 @@ pub(super) const TABLE: &[Row] = &[
     Row { from: "authz-node", to: &["authz", "gotext", "shared"], dev: &["authz-oracle"] },
     Row { from: "authz-rbac", to: &["authz", "field", "gotext", "shared"], dev: &["authz-oracle"] },
     row("authz-oracle", &["authz", "authz-abac", "authz-node", "authz-rbac", "gotext"]),
-    row("authz-webhook", &["authz", "breaker", "cel", "field", "gotext"]),
+    row("authz-webhook", &["authz", "call-limit", "cel", "field", "gotext"]),
     row(
         "authz-chain",
         &["authz", "authz-abac", "authz-node", "authz-rbac", "authz-webhook", "field", "gotext"],
@@ -52,16 +52,17 @@ pub(super) const TABLE: &[Row] = &[
         ],
     ),
     row("monitoring", &["api"]),
+    row("x509-verify", &[]),
     row("store", &[]),
     row("store-contract", &["store"]),
     Row { from: "store-embedded", to: &["store"], dev: &["store-contract"] },
     row("etcd-rig", &[]),
-    Row { from: "store-etcd", to: &["store"], dev: &["etcd-rig", "store-contract"] },
+    Row { from: "store-etcd", to: &["store", "x509-verify"], dev: &["etcd-rig", "store-contract"] },
     row("object", &["authz", "field", "gotext"]),
     row("patch", &["object"]),
     row("wire", &["api", "field", "gotext", "object"]),
     row("scripted", &[]),
-    Row { from: "remote", to: &[], dev: &["scripted"] },
+    Row { from: "remote", to: &["x509-verify"], dev: &["scripted"] },
     row("admission", &["authz", "cel", "field", "gotext", "object", "remote"]),
     row("resources", &["admission", "api", "authz", "authz-rbac", "field", "gotext", "object"]),
     Row {
@@ -69,9 +70,9 @@ pub(super) const TABLE: &[Row] = &[
         to: &["api", "authz", "authz-chain", "field", "gotext", "object"],
         dev: &["authz-node", "authz-rbac"],
     },
-    row("authn", &["authz", "field", "gotext", "object"]),
+    row("authn", &["authz", "field", "gotext", "object", "x509-verify"]),
     row("audit", &["api", "authz", "field"]),
-    row("serving", &[]),
+    row("serving", &["x509-verify"]),
     Row { from: "kubeconfig", to: &["api", "field", "gotext", "remote"], dev: &["scripted"] },
     Row {
         from: "authz-live",
@@ -95,20 +96,12 @@ pub(super) const TABLE: &[Row] = &[
     },
     Row {
         from: "authz-metrics",
-        to: &[
-            "authz",
-            "authz-chain",
-            "authz-delegated",
-            "authz-live",
-            "authz-webhook",
-            "breaker",
-            "remote",
-        ],
+        to: &["authz", "authz-chain", "authz-delegated", "authz-live", "authz-webhook", "remote"],
         dev: &["monitoring"],
     },
     Row {
         from: "admission-hooks",
-        to: &["admission", "authz", "breaker", "field", "gotext", "object", "patch", "remote"],
+        to: &["admission", "authz", "call-limit", "field", "gotext", "object", "patch", "remote"],
         dev: &["scripted"],
     },
     Row {
@@ -133,6 +126,7 @@ pub(super) const TABLE: &[Row] = &[
             "authz-node",
             "authz-rbac",
             "authz-webhook",
+            "call-limit",
             "field",
             "gotext",
             "object",
@@ -162,7 +156,6 @@ pub(super) const TABLE: &[Row] = &[
             "authz-node",
             "authz-rbac",
             "authz-webhook",
-            "breaker",
             "cel",
             "field",
             "gotext",
@@ -177,7 +170,8 @@ pub(super) const TABLE: &[Row] = &[
             "store-embedded",
             "store-etcd",
         ],
-        dev: &["scripted"],
+        // The program is what recorded scenarios are replayed against.
+        dev: &["conformance", "scripted"],
     },
     row(
         "conformance",
@@ -227,7 +221,6 @@ pub(super) const TABLE: &[Row] = &[
             "authz-live",
             "authz-metrics",
             "authz-webhook",
-            "breaker",
             "kubeconfig",
             "remote",
             "scripted",

@@ -9,7 +9,7 @@ const UID: &str = "u-1";
 fn read_json(version: ReviewVersion, phase: Phase, body: Value) -> Result<Answer, String> {
     let body = body.to_string();
     let received = Received { code: 200, content_type: "application/json", body: body.as_bytes() };
-    read(received, version, phase, UID).map_err(|failure| failure.cause)
+    read(received, version, phase, UID).map_err(|failure| failure.message)
 }
 
 fn review(version: &str, response: Value) -> Value {
@@ -121,7 +121,7 @@ fn what_is_no_review_is_a_failed_call() {
     // T-107: 302, 204
     let read = |code, body: &str| {
         let received = Received { code, content_type: "", body: body.as_bytes() };
-        read(received, ReviewVersion::V1, Phase::Validating, UID).unwrap_err().cause
+        read(received, ReviewVersion::V1, Phase::Validating, UID).unwrap_err().message
     };
     let allowed = review("v1", json!({"uid": UID, "allowed": true})).to_string();
     for (code, body, want) in [

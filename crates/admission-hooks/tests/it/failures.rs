@@ -1,14 +1,20 @@
 //! What it means when calls fail.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 
-use admission_hooks::{RESPONSE_BYTES_MAX, Surroundings};
-use breaker::BreakerOptions;
+use admission_hooks::{Admission, Connections, Passage, RESPONSE_BYTES_MAX, Surroundings};
+use authz::User;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use scripted::{Answer, Body, Conduct, Leaf, Peer, Script, ServerTls};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::fixture::{
-    AUTHORITY, Scene, allow, annotations, answer_to, hook, patch, peer, says, with,
+    AUTHORITY, Scene, allow, annotations, answer_to, deny, hook, patch, peer, says, until, widget,
+    with,
 };
 
 const FAILED: &str = "Internal error occurred: failed calling webhook \"v.x.y\": ";
@@ -23,9 +29,11 @@ async fn a_failed_call_is_ignored_or_not() {
     let peer = peer(Answer::json("oops").content_type(Some("text/plain")).status(500));
     let scene = Scene::new().validating("c", vec![ignored(hook("v.x.y", &peer))]);
     let (_, notes) = scene.allowed().await;
+    let by = "failed-open-by.validating.webhook.portcullis.io/round_0_index_0";
     let key = "failed-open.validating.webhook.admission.k8s.io/round_0_index_0";
-    assert_eq!(annotations(&notes).into_iter().collect::<Vec<_>>(), [(key, "v.x.y")]);
-    assert_eq!(*scene.seen.failed_open.lock().unwrap(), ["v.x.y validating"]);
+    let want = [(by, "v.x.y: http_status"), (key, "v.x.y")];
+    assert_eq!(annotations(&notes).into_iter().collect::<Vec<_>>(), want);
+    assert_eq!(*scene.seen.failed_open.lock().unwrap(), ["v.x.y validating http_status"]);
     assert_eq!(*scene.seen.calls.lock().unwrap(), [("v.x.y".to_owned(), 500, None)]);
 
     for policy in [json!("Fail"), json!(null)] {
@@ -162,7 +170,8 @@ async fn a_dry_run_fails_for_those_who_promise_nothing_at_all() {
         scene.is_dry_run = true;
         if is_allowed {
             scene.allowed().await;
-            assert_eq!(*scene.seen.failed_open.lock().unwrap(), ["v.x.y validating"]);
+            let want = ["v.x.y validating configuration"];
+            assert_eq!(*scene.seen.failed_open.lock().unwrap(), want);
         } else {
             let (refusal, _) = scene.refused().await;
             assert_eq!((refusal.code, refusal.reason.as_str()), (500, "InternalError"));
@@ -203,20 +212,84 @@ async fn a_patch_of_a_validating_hook_is_a_failure() {
     assert_eq!(complaint, format!("{FAILED}{want}"));
 }
 
+/// Attack A4: calls that failed say nothing about the next one.
 #[tokio::test]
-async fn a_service_that_fails_again_and_again_is_left_alone() {
-    let peer = peer(Answer::json("").status(500));
-    let mut scene = Scene::new().validating("c", vec![hook("v.x.y", &peer)]);
-    let breaker = BreakerOptions { failures_to_open: 2, ..BreakerOptions::default() };
-    scene.surroundings = Arc::new(Surroundings { breaker, ..Surroundings::default() });
+async fn a_service_that_failed_again_and_again_is_called_again() {
+    let n_calls = AtomicUsize::new(0);
+    let peer = peer(Script::rule(move |request| match n_calls.fetch_add(1, Relaxed) {
+        0..30 => Answer::json("").status(500),
+        _ => answer_to(request, deny("no")),
+    }));
+    let scene = Scene::new().validating("c", vec![ignored(hook("v.x.y", &peer))]);
     let snapshot = scene.snapshot();
     let connections = scene.connections(&snapshot);
-    for _ in 0..3 {
-        let asking = scene.asking(&snapshot, &connections);
-        let refusal = scene.passage().validate(&asking).await.unwrap_err();
-        assert_eq!(refusal.code, 500);
+    let asking = scene.asking(&snapshot, &connections);
+    for _ in 0..30 {
+        scene.passage().validate(&asking).await.unwrap();
     }
-    assert_eq!(peer.n_requests(), 2);
+    assert_eq!(scene.passage().validate(&asking).await.unwrap_err().code, 400);
+    assert_eq!(peer.n_requests(), 31);
+}
+
+/// One user has half of the calls of a hook, and the limit is no failure of the hook.
+#[tokio::test]
+async fn calls_in_flight_are_limited_for_each_hook_and_user() {
+    let hanging = peer(Answer::misbehave(Conduct::Hang));
+    let mut scene = Scene::new().validating("c", vec![ignored(hook("v.x.y", &hanging))]);
+    let limits = Surroundings { calls_in_flight_max: 3, ..Surroundings::default() };
+    scene.surroundings = Arc::new(limits);
+    let snapshot = scene.snapshot();
+    let connections = scene.connections(&snapshot);
+    let users =
+        ["a", "a", "a", "b", "c"].map(|name| User { name: name.to_owned(), ..User::default() });
+    let ask = async |idx: usize| {
+        // One after the other, so that it is known which of them finds no place.
+        until(|| hanging.n_requests() >= [0, 1, 2, 2, 3][idx]).await;
+        let mut asking = scene.asking(&snapshot, &connections);
+        asking.attributes.user = Some(&users[idx]);
+        Passage::new(Instant::now() + Duration::from_millis(700)).validate(&asking).await
+    };
+    let (a1, a2, a3, b, c) = tokio::join!(ask(0), ask(1), ask(2), ask(3), ask(4));
+    let codes = [a1, a2, a3, b, c].map(|it| it.unwrap_err().code);
+    assert_eq!(codes, [504, 504, 429, 504, 429]);
+    assert_eq!(hanging.n_requests(), 3);
+    // All places are free again, also with another configuration of the hook.
+    let next = Connections::new(&snapshot, &scene.surroundings, &connections);
+    let mut asking = scene.asking(&snapshot, &next);
+    asking.attributes.user = Some(&users[0]);
+    let refusal = Passage::new(Instant::now() + Duration::from_millis(100)).validate(&asking).await;
+    assert_eq!(refusal.unwrap_err().code, 504);
+}
+
+/// A long object makes a long answer, and its author must not make the hook fail by that.
+#[tokio::test]
+async fn an_answer_to_a_long_object_may_be_longer() {
+    // The patch repeats the object, as base64 and with and without the escapes of Go.
+    let answered = |value: &str, escaped: &str| {
+        let patch = format!(r#"[{{"op":"add","path":"/data","value":{{"a":"{escaped}"}}}}]"#);
+        let patch = STANDARD.encode(patch);
+        let peer = peer(says(json!({"allowed": true, "patchType": "JSONPatch", "patch": patch})));
+        let mut scene = Scene::new().mutating("c", vec![ignored(hook("m.x.y", &peer))]);
+        let mut object = widget();
+        object.insert("data".to_owned(), json!({ "a": value }));
+        scene.object = Some(object);
+        async move {
+            let admission = scene.run().await;
+            drop(peer);
+            admission
+        }
+    };
+    let long = "x".repeat(3 << 20);
+    let Admission::Allowed { notes, .. } = answered(&long, &long).await else { panic!() };
+    assert!(!annotations(&notes).keys().any(|key| key.starts_with("failed-open")), "{notes:?}");
+    let odd = "<".repeat(600 << 10);
+    let escaped = odd.replace('<', "\\u003c");
+    let Admission::Refused { refusal, .. } = answered(&odd, &escaped).await else { panic!() };
+    assert_eq!(refusal.code, 503, "{}", refusal.message);
+
+    // An answer that is long by itself is the hook's failure.
+    let endless = peer(Answer::json("").body(Body::Endless));
+    Scene::new().validating("c", vec![ignored(hook("v.x.y", &endless))]).allowed().await;
 }
 
 #[tokio::test]

@@ -9,8 +9,8 @@ use admission::{
     Operation, Snapshot,
 };
 use admission_hooks::{
-    Admission, Asking, CallReport, Connections, Kinds, Notes, Observe, Passage, Phase, Refusal,
-    Surroundings, Untyped, admit,
+    Admission, Asking, CallReport, Connections, FailOpenCause, Kinds, Notes, Observe, Passage,
+    Phase, Refusal, Surroundings, Untyped, admit,
 };
 use authz::{Authorizer, User};
 use base64::Engine as _;
@@ -110,8 +110,8 @@ impl Observe for Seen {
         self.calls.lock().unwrap().push((report.webhook.to_owned(), report.code, rejection));
     }
 
-    fn failed_open(&self, webhook: &str, phase: Phase) {
-        let shown = format!("{webhook} {}", phase.label());
+    fn failed_open(&self, webhook: &str, phase: Phase, cause: FailOpenCause) {
+        let shown = format!("{webhook} {} {}", phase.label(), cause.name());
         self.failed_open.lock().unwrap().push(shown);
     }
 }
@@ -125,7 +125,6 @@ pub(crate) struct Scene {
     pub(crate) old_object: Option<Tree>,
     pub(crate) is_dry_run: bool,
     pub(crate) limit: Duration,
-    pub(crate) ignorable: Option<Duration>,
     pub(crate) kinds: Box<dyn Kinds>,
     pub(crate) authorizer: Option<Box<dyn Authorizer>>,
     pub(crate) user: Option<User>,
@@ -142,7 +141,6 @@ impl Scene {
             old_object: None,
             is_dry_run: false,
             limit: Duration::from_secs(34),
-            ignorable: None,
             kinds: Box::new(Untyped),
             authorizer: None,
             user: None,
@@ -222,11 +220,7 @@ impl Scene {
     }
 
     pub(crate) fn passage(&self) -> Passage {
-        let passage = Passage::new(Instant::now() + self.limit);
-        match self.ignorable {
-            Some(limit) => passage.ignorable_time(limit),
-            None => passage,
-        }
+        Passage::new(Instant::now() + self.limit)
     }
 
     /// Takes the request through all hooks, with connections of its own.
@@ -272,4 +266,14 @@ pub(crate) fn label_of<'t>(tree: &'t Tree, name: &str) -> Option<&'t str> {
 /// The annotations as a map.
 pub(crate) fn annotations(notes: &Notes) -> BTreeMap<&str, &str> {
     notes.annotations.iter().map(|it| (it.key.as_str(), it.value.as_str())).collect()
+}
+
+/// Waits for something that the tasks of clients bring about.
+pub(crate) async fn until(holds: impl Fn() -> bool) {
+    let wait = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), wait).await.unwrap();
 }

@@ -8,6 +8,7 @@ mod decisions;
 mod failures;
 mod fixture;
 mod mutations;
+mod own_side;
 mod places;
 mod reinvocation;
 mod reviews;

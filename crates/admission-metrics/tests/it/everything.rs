@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use admission::{Configuration, ConfigurationKind, Operation, Snapshot};
 use admission_hooks::{
-    CallReport, ConditionOutcome, ConditionReport, Observe as _, Phase, RejectionCause,
+    CallReport, ConditionOutcome, ConditionReport, FailOpenCause, Observe as _, Phase,
+    RejectionCause,
 };
 use admission_metrics::{ConfigRefusal, Metrics, TimeoutAction};
 use prometheus::Registry;
@@ -58,7 +59,9 @@ pub(crate) fn happened() -> (Registry, Arc<Metrics>) {
         ] {
             metrics.called(&CallReport { phase, ..call(webhook, code, rejection) });
         }
-        metrics.failed_open(webhook, phase);
+        for cause in FailOpenCause::ALL {
+            metrics.failed_open(webhook, phase, cause);
+        }
         for outcome in [ConditionOutcome::Hold, ConditionOutcome::Exclude, ConditionOutcome::Fail] {
             let operation = Operation::Update;
             let report = ConditionReport { webhook, phase, operation, duration: TOOK, outcome };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use admission_hooks::{Observe as _, Phase, RejectionCause};
+use admission_hooks::{FailOpenCause, Observe as _, Phase, RejectionCause};
 use admission_metrics::{Metrics, NAMES_MAX, OTHER, TimeoutAction};
 use prometheus::Registry;
 
@@ -13,6 +13,7 @@ use crate::everything::{call, nothing, snapshot};
 const REQUESTS: &str = "apiserver_admission_webhook_request_total";
 const REJECTIONS: &str = "apiserver_admission_webhook_rejection_count";
 const FAIL_OPEN: &str = "apiserver_admission_webhook_fail_open_count";
+const CAUSES: &str = "portcullis_admission_webhook_failed_open_total";
 const TIMEOUTS: &str = "portcullis_initializer_timeouts_total";
 const REPAIRS: &str = "portcullis_initializer_read_repairs_total";
 
@@ -26,7 +27,9 @@ fn calls_are_counted_by_what_came_of_them() {
     let (registry, metrics) = nothing();
     metrics.called(&call("a.x.y", 200, None));
     metrics.called(&call("a.x.y", 503, None));
-    metrics.failed_open("a.x.y", Phase::Validating);
+    for cause in [FailOpenCause::Timeout, FailOpenCause::MatchCondition] {
+        metrics.failed_open("a.x.y", Phase::Validating, cause);
+    }
     metrics.called(&call("a.x.y", 403, Some(RejectionCause::Denial)));
     assert_eq!(
         samples(&registry, REQUESTS),
@@ -40,6 +43,10 @@ fn calls_are_counted_by_what_came_of_them() {
                     type=validating 1";
     assert_eq!(samples(&registry, REJECTIONS), [rejected]);
     assert_eq!(samples(&registry, FAIL_OPEN), ["name=a.x.y,type=validating 1"]);
+    // A hook whose conditions could not be evaluated was not called.
+    let causes = ["match_condition", "timeout"];
+    let causes = causes.map(|cause| format!("cause={cause},name=a.x.y,type=validating 1"));
+    assert_eq!(samples(&registry, CAUSES), causes);
 }
 
 /// A hook may put any number into its answer.
@@ -60,7 +67,7 @@ fn series_go_with_their_hooks() {
     metrics.configured(&snapshot(&["a.x.y", "b.x.y"], &[]));
     for name in ["a.x.y", "b.x.y"] {
         metrics.called(&call(name, 500, Some(RejectionCause::Call)));
-        metrics.failed_open(name, Phase::Mutating);
+        metrics.failed_open(name, Phase::Mutating, FailOpenCause::Tls);
     }
     metrics.configured(&snapshot(&["b.x.y"], &[]));
     for (name, family) in monitoring::look(&registry).unwrap() {
@@ -81,7 +88,7 @@ fn series_go_with_their_hooks() {
 fn so_many_hooks_are_told_apart() {
     let (registry, metrics) = nothing();
     for n in 0..NAMES_MAX + 5 {
-        metrics.failed_open(&format!("{n}.x.y"), Phase::Mutating);
+        metrics.failed_open(&format!("{n}.x.y"), Phase::Mutating, FailOpenCause::Tls);
     }
     let shown = samples(&registry, FAIL_OPEN);
     assert_eq!(shown.len(), NAMES_MAX + 1);

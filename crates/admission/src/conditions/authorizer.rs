@@ -72,12 +72,13 @@ pub struct Decisions(pub(super) cel::Decisions);
 impl Decisions {
     /// Takes note of an answer.
     ///
-    /// It is allowed only if the authorizer allows it: no opinion, with or without an error, is no.
+    /// It is allowed only if the authorizer allows it: no opinion, with or without an error, is no. A
+    /// caller that this server failed to answer refuses the request and does not come here.
     pub fn remember(&mut self, question: Question, decision: &Decision) {
         let decision = cel::Decision {
             is_allowed: match decision.verdict {
                 Verdict::Allow => true,
-                Verdict::Deny | Verdict::NoOpinion => false,
+                Verdict::Deny | Verdict::NoOpinion | Verdict::Unavailable(_) => false,
             },
             reason: decision.reason.to_string().into(),
             error: decision.error.as_ref().map(|error| error.to_string().into()),

@@ -49,7 +49,7 @@ fn is_allowed(loaded: &Loaded, question: &str) -> bool {
             assert_eq!(decision.reason, "No policy matched.");
             false
         }
-        Verdict::Deny => panic!("ABAC never denies"),
+        Verdict::Deny | Verdict::Unavailable(_) => panic!("ABAC never denies"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Pods and the names they refer to.
 
-use authz_node::{Pod, ResourceClaimStatus};
+use authz_node::Pod;
 use serde_json::Value;
 
 use super::{first_member, items, text};
@@ -25,22 +25,17 @@ const SECRET_VOLUMES: [&str; 11] = [
 
 pub(super) fn read(object: &Value) -> Pod {
     let (metadata, spec, status) = (&object["metadata"], &object["spec"], &object["status"]);
-    let statuses: Vec<ResourceClaimStatus> =
-        items(&status["resourceClaimStatuses"]).map(claim_status).collect();
     let extended = &status["extendedResourceClaimStatus"]["resourceClaimName"];
     let mut pod = Pod {
         namespace: text(&metadata["namespace"]),
         name: text(&metadata["name"]),
-        uid: text(&metadata["uid"]),
         node_name: text(&spec["nodeName"]),
         is_mirror: metadata["annotations"].get(MIRROR_ANNOTATION).is_some(),
         service_account_name: text(&spec["serviceAccountName"]),
         secrets: items(&spec["imagePullSecrets"]).map(|own| text(&own["name"])).collect(),
         resource_claims: items(&spec["resourceClaims"])
-            .filter_map(|claim| resource_claim(claim, &statuses))
+            .filter_map(|claim| resource_claim(claim, &status["resourceClaimStatuses"]))
             .collect(),
-        n_ephemeral_containers: items(&spec["ephemeralContainers"]).count(),
-        resource_claim_statuses: statuses,
         extended_resource_claim: extended.as_str().map(str::to_owned),
         ..Pod::default()
     };
@@ -51,22 +46,15 @@ pub(super) fn read(object: &Value) -> Pod {
     pod
 }
 
-fn claim_status(status: &Value) -> ResourceClaimStatus {
-    ResourceClaimStatus {
-        name: text(&status["name"]),
-        resource_claim_name: status["resourceClaimName"].as_str().map(str::to_owned),
-    }
-}
-
 /// The claim of an entry; none if it was not made from its template yet, or never will be.
-fn resource_claim(entry: &Value, statuses: &[ResourceClaimStatus]) -> Option<String> {
+fn resource_claim(entry: &Value, statuses: &Value) -> Option<String> {
     if let Some(name) = entry["resourceClaimName"].as_str() {
         return Some(name.to_owned());
     }
     entry["resourceClaimTemplateName"].as_str()?;
-    let status =
-        statuses.iter().find(|status| Some(status.name.as_str()) == entry["name"].as_str());
-    status?.resource_claim_name.clone()
+    let name = entry["name"].as_str()?;
+    let status = items(statuses).find(|status| status["name"] == name)?;
+    status["resourceClaimName"].as_str().map(str::to_owned)
 }
 
 fn read_container(pod: &mut Pod, container: &Value) {

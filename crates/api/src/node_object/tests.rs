@@ -35,7 +35,7 @@ fn containers_of_every_sort_refer_to_secrets_and_config_maps() {
     assert_eq!(pod.secrets, ["pull", "s1", "sk1", "s2", "sk2", "s3", "sk3"]);
     assert_eq!(pod.config_maps, ["c1", "ck1", "c2", "ck2", "c3", "ck3"]);
     assert_eq!((pod.node_name.as_str(), pod.service_account_name.as_str()), ("n", "sa"));
-    assert_eq!((pod.n_ephemeral_containers, pod.is_mirror), (1, false));
+    assert!(!pod.is_mirror);
 }
 
 #[test]
@@ -93,7 +93,6 @@ fn resource_claims_are_named_or_made_from_templates() {
     let pod = pod(spec, status);
     assert_eq!(pod.resource_claims, ["rc", "gen"]);
     assert_eq!(pod.extended_resource_claim.as_deref(), Some("ext"));
-    assert_eq!(pod.resource_claim_statuses.len(), 3);
 }
 
 #[test]

@@ -147,6 +147,11 @@ impl Manifest {
         self.kind
     }
 
+    /// The object as it is written.
+    pub const fn object(&self) -> &Object {
+        &self.object
+    }
+
     /// The object with defaults filled in, if the API would accept it.
     ///
     /// # Errors

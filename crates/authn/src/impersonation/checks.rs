@@ -151,6 +151,7 @@ impl<'a> Checks<'a> {
         let decision = self.authorizer.authorize(&attributes, Recorder::off()).await;
         match decision.verdict {
             Verdict::Allow => Ok(()),
+            Verdict::Unavailable(why) => Err(Status::undecided(why)),
             Verdict::Deny | Verdict::NoOpinion => {
                 let reason = match decision.error {
                     None => decision.reason,

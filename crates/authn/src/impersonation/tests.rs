@@ -21,7 +21,9 @@ impl Authorizer for Rules<'_> {
         let is_allowed = self.allowed.iter().any(|allowed| question.starts_with(allowed));
         self.asked.lock().unwrap().push(question);
         let failure = authz::Failure::message("something failed");
-        let decision = if is_allowed {
+        let decision = if self.allowed.contains(&"busy") {
+            Decision::unavailable(authz::Unavailable::TooManyCalls)
+        } else if is_allowed {
             Decision::allow("").with_error(failure)
         } else {
             Decision::no_opinion("no rule")
@@ -149,6 +151,14 @@ fn the_first_refusal_is_the_answer() {
     );
     let want = "x is forbidden: impersonate:user-info authentication.k8s.io/users/ /u: no rule";
     assert_eq!(refusal(&lines, &["impersonate-on:user-info:get"]), want);
+}
+
+/// No other mode takes the place of one that this server failed to ask about.
+#[test]
+fn a_question_that_is_not_decided_ends_the_search() {
+    let (answer, asked) = ask(&Impersonator::new(forbid), &[(USER, "u")], &["busy"]);
+    let want = "Too many requests: an authorization webhook has too many calls in flight";
+    assert_eq!((answer.unwrap_err().as_str(), asked.len()), (want, 1));
 }
 
 /// Authorizers IM-16.

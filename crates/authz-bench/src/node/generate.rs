@@ -151,11 +151,7 @@ impl<'a> Questions<'a> {
                 continue;
             };
             let old = (*old).clone();
-            let new = Pod {
-                uid: format!("{}-again", old.uid),
-                node_name: other.node_name.clone(),
-                ..old.clone()
-            };
+            let new = Pod { node_name: other.node_name.clone(), ..old.clone() };
             changes.push((Object::Pod(Box::new(old)), Object::Pod(Box::new(new))));
         }
         changes

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use authz::{Answer, Authorizer, NonResourceRule, ResourceRule, Target, Trace};
+use authz::{Answer, Authorizer, NonResourceRule, ResourceRule, Target, Trace, Unavailable};
 
 use super::*;
 use crate::name::AuthorizerName;
@@ -27,7 +27,7 @@ impl Authorizer for Scripted {
     }
 }
 
-/// Reads `name: N "reason" ! error`, with `A`, `D` or `N` for the answer; reason and error may be
+/// Reads `name: N "reason" ! error`, with `A`, `D`, `N` or `U` for the answer; reason and error may be
 /// left out.
 fn scripted(text: &str) -> (Member, Arc<Scripted>) {
     let (name, rest) = text.split_once(": ").unwrap();
@@ -41,6 +41,7 @@ fn scripted(text: &str) -> (Member, Arc<Scripted>) {
         "A" => Decision::allow(reason),
         "D" => Decision::deny(reason),
         "N" => Decision::no_opinion(reason),
+        "U" => Decision::unavailable(Unavailable::TooManyCalls),
         other => panic!("no answer: {other}"),
     };
     let authorizer = Arc::new(Scripted {
@@ -102,6 +103,7 @@ fn the_first_to_decide_ends_the_walk() {
         ("CHN-07", &["x: N ! e", "y: D \"r\""], "deny|r||y", &[1, 1]),
         ("CHN-07", &["x: N \"said\" ! e", "y: D \"r\""], "deny|r||y", &[1, 1]),
         ("CHN-08", &["x: N \"r1\"", "y: N", "z: N \"r2\""], "noOpinion|x: r1\nz: r2||", &[1, 1, 1]),
+        ("this server failed", &["x: N", "y: U ! e", "z: A"], "unavailable||e|y", &[1, 1, 0]),
         ("CHN-09", &["x: A \"r\" ! e"], "allow|r|e|x", &[1]),
     ] {
         let (members, scripts): (Vec<_>, Vec<_>) =

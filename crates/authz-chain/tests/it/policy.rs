@@ -220,7 +220,6 @@ fn node() -> impl Strategy<Value = Member> {
             policy.graph.add(&authz_node::Object::Pod(Box::new(authz_node::Pod {
                 namespace: namespace.to_owned(),
                 name: format!("p{at}"),
-                uid: at.to_string(),
                 node_name: node.to_owned(),
                 secrets,
                 ..authz_node::Pod::default()

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
-use authz::Verdict;
+use authz::{Unavailable, Verdict};
 use authz_delegated::{Delegated, RateLimit};
 
 use crate::fixture::{Core, allows, ask, codes};
@@ -43,7 +43,7 @@ async fn who_would_wait_too_long_is_not_asked_about() {
     options.observe = observe;
     let delegated = Delegated::new(&options).unwrap();
     let (_, second) = tokio::join!(ask(&delegated, "ana"), ask(&delegated, "ben"));
-    assert_eq!(second.verdict, Verdict::NoOpinion);
+    assert_eq!(second.verdict, Verdict::Unavailable(Unavailable::TooManyCalls));
     assert_eq!(
         second.error.unwrap().to_string(),
         "client rate limiter Wait returned an error: rate: Wait(n=1) would exceed context deadline"

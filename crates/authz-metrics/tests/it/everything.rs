@@ -8,11 +8,10 @@ use authz_chain::AuthorizerType;
 use authz_live::{Applied, Instruments, ReloadStatus, hash_of};
 use authz_metrics::Metrics;
 use authz_webhook::{
-    AbsolutePath, AttemptResult, CacheEvent, Caching, Connection, FailurePolicy, Fault, FaultKind,
-    Guards, MatchConditions, MatchOutcome, Rejection, ReviewVersion, Sending, Timeout, Transport,
-    Webhook, WebhookSettings,
+    AbsolutePath, AttemptResult, CacheEvent, Caching, Connection, FailOpenCause, FailurePolicy,
+    Fault, FaultKind, Guards, MatchConditions, MatchOutcome, Rejection, ReviewVersion, Sending,
+    Timeout, Transport, Webhook, WebhookSettings,
 };
-use breaker::BreakerState;
 use bytes::Bytes;
 use prometheus::Registry;
 
@@ -69,8 +68,13 @@ pub(crate) fn happened() -> (Registry, Arc<Metrics>, Kept) {
     for result in AttemptResult::ALL {
         observe.attempted(result, Duration::from_millis(7));
     }
-    for result in [AttemptResult::Timeout, AttemptResult::Error] {
-        observe.failed_open(result);
+    for cause in FailOpenCause::ALL {
+        let result = match cause {
+            FailOpenCause::MatchCondition => None,
+            FailOpenCause::Timeout => Some(AttemptResult::Timeout),
+            _ => Some(AttemptResult::Error),
+        };
+        observe.failed_open(cause, result);
     }
     for outcome in [
         MatchOutcome::Matched,
@@ -82,7 +86,6 @@ pub(crate) fn happened() -> (Registry, Arc<Metrics>, Kept) {
     }
     CacheEvent::ALL.into_iter().for_each(|event| observe.cache(event));
     observe.joined();
-    BreakerState::ALL.into_iter().for_each(|state| observe.breaker(state));
     Rejection::ALL.into_iter().for_each(|why| observe.rejected(why));
     let serving = webhook("guard", Arc::clone(&observe));
     metrics.serving([&serving]);

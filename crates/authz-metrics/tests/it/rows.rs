@@ -174,15 +174,15 @@ fn a_webhook_tells_itself_how_it_is_doing_while_it_serves() {
     let gauges = || {
         let exposed = look(&registry);
         let is_gauge = |name: &str| exposed.get(name).is_some_and(|family| family.kind == "gauge");
-        ["cache_entries", "cache_bytes", "in_flight", "breaker_state"]
+        ["cache_entries", "cache_bytes", "in_flight"]
             .map(|name| is_gauge(&format!("portcullis_authorization_webhook_{name}")))
     };
     let webhook = everything::webhook("guard", metrics.webhook("guard"));
-    assert_eq!(gauges(), [false; 4]);
+    assert_eq!(gauges(), [false; 3]);
     metrics.serving([&webhook]);
-    assert_eq!(gauges(), [true; 4]);
+    assert_eq!(gauges(), [true; 3]);
     drop(webhook);
-    assert_eq!(gauges(), [false; 4]);
+    assert_eq!(gauges(), [false; 3]);
 }
 
 #[test]

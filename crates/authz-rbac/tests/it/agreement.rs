@@ -183,7 +183,8 @@ fn check(
     for user in users {
         for namespace in NAMESPACES {
             let held = snapshot.held_rules(user, namespace);
-            prop_assert_eq!(held.rules, oracle.rules_for(user, namespace));
+            let rules: Vec<&PolicyRule> = held.roles.into_iter().flatten().collect();
+            prop_assert_eq!(rules, oracle.rules_for(user, namespace));
         }
     }
     Ok(())

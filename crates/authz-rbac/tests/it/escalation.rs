@@ -1,8 +1,8 @@
 //! Who may write which roles and bindings.
 
 use authz_rbac::{
-    AggregationRule, Binding, LabelSelector, Refusal, Role, Snapshot, Subject, bind_target,
-    escalate_target,
+    AggregationRule, Binding, CHECK_STEPS_MAX, LabelSelector, Refusal, Role, Snapshot, Subject,
+    bind_target, escalate_target,
 };
 
 use crate::decisions::{binding, role, rule, snapshot, url_rule, user};
@@ -28,11 +28,11 @@ fn a_role_needs_what_it_grants() {
     for (name, groups, want) in
         [("bob", "system:masters", true), ("alice", "", true), ("bob", "devs", false)]
     {
-        let is_ok = policy.confirm_role(&user(name, groups), &pods, None).is_ok();
+        let is_ok = policy.confirm_role(&user(name, groups), &pods, None, CHECK_STEPS_MAX).is_ok();
         assert_eq!(is_ok, want, "{name}");
     }
     // Nothing changes, so nothing is granted.
-    assert_eq!(policy.confirm_role(&user("bob", ""), &pods, Some(&pods)), Ok(()));
+    assert_eq!(policy.confirm_role(&user("bob", ""), &pods, Some(&pods), CHECK_STEPS_MAX), Ok(()));
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn the_refusal_names_what_is_not_held() {
     ];
     let wanted = role("ns1", "r", rules);
     let bob = user("bob", "devs system:authenticated");
-    let refusal = policy().confirm_role(&bob, &wanted, None).unwrap_err();
+    let refusal = policy().confirm_role(&bob, &wanted, None, CHECK_STEPS_MAX).unwrap_err();
     assert_eq!(
         refusal.to_string(),
         concat!(
@@ -57,7 +57,8 @@ fn the_refusal_names_what_is_not_held() {
     );
     let local = user("local", "");
     let wanted = role("job-ns", "r", vec![rule("get", "core", "pods")]);
-    let message = policy().confirm_role(&local, &wanted, None).unwrap_err().to_string();
+    let message =
+        policy().confirm_role(&local, &wanted, None, CHECK_STEPS_MAX).unwrap_err().to_string();
     let tail = r#"; resolution errors: [clusterrole.rbac.authorization.k8s.io "gone" not found]"#;
     assert!(message.ends_with(tail), "{message}");
 }
@@ -71,10 +72,16 @@ fn an_aggregated_role_needs_everything() {
     };
     let plain = Role { aggregation_rule: None, ..aggregated.clone() };
     let (policy, wide) = (policy(), user("wide", ""));
-    assert_eq!(policy.confirm_role(&wide, &plain, None), Ok(()));
-    assert_eq!(policy.confirm_role(&wide, &aggregated, None), Err(Refusal::Aggregation));
-    assert_eq!(policy.confirm_role(&wide, &plain, Some(&aggregated)), Err(Refusal::Aggregation));
-    assert_eq!(policy.confirm_role(&user("alice", ""), &aggregated, None), Ok(()));
+    assert_eq!(policy.confirm_role(&wide, &plain, None, CHECK_STEPS_MAX), Ok(()));
+    assert_eq!(
+        policy.confirm_role(&wide, &aggregated, None, CHECK_STEPS_MAX),
+        Err(Refusal::Aggregation)
+    );
+    assert_eq!(
+        policy.confirm_role(&wide, &plain, Some(&aggregated), CHECK_STEPS_MAX),
+        Err(Refusal::Aggregation)
+    );
+    assert_eq!(policy.confirm_role(&user("alice", ""), &aggregated, None, CHECK_STEPS_MAX), Ok(()));
     assert_eq!(
         Refusal::Aggregation.to_string(),
         "must have cluster-admin privileges to use the aggregationRule"
@@ -95,22 +102,31 @@ fn a_binding_needs_what_its_role_grants_where_it_is() {
         ("wide", "", true),
         ("bob", "job-ns", false),
     ] {
-        let answer = policy.confirm_binding(&user(name, ""), &to_jobs(namespace), None);
+        let answer =
+            policy.confirm_binding(&user(name, ""), &to_jobs(namespace), None, CHECK_STEPS_MAX);
         assert_eq!(answer.is_ok(), want, "{name} in {namespace}");
     }
     let same = to_jobs("other");
-    assert_eq!(policy.confirm_binding(&user("bob", ""), &same, Some(&same)), Ok(()));
+    assert_eq!(
+        policy.confirm_binding(&user("bob", ""), &same, Some(&same), CHECK_STEPS_MAX),
+        Ok(())
+    );
 }
 
 #[test]
 fn a_binding_to_a_missing_role_is_not_found() {
     let policy = policy();
     let missing = binding("", "new", ("ClusterRole", "x"), &[]);
-    let refusal = policy.confirm_binding(&user("alice", ""), &missing, None).unwrap_err();
+    let refusal =
+        policy.confirm_binding(&user("alice", ""), &missing, None, CHECK_STEPS_MAX).unwrap_err();
     assert_eq!(refusal.to_string(), r#"clusterroles.rbac.authorization.k8s.io "x" not found"#);
-    assert_eq!(policy.confirm_binding(&user("bob", "system:masters"), &missing, None), Ok(()));
+    assert_eq!(
+        policy.confirm_binding(&user("bob", "system:masters"), &missing, None, CHECK_STEPS_MAX),
+        Ok(())
+    );
     let odd = binding("", "new", ("Odd", "x"), &[]);
-    let refusal = policy.confirm_binding(&user("alice", ""), &odd, None).unwrap_err();
+    let refusal =
+        policy.confirm_binding(&user("alice", ""), &odd, None, CHECK_STEPS_MAX).unwrap_err();
     assert_eq!(refusal.to_string(), r#"unsupported role reference kind: "Odd""#);
 }
 

@@ -83,7 +83,7 @@ async fn answers_that_are_failures() {
 async fn a_failure_is_counted_and_the_policy_decides() {
     let open = Scene::new([says("error response")]);
     let _ = open.ask_as("ana").await;
-    let events = ["cache miss", "attempt error", "fail-open error"];
+    let events = ["cache miss", "attempt error", "fail-open by bad_answer", "fail-open error"];
     assert_eq!(open.tally.events(), events, "WHK-18");
 
     let closed = Scene::with(failing_closed(), Guards::default(), [says("error response")]);

@@ -59,8 +59,10 @@ async fn an_error_in_a_condition_is_for_the_policy() {
         let scene = scene(policy, &["request.user == 'alice2'", UNGUARDED], says(ALLOW));
         let decision = scene.ask(&path(&user)).await;
         assert_eq!(line(&decision), format!("{verdict} [] ! {error}"), "{id}");
-        // Neither called nor counted as failing open.
-        assert_eq!(scene.tally.events(), ["conditions", "condition-error"], "{id}");
+        // Neither called nor counted as an evaluation that failed open; the cause is counted.
+        let events = ["conditions", "condition-error", "fail-open by match_condition"];
+        let n_events = if policy == FailurePolicy::NoOpinion { 3 } else { 2 };
+        assert_eq!(scene.tally.events(), events[..n_events], "{id}");
         assert_eq!(scene.peer.n_calls(), 0, "{id}");
     }
 }
@@ -206,14 +208,14 @@ async fn what_happened_is_noted() {
     assert_eq!(noted(&trace), ["cache=hit"]);
 
     let down = || fault(FaultKind::Reset, "connection reset by peer");
-    let mut guards = Guards::default();
-    guards.breaker.failures_to_open = 1;
-    let scene = Scene::with(settings(), guards, [down()]);
+    let scene = Scene::new([down()]);
     let (_, trace) = scene.explain(&pods(&alice, "a")).await;
     let want = "cache=miss joined=false attempts=5 tookMicros=_ error=connection reset by peer";
     assert_eq!(noted(&trace), [want]);
+    let none = Guards { in_flight_max: 0, ..Guards::default() };
+    let scene = Scene::with(settings(), none, [down()]);
     let (_, trace) = scene.explain(&pods(&alice, "a")).await;
-    assert_eq!(noted(&trace), ["cache=miss called=false why=breaker_open"]);
+    assert_eq!(noted(&trace), ["cache=miss called=false why=too_many_in_flight"]);
 }
 
 #[test]

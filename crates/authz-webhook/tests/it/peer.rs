@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use authz::{Attributes, Decision, Recorder, Resource, Target, Trace, User};
 use authz_webhook::{
-    AbsolutePath, Answered, AttemptResult, CacheEvent, Caching, Connection, FailurePolicy, Fault,
-    FaultKind, Guards, MatchCondition, MatchConditions, MatchOutcome, Observe, Rejection, Reply,
-    ReviewVersion, Sending, Timeout, Transport, Webhook, WebhookSettings,
+    AbsolutePath, Answered, AttemptResult, CacheEvent, Caching, Connection, FailOpenCause,
+    FailurePolicy, Fault, FaultKind, Guards, MatchCondition, MatchConditions, MatchOutcome,
+    Observe, Rejection, Reply, ReviewVersion, Sending, Timeout, Transport, Webhook,
+    WebhookSettings,
 };
-use breaker::BreakerState;
 use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -143,8 +143,11 @@ impl Observe for Tally {
         self.push(format!("attempt {}", result.name()));
     }
 
-    fn failed_open(&self, result: AttemptResult) {
-        self.push(format!("fail-open {}", result.name()));
+    fn failed_open(&self, cause: FailOpenCause, result: Option<AttemptResult>) {
+        self.push(format!("fail-open by {}", cause.name()));
+        if let Some(result) = result {
+            self.push(format!("fail-open {}", result.name()));
+        }
     }
 
     fn matched(&self, _: Duration, outcome: MatchOutcome) {
@@ -163,10 +166,6 @@ impl Observe for Tally {
 
     fn joined(&self) {
         self.push("joined".to_owned());
-    }
-
-    fn breaker(&self, state: BreakerState) {
-        self.push(format!("breaker {}", state.name()));
     }
 
     fn rejected(&self, why: Rejection) {

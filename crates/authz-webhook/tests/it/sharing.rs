@@ -76,21 +76,43 @@ async fn waiters_share_failures_too() {
     assert_eq!(scene.peer.n_calls(), 2, "a failure is not kept");
 }
 
+/// An answer that is not kept is for those who asked before the webhook was asked. What was sent may be
+/// answered by a policy that has changed since, so the next request makes a call of its own.
 #[tokio::test(start_paused = true)]
-async fn answers_that_are_not_kept_are_shared_nevertheless() {
+async fn answers_that_are_not_kept_are_not_for_those_who_ask_later() {
     let settings =
         WebhookSettings { authorized_caching: Caching::new(Duration::ZERO, true), ..settings() };
     let (told, step) = told();
     let scene = Scene::with(settings, Guards::default(), [step]);
-    let storm: Vec<_> = (0..10).map(|_| asking(&scene, "ana")).collect();
+    let mut storm: Vec<_> = (0..10).map(|_| asking(&scene, "ana")).collect();
     settle().await;
+    assert_eq!(scene.peer.n_calls(), 1, "nobody was asked before the last one had come");
+    storm.push(asking(&scene, "ana"));
+    settle().await;
+    assert_eq!((scene.peer.n_calls(), scene.webhook.health().in_flight), (2, 2));
     told.add_permits(10);
     for answer in storm {
         assert_eq!(line(&answer.await.unwrap()), "allow [yes]");
     }
-    assert_eq!(scene.peer.n_calls(), 1);
-    let _ = scene.ask_as("ana").await;
-    assert_eq!(scene.peer.n_calls(), 2);
+    assert_eq!((scene.peer.n_calls(), scene.webhook.health().in_flight), (2, 0));
+}
+
+/// Two calls for one question: each ends when those leave who wait for it.
+#[tokio::test(start_paused = true)]
+async fn calls_for_the_same_question_end_by_themselves() {
+    let settings =
+        WebhookSettings { authorized_caching: Caching::new(Duration::ZERO, true), ..settings() };
+    let (told, step) = told();
+    let scene = Scene::with(settings, Guards::default(), [step]);
+    let first = asking(&scene, "ana");
+    settle().await;
+    let second = asking(&scene, "ana");
+    settle().await;
+    first.abort();
+    settle().await;
+    assert_eq!((scene.webhook.health().in_flight, scene.tally.n("attempt canceled")), (1, 1));
+    told.add_permits(1);
+    assert_eq!(line(&second.await.unwrap()), "allow [yes]");
 }
 
 #[tokio::test(start_paused = true)]
@@ -170,7 +192,7 @@ async fn a_panic_in_a_call_leaves_nobody_waiting() {
     let scene = Scene::with(failing_closed(), Guards::default(), [Step::Panic, says(ALLOW)]);
     let askers = [asking(&scene, "ana"), asking(&scene, "ana")];
     for asker in askers {
-        let want = "deny [] ! webhook call failed: it ended without an answer";
+        let want = "unavailable [] ! webhook call failed: it ended without an answer";
         assert_eq!(line(&asker.await.unwrap()), want);
     }
     let health = scene.webhook.health();
@@ -193,7 +215,7 @@ fn a_runtime_that_is_gone_is_a_failure() {
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     match asking.as_mut().poll(&mut context) {
         std::task::Poll::Ready(decision) => {
-            let want = "deny [] ! webhook call failed: it ended without an answer";
+            let want = "unavailable [] ! webhook call failed: it ended without an answer";
             assert_eq!(line(&decision), want);
         }
         std::task::Poll::Pending => panic!("it waits for nothing"),

@@ -1,112 +1,24 @@
-//! Webhooks that are down or overloaded: the breaker and the limit of calls. Time is simulated.
+//! Whose failure it is: the failure policy applies to the webhook's, and never to this server's. Time is
+//! simulated.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use authz::{Decision, Recorder};
-use authz_webhook::{CallError, FaultKind, Guards, Reply};
-use breaker::{BreakerOptions, BreakerState};
+use authz::{Decision, Recorder, Unavailable};
+use authz_webhook::{FaultKind, Guards, Reply};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, yield_now};
-use tokio::time::{Instant, advance};
 
 use crate::peer::{
-    ALLOW, Scene, Step, code, failing_closed, fault, line, named, pods, reply, says, settings,
+    ALLOW, DENY, Scene, Step, code, failing_closed, fault, line, named, pods, reply, says, settings,
 };
 
-fn guards(failures_to_open: u32) -> Guards {
-    let breaker = BreakerOptions {
-        is_enabled: true,
-        failures_to_open,
-        open_min: Duration::from_secs(1),
-        open_max: Duration::from_secs(4),
-    };
-    Guards { breaker, ..Guards::default() }
-}
-
-fn down() -> Step {
-    fault(FaultKind::Other, "refused")
-}
-
-async fn fail(scene: &Scene, n: usize) {
-    for _ in 0..n {
-        assert!(scene.ask_as("ana").await.error.is_some());
-    }
-}
-
-fn is_breaker(decision: &Decision) -> bool {
-    let causes = decision.error.as_ref().map(|error| error.causes()).unwrap_or_default();
-    matches!(causes.first().and_then(|cause| cause.downcast_ref()), Some(CallError::Halted(_)))
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_dead_webhook_is_left_alone() {
-    let scene = Scene::with(settings(), guards(3), [down()]);
-    fail(&scene, 3).await;
-    assert_eq!(scene.webhook.health().breaker, BreakerState::Open);
-    let began = Instant::now();
-    let want = "noOpinion [] ! webhook was not called: its last 3 calls failed, and it is left \
-                alone for another 1000ms";
-    assert_eq!(line(&scene.ask_as("ana").await), want);
-    assert_eq!((scene.peer.n_calls(), began.elapsed()), (3, Duration::ZERO));
-    assert_eq!(scene.tally.n("rejected breaker_open"), 1);
-    // It counts as failing open, and as no attempt.
-    assert_eq!((scene.tally.n("fail-open error"), scene.tally.n("attempt error")), (4, 3));
-
-    let closed = Scene::with(failing_closed(), guards(1), [down()]);
-    fail(&closed, 1).await;
-    let decision = closed.ask_as("ana").await;
-    assert!(is_breaker(&decision) && decision.verdict.name() == "deny");
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_is_known_is_answered_while_the_breaker_is_open() {
-    let scene = Scene::with(settings(), guards(1), [says(ALLOW), down()]);
-    let _ = scene.ask_as("bob").await;
-    fail(&scene, 1).await;
-    assert_eq!(line(&scene.ask_as("bob").await), "allow [yes]");
-    assert!(is_breaker(&scene.ask_as("ana").await));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_probe_finds_out_whether_it_is_back() {
-    let scene = Scene::with(settings(), guards(2), [down(), down(), down(), says(ALLOW)]);
-    fail(&scene, 2).await;
-    advance(Duration::from_millis(999)).await;
-    assert!(is_breaker(&scene.ask_as("ana").await));
-    advance(Duration::from_millis(1)).await;
-    // The probe fails, and the wait is twice as long.
-    assert_eq!(line(&scene.ask_as("ana").await), "noOpinion [] ! refused");
-    advance(Duration::from_millis(1999)).await;
-    assert!(is_breaker(&scene.ask_as("ana").await));
-    advance(Duration::from_millis(1)).await;
-    assert_eq!(line(&scene.ask_as("ana").await), "allow [yes]");
-    let states: Vec<String> =
-        scene.tally.events().into_iter().filter(|event| event.starts_with("breaker")).collect();
-    let want = ["open", "half_open", "open", "half_open", "closed"];
-    assert_eq!(states, want.map(|state| format!("breaker {state}")));
-    assert_eq!(scene.peer.n_calls(), 4);
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_wait_grows_to_its_limit() {
-    let scene = Scene::with(settings(), guards(1), [down()]);
-    fail(&scene, 1).await;
-    for seconds in [1, 2, 4, 4, 4] {
-        let before = scene.peer.n_calls();
-        advance(Duration::from_secs(seconds) - Duration::from_millis(1)).await;
-        fail(&scene, 1).await;
-        assert_eq!(scene.peer.n_calls(), before, "{seconds}");
-        advance(Duration::from_millis(1)).await;
-        fail(&scene, 1).await;
-        assert_eq!(scene.peer.n_calls(), before + 1, "{seconds}");
-    }
-}
-
-fn asking(scene: &Scene, name: &str) -> JoinHandle<Decision> {
-    let (webhook, user) = (Arc::clone(&scene.webhook), named(name));
+/// Asks in a task of its own.
+fn asking(scene: &Scene, name: &str, namespace: &str) -> JoinHandle<Decision> {
+    let (webhook, user, namespace) =
+        (Arc::clone(&scene.webhook), named(name), namespace.to_owned());
     tokio::spawn(async move {
-        webhook.authorize(&pods(&user, "default"), Recorder::off()).await.decision
+        webhook.authorize(&pods(&user, &namespace), Recorder::off()).await.decision
     })
 }
 
@@ -116,97 +28,145 @@ async fn settle() {
     }
 }
 
+fn guards(in_flight_max: usize) -> Guards {
+    Guards { in_flight_max, ..Guards::default() }
+}
+
+/// Both policies for everything that a webhook can do wrong, and the cause under which it is told.
 #[tokio::test(start_paused = true)]
-async fn one_probe_at_a_time() {
-    let told = Arc::new(Semaphore::new(0));
-    let answer = Step::WhenTold(Arc::clone(&told), reply(200, ALLOW));
-    let scene = Scene::with(settings(), guards(1), [down(), answer]);
-    fail(&scene, 1).await;
-    advance(Duration::from_secs(1)).await;
-    let probe = asking(&scene, "ana");
-    settle().await;
-    assert_eq!(scene.webhook.health().breaker, BreakerState::HalfOpen);
-    assert!(is_breaker(&scene.ask_as("bob").await), "another question is not asked");
-    let joined = asking(&scene, "ana");
-    settle().await;
-    told.add_permits(1);
-    assert_eq!(line(&probe.await.unwrap()), "allow [yes]");
-    assert_eq!(line(&joined.await.unwrap()), "allow [yes]", "the same one waits for the probe");
-    assert_eq!(scene.webhook.health().breaker, BreakerState::Closed);
+async fn the_policy_applies_to_failures_of_the_webhook() {
+    let too_late = Step::After(Duration::from_secs(60), Reply::default());
+    for (step, cause) in [
+        (fault(FaultKind::Connect, "refused"), "connect"),
+        (fault(FaultKind::Tls, "unknown authority"), "tls"),
+        (fault(FaultKind::Reset, "reset"), "connection_lost"),
+        (fault(FaultKind::ConnectionLost, "lost"), "connection_lost"),
+        (fault(FaultKind::Other, "EOF"), "connection_lost"),
+        (fault(FaultKind::Timeout, "late"), "timeout"),
+        (too_late, "timeout"),
+        (Step::Hang, "timeout"),
+        (code(500), "http_status"),
+        (code(404), "http_status"),
+        (code(429), "http_status"),
+        (code(504), "http_status"),
+        (code(302), "http_status"),
+        (says("nonsense"), "bad_answer"),
+        (says(""), "bad_answer"),
+        (fault(FaultKind::TooLarge, "too large"), "bad_answer"),
+    ] {
+        let open = Scene::with(settings(), Guards::default(), [step.clone()]);
+        let user = named("ana");
+        let (answered, _) = open.explain(&pods(&user, "default")).await;
+        assert_eq!(answered.decision.verdict.name(), "noOpinion", "{cause}");
+        assert_eq!(answered.failed_open.unwrap().name(), cause);
+        assert_eq!(open.tally.n(&format!("fail-open by {cause}")), 1);
+        let closed = Scene::with(failing_closed(), Guards::default(), [step]);
+        let (answered, _) = closed.explain(&pods(&user, "default")).await;
+        assert_eq!(answered.decision.verdict.name(), "deny", "{cause}");
+        assert!(answered.failed_open.is_none());
+    }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_probe_that_is_given_up_makes_room_for_another() {
-    let scene = Scene::with(settings(), guards(1), [down(), Step::Hang, says(ALLOW)]);
-    fail(&scene, 1).await;
-    advance(Duration::from_secs(1)).await;
-    let probe = asking(&scene, "ana");
-    settle().await;
-    probe.abort();
-    settle().await;
-    assert_eq!(line(&scene.ask_as("ana").await), "allow [yes]");
-    assert_eq!(scene.webhook.health().breaker, BreakerState::Closed);
-}
-
-/// A single answer in between is enough, whatever it says.
-#[tokio::test(start_paused = true)]
-async fn a_webhook_that_lives_is_never_left_alone() {
-    let broken = Step::Reply(Reply { status: 200, ..Reply::default() });
-    for alive in [says(ALLOW), code(404), says("nonsense"), code(302), broken] {
-        let script = [down(), down(), alive, down(), down(), down()];
-        let scene = Scene::with(settings(), guards(3), script);
-        for n in 0..5 {
-            let _ = scene.ask_as(&format!("user{n}")).await;
+async fn no_policy_applies_to_failures_of_this_server() {
+    let out_of_descriptors = fault(FaultKind::Local(Unavailable::OutOfResources), "too many files");
+    let throttled = fault(FaultKind::Local(Unavailable::TooManyCalls), "throttled");
+    for (step, in_flight_max, why) in [
+        (out_of_descriptors, 2, Unavailable::OutOfResources),
+        (throttled, 2, Unavailable::TooManyCalls),
+        (Step::Panic, 2, Unavailable::OutOfResources),
+        (says(ALLOW), 0, Unavailable::TooManyCalls),
+    ] {
+        for settings in [settings(), failing_closed()] {
+            let scene = Scene::with(settings, guards(in_flight_max), [step.clone()]);
+            let user = named("ana");
+            let (answered, _) = scene.explain(&pods(&user, "default")).await;
+            assert_eq!(answered.decision.verdict, authz::Verdict::Unavailable(why));
+            assert!(answered.failed_open.is_none() && answered.decision.error.is_some());
+            assert!(!scene.tally.events().iter().any(|event| event.starts_with("fail-open")));
         }
-        assert_eq!(scene.webhook.health().breaker, BreakerState::Closed);
-        let _ = scene.ask_as("user5").await;
-        assert_eq!(scene.webhook.health().breaker, BreakerState::Open);
-        assert_eq!(scene.tally.n("rejected breaker_open"), 0);
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_counts_as_dead() {
-    let timeout = Step::After(Duration::from_secs(60), Reply::default());
-    for dead in [timeout, Step::Hang, code(500), code(503), code(429), code(504), down()] {
-        let scene = Scene::with(settings(), guards(1), [dead]);
-        fail(&scene, 1).await;
-        assert_eq!(scene.webhook.health().breaker, BreakerState::Open);
-    }
-    // Retries belong to their call.
-    let scene = Scene::with(settings(), guards(1), [code(500), code(500), says(ALLOW)]);
-    assert_eq!(line(&scene.ask_as("ana").await), "allow [yes]");
-    assert_eq!(scene.webhook.health().breaker, BreakerState::Closed);
-}
-
-#[tokio::test(start_paused = true)]
-async fn guards_can_be_disabled() {
-    let scene = Scene::with(settings(), Guards::disabled(), [down()]);
-    fail(&scene, 100).await;
-    assert_eq!((scene.peer.n_calls(), scene.tally.n("rejected breaker_open")), (100, 0));
 }
 
 #[tokio::test(start_paused = true)]
 async fn calls_in_flight_are_limited() {
     let told = Arc::new(Semaphore::new(0));
     let answer = Step::WhenTold(Arc::clone(&told), reply(200, ALLOW));
-    let limited = Guards { in_flight_max: 2, ..Guards::default() };
-    let scene = Scene::with(settings(), limited, [answer]);
-    let in_flight = [asking(&scene, "a"), asking(&scene, "b")];
+    let scene = Scene::with(settings(), guards(2), [answer]);
+    let in_flight = [asking(&scene, "a", "x"), asking(&scene, "b", "x")];
     settle().await;
-    let want = "noOpinion [] ! webhook was not called: 2 calls are in flight";
+    let want = "unavailable [] ! webhook was not called: 2 calls to the webhook are in flight, which is \
+                the limit; try again later";
     assert_eq!(line(&scene.ask_as("c").await), want);
     assert_eq!(scene.tally.n("rejected too_many_in_flight"), 1);
-    assert_eq!(scene.tally.n("fail-open error"), 1);
-    // Waiting for a call that is made anyway takes no seat.
-    let joined = asking(&scene, "a");
+    // Waiting for a call that is made anyway takes no permit.
+    let joined = asking(&scene, "a", "x");
     settle().await;
     told.add_permits(3);
     for answer in in_flight.into_iter().chain([joined]) {
         assert_eq!(line(&answer.await.unwrap()), "allow [yes]");
     }
     assert_eq!(line(&scene.ask_as("c").await), "allow [yes]", "a refusal is not kept");
-    assert_eq!(scene.webhook.health().breaker, BreakerState::Closed, "and no sign of death");
+}
+
+/// Attack A3 in small: one user has all the calls in flight that one user may have, and the webhook
+/// still denies what it denies to others.
+#[tokio::test(start_paused = true)]
+async fn one_user_has_at_most_half_of_the_calls_in_flight() {
+    let slow = Step::After(Duration::from_secs(2), reply(200, DENY));
+    let scene = Scene::with(settings(), guards(10), [slow]);
+    let attacks: Vec<_> = (0..20).map(|n| asking(&scene, "eve", &format!("ns-{n}"))).collect();
+    settle().await;
+    assert_eq!(scene.webhook.health().in_flight, 5);
+    assert_eq!(scene.tally.n("rejected too_many_in_flight_of_user"), 15);
+    assert_eq!(line(&scene.ask_as("ana").await), "deny [no]");
+    let mut verdicts = Vec::new();
+    for attack in attacks {
+        verdicts.push(attack.await.unwrap().verdict.name());
+    }
+    assert_eq!(verdicts, [["deny"; 5].as_slice(), &["unavailable"; 15]].concat());
+}
+
+/// A review takes the permits of the user who posts it, not of the user it is about.
+#[tokio::test(start_paused = true)]
+async fn calls_count_for_the_caller() {
+    let slow = Step::After(Duration::from_secs(2), reply(200, DENY));
+    let scene = Scene::with(settings(), guards(4), [slow]);
+    let reviews: Vec<_> = (0..4)
+        .map(|n| {
+            let (webhook, subject) = (Arc::clone(&scene.webhook), named("ana"));
+            tokio::spawn(async move {
+                let namespace = format!("ns-{n}");
+                let asked = pods(&subject, &namespace);
+                webhook.authorize_for("reviewer", &asked, Recorder::off()).await.decision
+            })
+        })
+        .collect();
+    settle().await;
+    assert_eq!(scene.webhook.health().in_flight, 2);
+    assert_eq!(line(&scene.ask_as("ana").await), "deny [no]");
+    for review in reviews {
+        let _ = review.await.unwrap();
+    }
+}
+
+/// Attack A4 in small: failures of one user's calls change nothing for another user.
+#[tokio::test(start_paused = true)]
+async fn failures_leave_no_state_behind() {
+    for step in [code(500), Step::Hang, says("nonsense"), fault(FaultKind::Reset, "reset")] {
+        let script = std::iter::repeat_n(step, 20).chain([says(DENY)]);
+        let scene = Scene::with(settings(), Guards::default(), script);
+        let mut n_asked = 0;
+        while scene.peer.n_calls() < 20 {
+            let user = named("eve");
+            let decision = scene.ask(&pods(&user, &format!("ns-{n_asked}"))).await;
+            n_asked += 1;
+            if scene.peer.n_calls() < 20 {
+                assert_eq!(decision.verdict.name(), "noOpinion");
+            }
+        }
+        assert_eq!(line(&scene.ask_as("ana").await), "deny [no]");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -196,6 +196,10 @@ fn describe_warning(code: WarningCode) -> (&'static str, &'static str) {
             "A rule allows to create objects by name.",
             "Give create a rule without resourceNames: the name is not known when it is decided.",
         ),
+        WarningCode::OversizedRole => (
+            "A rule or a role has more combinations than the server takes.",
+            "Split the rule or the role into several, or use fewer entries.",
+        ),
     }
 }
 

@@ -14,11 +14,11 @@ pub(super) fn call(event: &Event) -> Option<String> {
     }
     if flag(event, "called") == Some(false) {
         let why = match text(event, "why")? {
-            "breaker_open" => "it kept failing and is left alone for a while",
             "too_many_in_flight" => "too many calls are in flight",
+            "too_many_in_flight_of_user" => "too many calls of the user are in flight",
             other => other,
         };
-        return Some(format!("not called, for {why}; its failurePolicy decides"));
+        return Some(format!("not called, for {why}; the request is answered 429"));
     }
     let n_attempts = number(event, "attempts")?;
     let mut shown = match flag(event, "joined") {
@@ -76,13 +76,12 @@ mod tests {
                 "another call was waited for, 5 attempts",
             ),
             (
-                refused("breaker_open"),
-                "not called, for it kept failing and is left alone for a while; its failurePolicy \
-                 decides",
+                refused("too_many_in_flight"),
+                "not called, for too many calls are in flight; the request is answered 429",
             ),
             (
-                refused("too_many_in_flight"),
-                "not called, for too many calls are in flight; its failurePolicy decides",
+                refused("too_many_in_flight_of_user"),
+                "not called, for too many calls of the user are in flight; the request is answered 429",
             ),
         ] {
             assert_eq!(call(&event).as_deref(), Some(want));

@@ -101,8 +101,7 @@ mod tests {
 
     #[track_caller]
     fn check(decision: Decision, decided_by: Option<&str>, want: &str, exit: Exit) {
-        let answer =
-            Answer::new(&question(), Outcome { decision, decided_by, skipped: Vec::new() });
+        let answer = Answer::new(&question(), Outcome::new(decision, decided_by));
         let mut line = Vec::new();
         answer.append_line(&mut line);
         assert_eq!(String::from_utf8(line).unwrap(), format!("{want}\n"));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use admission::{InitializerOptions, PENDING_MAX};
-use admission_hooks::{Access, AccessTable, RESPONSE_BYTES_MAX};
+use admission_hooks::{Access, AccessTable, CALLS_IN_FLIGHT_MAX, RESPONSE_BYTES_MAX};
 use kubeconfig::{UserAccess, Users};
 use server::{AdmissionOptions, GetMode, Level, Log, SyncMode, SyncOptions};
 
@@ -84,7 +84,18 @@ pub(crate) struct AdmissionFlags {
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = call_time)]
     admission_webhook_client_timeout: Duration,
 
-    /// The longest answer of an admission webhook in bytes; a longer one is a failure of the call
+    /// The most calls of each admission webhook that are in flight; one user has at most half of them,
+    /// and a request that needs one more is refused (429)
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = CALLS_IN_FLIGHT_MAX as u64,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    admission_webhook_max_in_flight: u64,
+
+    /// The longest answer of an admission webhook in bytes; a longer one is a failure of the call. It
+    /// may always be twice as long as the review that it answers
     #[arg(
         long,
         value_name = "BYTES",
@@ -189,6 +200,7 @@ impl AdmissionFlags {
             },
             access,
             response_bytes_max: bounded(self.admission_webhook_max_response_bytes),
+            calls_in_flight_max: bounded(self.admission_webhook_max_in_flight),
             call_time_max: self.admission_webhook_client_timeout,
             ..AdmissionOptions::default()
         }
@@ -301,6 +313,7 @@ mod tests {
             assert_eq!(found.initializers, want);
             assert_eq!(found.get_mode, own.get_mode);
             assert_eq!(found.response_bytes_max, own.response_bytes_max);
+            assert_eq!(found.calls_in_flight_max, own.calls_in_flight_max);
             assert_eq!(found.call_time_max, own.call_time_max);
         }
         assert_eq!(flags(&[]).unwrap().write_timeout_ceiling, Duration::from_secs(34));
@@ -324,6 +337,7 @@ mod tests {
                 "--admission-initializers-get-mode=accepted",
                 "--admission-webhook-client-timeout=8s",
                 "--admission-webhook-max-response-bytes=1024",
+                "--admission-webhook-max-in-flight=7",
             ],
             Sharing::Own,
         );
@@ -346,6 +360,7 @@ mod tests {
         assert_eq!(found.initializers, initializers);
         assert_eq!(found.get_mode, GetMode::Accepted);
         assert_eq!((found.call_time_max, found.response_bytes_max), (second(8), 1024));
+        assert_eq!(found.calls_in_flight_max, 7);
     }
 
     #[test]
@@ -364,6 +379,7 @@ mod tests {
             ("--admission-webhook-client-timeout=31s", "must not be longer than 30s"),
             ("--admission-webhook-client-timeout=0s", "must be longer than 0"),
             ("--admission-webhook-max-response-bytes=0", "0 is not in 1..="),
+            ("--admission-webhook-max-in-flight=0", "0 is not in 1.."),
             ("--write-timeout-ceiling=0s", "must be longer than 0"),
         ] {
             let error = flags(&[flag]).unwrap_err();

@@ -8,7 +8,6 @@ use authz_chain::AuthorizerType;
 use authz_live::{Assembler, Generation, Notice, Plan, Publish, ReloadOptions, Reloader};
 use authz_metrics::Metrics;
 use authz_webhook::Guards;
-use breaker::BreakerOptions;
 use prometheus::Registry;
 use remote::{Limits, Resolve};
 use serde_json::Value;
@@ -51,7 +50,10 @@ impl Authorizing {
         let directory = Arc::new(ServiceDirectory::new(routing));
         let assembler = Assembler {
             guards: guards(&args.chain),
-            limits: Limits::default(),
+            limits: Limits {
+                connect_timeout: args.chain.webhook_connect_timeout,
+                ..Limits::default()
+            },
             resolver: Some(Arc::clone(&directory) as Arc<dyn Resolve>),
             instruments: Arc::new(Logged { metrics: Arc::clone(&metrics), log }),
             directory: std::env::current_dir().map_err(Unusable::broken)?,
@@ -132,14 +134,8 @@ fn guards(flags: &ChainFlags) -> Guards {
         0 => usize::MAX,
         limit => limit,
     };
-    let breaker = BreakerOptions {
-        is_enabled: flags.authorization_webhook_breaker,
-        failures_to_open: flags.authorization_webhook_breaker_failures,
-        open_max: flags.authorization_webhook_breaker_max_wait,
-        ..BreakerOptions::default()
-    };
     let cache_bytes_max = flags.authorization_webhook_cache_max_bytes;
-    Guards { in_flight_max, breaker, cache_bytes_max, ..Guards::default() }
+    Guards { in_flight_max, cache_bytes_max, ..Guards::default() }
 }
 
 /// What tells this server from others in metrics, the same after a restart: the machine and where
@@ -214,21 +210,9 @@ mod tests {
             guards(&Program::try_parse_from([&["x"], args].concat()).unwrap().flags)
         };
         assert_eq!(guards(&[]), Guards::default());
-        let unlimited = ["--authorization-webhook-max-in-flight=0"];
-        let unlimited =
-            guards(&[&unlimited[..], &["--authorization-webhook-breaker=false"]].concat());
-        assert_eq!(unlimited, Guards::disabled());
-        let changed = guards(&[
-            "--authorization-webhook-breaker-failures=3",
-            "--authorization-webhook-breaker-max-wait=1m",
-            "--authorization-webhook-cache-max-bytes=1024",
-        ]);
-        assert_eq!(changed.breaker.failures_to_open, 3);
-        assert_eq!(changed.breaker.open_max.as_secs(), 60);
+        assert_eq!(guards(&["--authorization-webhook-max-in-flight=0"]), Guards::disabled());
+        let changed = guards(&["--authorization-webhook-cache-max-bytes=1024"]);
         assert_eq!(changed.cache_bytes_max, 1024);
-        assert!(
-            Program::try_parse_from(["x", "--authorization-webhook-breaker-failures=0"]).is_err()
-        );
     }
 
     /// A server keeps its identity when its directory is made at the first start.

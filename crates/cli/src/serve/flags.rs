@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use authz_webhook::Guards;
-use breaker::BreakerOptions;
 use server::ServiceRange;
 
 use super::admission::AdmissionFlags;
@@ -227,35 +226,14 @@ pub(crate) struct ChainFlags {
     )]
     pub(crate) authorization_config_reload_health_check: bool,
 
-    /// Calls of one webhook at one time; one more gets its failure policy at once. 0 does not limit
+    /// Calls of one authorization webhook at one time, of which one user has at most half; a request that
+    /// would need one more is answered 429, whatever the failure policy is. 0 does not limit
     #[arg(long, value_name = "N", default_value_t = Guards::default().in_flight_max)]
     pub(crate) authorization_webhook_max_in_flight: usize,
 
-    /// Whether a webhook that keeps failing is left alone for a while: its failure policy answers at
-    /// once, and single calls find out whether it is back
-    #[arg(
-        long,
-        value_name = "BOOL",
-        num_args = 0..=1,
-        require_equals = true,
-        default_value_t = true,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set
-    )]
-    pub(crate) authorization_webhook_breaker: bool,
-
-    /// Calls in a row that have to fail before a webhook is left alone
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = BreakerOptions::default().failures_to_open,
-        value_parser = clap::value_parser!(u32).range(1..)
-    )]
-    pub(crate) authorization_webhook_breaker_failures: u32,
-
-    /// How long a webhook is left alone at most before it is tried again
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
-    pub(crate) authorization_webhook_breaker_max_wait: Duration,
+    /// How long connecting to a webhook may take, of either kind: name, proxy, TCP and TLS
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration)]
+    pub(crate) webhook_connect_timeout: Duration,
 
     /// Memory for the answers of one webhook that are kept, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = Guards::default().cache_bytes_max)]
@@ -414,9 +392,9 @@ mod tests {
         assert!(prefix("x").is_err());
     }
 
-    /// The one default that is written as a text.
+    /// A default that is written as a text.
     #[test]
-    fn the_longest_wait_is_that_of_the_guards() {
-        assert_eq!(duration("30s"), Ok(BreakerOptions::default().open_max));
+    fn the_time_to_connect_is_that_of_the_client() {
+        assert_eq!(duration("2s"), Ok(remote::Limits::default().connect_timeout));
     }
 }

@@ -6,8 +6,7 @@ use std::time::{Duration, SystemTime};
 use authz_chain::AuthorizerType;
 use authz_live::{Applied, Instruments, ReloadStatus};
 use authz_metrics::Metrics;
-use authz_webhook::{AttemptResult, CacheEvent, MatchOutcome, Observe, Rejection};
-use breaker::BreakerState;
+use authz_webhook::{AttemptResult, CacheEvent, FailOpenCause, MatchOutcome, Observe, Rejection};
 use server::Log;
 
 /// The metrics, and the log beside them.
@@ -39,7 +38,7 @@ impl Instruments for Logged {
     }
 }
 
-/// One webhook: its failures and the moods of its breaker are logged, all else is only counted.
+/// One webhook: its failures are logged, all else is only counted.
 struct LoggedWebhook {
     name: Box<str>,
     metrics: Arc<dyn Observe>,
@@ -56,8 +55,8 @@ impl Observe for LoggedWebhook {
         self.log.warn("a webhook failed", &[("webhook", &self.name), ("why", &why)]);
     }
 
-    fn failed_open(&self, result: AttemptResult) {
-        self.metrics.failed_open(result);
+    fn failed_open(&self, cause: FailOpenCause, result: Option<AttemptResult>) {
+        self.metrics.failed_open(cause, result);
     }
 
     fn matched(&self, took: Duration, outcome: MatchOutcome) {
@@ -70,12 +69,6 @@ impl Observe for LoggedWebhook {
 
     fn joined(&self) {
         self.metrics.joined();
-    }
-
-    fn breaker(&self, state: BreakerState) {
-        self.metrics.breaker(state);
-        let state = state.name();
-        self.log.warn("the breaker changed", &[("webhook", &self.name), ("state", &state)]);
     }
 
     fn rejected(&self, why: Rejection) {

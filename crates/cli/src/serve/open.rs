@@ -27,7 +27,7 @@ pub(super) fn embedded(flags: &StoreFlags) -> anyhow::Result<(Embedded, String)>
 /// The store on an etcd cluster, and its name for people.
 ///
 /// # Errors
-/// No member can be reached, or the prefix belongs to another server.
+/// No member can be reached, or the prefix belongs to another server or to a later version.
 pub(super) async fn etcd(flags: &StoreFlags) -> anyhow::Result<(Etcd, String)> {
     anyhow::ensure!(!flags.etcd_servers.is_empty(), "--store etcd needs --etcd-servers");
     let prefix = Prefix::new(&format!("{}/", flags.etcd_prefix))
@@ -48,5 +48,6 @@ pub(super) async fn etcd(flags: &StoreFlags) -> anyhow::Result<(Etcd, String)> {
     let place = format!("etcd {}", flags.etcd_servers.join(","));
     let store = Etcd::open(options).await.with_context(|| format!("can not use {place}"))?;
     store.check_prefix().await.with_context(|| format!("can not use {place}"))?;
+    store.check_format().await.with_context(|| format!("can not use {place}"))?;
     Ok((store, place))
 }

@@ -318,10 +318,12 @@ async fn calls_and_writes_end_when_the_flags_say() {
 
 #[tokio::test]
 async fn long_answers_are_refused() {
-    let long = "x".repeat(2000);
+    let long = "x".repeat(70_000);
     for (flag, want) in [
-        ("--admission-webhook-max-response-bytes=4096", 201),
-        ("--admission-webhook-max-response-bytes=1024", 500),
+        ("--admission-webhook-max-response-bytes=131072", 201),
+        ("--admission-webhook-max-response-bytes=65536", 500),
+        // So little that an answer may exceed it by repeating the object.
+        ("--admission-webhook-max-response-bytes=1024", 503),
     ] {
         let scene = Scene::start(&[flag]);
         let warning = long.clone();

@@ -5,11 +5,15 @@
 #[cfg(test)]
 mod admission;
 #[cfg(test)]
+mod authorities;
+#[cfg(test)]
 mod client;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod etcd;
+#[cfg(test)]
+mod http_scenarios;
 #[cfg(test)]
 mod kubectl;
 #[cfg(test)]

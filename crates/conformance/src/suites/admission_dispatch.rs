@@ -111,7 +111,11 @@ fn shown(admission: Admission, calls: Value) -> Value {
     };
     let Notes { mut warnings, annotations, .. } = notes;
     warnings.sort();
-    let annotations = annotations.into_iter().map(|it| (it.key, Value::from(it.value)));
+    // Annotations of our own stand beside those of Kubernetes.
+    let is_own =
+        |key: &str| key.split('/').next().is_some_and(|own| own.ends_with("portcullis.io"));
+    let annotations = annotations.into_iter().filter(|it| !is_own(&it.key));
+    let annotations = annotations.map(|it| (it.key, Value::from(it.value)));
     shown["warnings"] = warnings.into();
     shown["auditAnnotations"] = Value::Object(annotations.collect());
     shown["calls"] = calls;

@@ -17,7 +17,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
     let decision = decision(vector.member("authorizer")?)?;
     let got = match refusal(&info.attributes(user.as_ref()), target, &decision) {
         None => json!({ "passed": true }),
-        Some(Refusal::Forbidden(status)) => json!({
+        Some(Refusal::Forbidden(status) | Refusal::Unavailable(status)) => json!({
             "passed": false, "code": status.code, "contentType": "application/json",
             "body": serde_json::to_value(&status).unwrap_or_default(),
         }),

@@ -1,7 +1,7 @@
 //! `rbac-escalation`: may somebody who holds some rules grant others?
 
 use api::rbac::{decode_rules, encode_rule};
-use authz_rbac::{HeldRules, Refusal, confirm_held};
+use authz_rbac::{CHECK_STEPS_MAX, HeldRules, Refusal, confirm_held};
 use serde_json::{Value, json};
 
 use super::Answer;
@@ -14,8 +14,8 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
     };
     let asker = user(vector.member("user")?)?.unwrap_or_default();
     let (owned, wanted) = (rules("ownerRules")?, rules("requestedRules")?);
-    let held = HeldRules { rules: owned.iter().collect(), errors: Vec::new() };
-    let got = match confirm_held(&asker, held, &wanted) {
+    let held = HeldRules { roles: vec![&owned], errors: Vec::new() };
+    let got = match confirm_held(&asker, held, &wanted, CHECK_STEPS_MAX) {
         Ok(()) => json!({"covered": true}),
         Err(Refusal::NotHeld(refusal)) => {
             let uncovered: Result<Vec<Value>, _> =

@@ -118,6 +118,24 @@ fn unusable_input_exits_with_two_and_says_why() {
         (vec!["--vectors".to_owned(), text(&broken)], "config-load.jsonl:1: not a JSON object"),
         (vec!["--vectors".to_owned(), text(&lacking)], "config-load.jsonl:1: `text` is missing"),
         (vec!["--nonsense".to_owned()], "unexpected argument"),
+        (vec!["--server=https://h".to_owned()], "--token <TOKEN>"),
+        (vec!["--suite=http".to_owned()], "give --program FILE or --server URL"),
+        (
+            vec!["--server=https://h".to_owned(), "--token=t".to_owned()],
+            "go with --suite http-NAME or --suite http",
+        ),
+        (
+            vec!["--suite=http-chess".to_owned(), "--program=none".to_owned()],
+            "no vectors of suite `http-chess`",
+        ),
+        (
+            vec!["--suite=http-patch".to_owned(), "--program=no-such-program".to_owned()],
+            "cannot start the server: `no-such-program`",
+        ),
+        (
+            vec!["--suite=http".to_owned(), "--server=ftp://h".to_owned(), "--token=t".to_owned()],
+            "want https://HOST:PORT",
+        ),
     ] {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let output = program(&args);

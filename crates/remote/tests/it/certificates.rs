@@ -95,6 +95,17 @@ async fn without_verification_anything_goes_but_is_counted() {
     }
 }
 
+/// A certificate of a server in a bundle is trusted itself and vouches for nobody else.
+#[tokio::test]
+async fn a_server_in_a_bundle_signs_no_other() {
+    let pretender = Authority::pretended(&Leaf::server(&["other.example.com"])).unwrap();
+    let forged = pretender.issue(&Leaf::loopback()).unwrap();
+    let message = "certificate signed by unknown authority (possibly because of \"x509: invalid \
+                   signature: parent certificate cannot sign this kind of certificate\" while \
+                   trying to verify candidate authority certificate)";
+    assert_eq!(refused(forged, &pretender.pem()).await, (message.to_owned(), (0, 0)));
+}
+
 /// What `openssl req -x509` makes is an authority and a server at once.
 #[tokio::test]
 async fn a_certificate_that_is_its_own_authority() {

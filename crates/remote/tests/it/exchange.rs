@@ -8,7 +8,8 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use remote::{
-    Client, Credentials, FaultKind, Impersonate, Limits, Protocols, Secret, Target, Unobserved,
+    ANSWER_FACTOR, Client, Credentials, FaultKind, Impersonate, Limits, Protocols, Secret, Target,
+    Unobserved,
 };
 use scripted::{Answer, Body, Peer};
 
@@ -171,6 +172,22 @@ async fn the_body_limit() {
     let fault = post(&client).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::TooLarge);
     assert_eq!(fault.message, "the body of the response exceeds 8388608 bytes");
+}
+
+/// An answer that repeats a long question must not fail for its length.
+#[tokio::test]
+async fn the_body_limit_grows_with_what_was_sent() {
+    let sent = Bytes::from(vec![b'x'; 8 << 20]);
+    let max = (ANSWER_FACTOR * sent.len()) as u64;
+    let filler = |n| Answer::json("").body(Body::Filler(n));
+    let peer = Peer::start(vec![filler(max), filler(max + 1)]).unwrap();
+    let client = client(http(peer.address()));
+    assert_eq!(client.post("", sent.clone(), LONG).await.unwrap().body.len() as u64, max);
+    let fault = client.post("", sent, LONG).await.unwrap_err();
+    assert_eq!(
+        (fault.kind, fault.message.ends_with("16777216 bytes")),
+        (FaultKind::TooLarge, true)
+    );
 }
 
 #[tokio::test]

@@ -4,6 +4,8 @@
 mod bad_peers;
 mod certificates;
 mod connections;
+mod descriptors;
+mod dials;
 mod exchange;
 mod fixture;
 mod memory;

@@ -3,7 +3,7 @@
 use admission::ConfigurationKind;
 
 use super::{BuiltIn, admission, configuration, core, review, stored};
-use crate::kind::Rules;
+use crate::kind::{self, Rules};
 use crate::resource::Scope::{Cluster, Namespaced};
 use crate::resource::{NameRule, OtherKind, Subresource};
 use crate::schema;
@@ -55,7 +55,8 @@ pub(crate) static TABLE: &[BuiltIn] = &[
     core("PersistentVolume", "persistentvolumes", Cluster)
         .short(&["pv"])
         .parts(STATUS)
-        .returned_on_delete(),
+        .returned_on_delete()
+        .rules(Rules::PersistentVolume),
     core("PersistentVolumeClaim", "persistentvolumeclaims", Namespaced)
         .short(&["pvc"])
         .parts(STATUS)
@@ -166,7 +167,8 @@ pub(crate) static TABLE: &[BuiltIn] = &[
         .resource_version_required(),
     stored(CERTIFICATES, "PodCertificateRequest", "podcertificaterequests", Namespaced)
         .parts(STATUS)
-        .resource_version_required(),
+        .resource_version_required()
+        .rules(Rules::Immutable(kind::POD_CERTIFICATE_REQUEST)),
     stored(NETWORKING, "Ingress", "ingresses", Namespaced)
         .short(&["ing"])
         .parts(STATUS)
@@ -211,7 +213,8 @@ pub(crate) static TABLE: &[BuiltIn] = &[
     stored(STORAGE, "VolumeAttachment", "volumeattachments", Cluster)
         .parts(STATUS)
         .resource_version_required()
-        .returned_on_delete(),
+        .returned_on_delete()
+        .rules(Rules::Immutable(kind::VOLUME_ATTACHMENT)),
     admission("MutatingAdmissionPolicy", "mutatingadmissionpolicies")
         .rules(Rules::MutatingAdmissionPolicy),
     admission("MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings")
@@ -258,7 +261,10 @@ pub(crate) static TABLE: &[BuiltIn] = &[
         .returned_on_delete(),
     stored(RESOURCE, "ResourceClaimTemplate", "resourceclaimtemplates", Namespaced)
         .returned_on_delete(),
-    stored(RESOURCE, "ResourceSlice", "resourceslices", Cluster).generation().returned_on_delete(),
+    stored(RESOURCE, "ResourceSlice", "resourceslices", Cluster)
+        .generation()
+        .returned_on_delete()
+        .rules(Rules::Immutable(kind::RESOURCE_SLICE)),
 ];
 
 const LOCAL_REVIEWS: &str = "localsubjectaccessreviews";

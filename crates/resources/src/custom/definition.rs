@@ -8,6 +8,8 @@ use std::sync::Arc;
 use object::Tree;
 use serde_json::Value;
 
+use crate::built_in::TABLE;
+use crate::key::is_segment;
 use crate::resource::Scope;
 use crate::tree::{flag, items, text, texts};
 
@@ -16,6 +18,8 @@ use crate::tree::{flag, items, text, texts};
 pub struct Definition {
     /// The name of the object: the plural, a dot and the group.
     pub name: String,
+    /// Tells definitions apart that had the same name at different times.
+    pub uid: String,
     /// The group.
     pub group: String,
     /// Whether objects live in namespaces.
@@ -123,7 +127,8 @@ pub enum ConditionStatus {
 }
 
 impl Definition {
-    /// Reads a definition; `None` if it does not say which resource it defines.
+    /// Reads a definition; `None` if it does not say which resource it defines, or by another name than
+    /// its own. What names its place in the store is never in doubt after that.
     #[must_use]
     pub fn read(tree: &Tree) -> Option<Self> {
         let spec = tree.get("spec")?;
@@ -136,6 +141,7 @@ impl Definition {
         };
         let definition = Self {
             name: text(metadata, "name").to_owned(),
+            uid: text(metadata, "uid").to_owned(),
             group: text(spec, "group").to_owned(),
             scope,
             names: Names::read(spec.get("names")),
@@ -144,7 +150,13 @@ impl Definition {
             conditions: items(status, "conditions").iter().map(Condition::read).collect(),
             is_deleted: metadata.get("deletionTimestamp").is_some_and(|it| !it.is_null()),
         };
-        let is_named = !definition.group.is_empty() && !definition.names.plural.is_empty();
+        let (plural, group) = (&definition.names.plural, &definition.group);
+        // A group of one word could be the place of something else that is stored.
+        let is_named = is_segment(plural)
+            && is_segment(group)
+            && group.contains('.')
+            && definition.name.strip_prefix(plural.as_str()).and_then(|own| own.strip_prefix('.'))
+                == Some(group);
         is_named.then_some(definition)
     }
 
@@ -160,10 +172,27 @@ impl Definition {
         self.condition(r#type).is_some_and(|it| it.status == ConditionStatus::True)
     }
 
-    /// Reports whether there are paths for its resource: its names are accepted, or were once.
+    /// Reports whether there are paths for its resource: its names are accepted, or were once, and they
+    /// are those that its objects are stored by. Otherwise requests would be authorized by one name and
+    /// executed by another.
     #[must_use]
     pub fn is_served(&self) -> bool {
-        self.is("NamesAccepted") || self.is_established()
+        let (accepted, own) = (&self.accepted_names, &self.names);
+        (self.is("NamesAccepted") || self.is_established())
+            && (&accepted.plural, &accepted.kind) == (&own.plural, &own.kind)
+            && self.storage_path().is_some()
+    }
+
+    /// Where its objects are stored, below the prefix of the store; `None` if that is the place of a
+    /// resource that is part of the program.
+    #[must_use]
+    pub fn storage_path(&self) -> Option<String> {
+        let path = format!("{}/{}", self.group, self.names.plural);
+        let is_taken = TABLE.iter().any(|row| {
+            row.is_called(&self.group, &self.names.plural)
+                || row.storage_path().is_some_and(|own| is_same_place(own, &path))
+        });
+        (!is_taken).then_some(path)
     }
 
     /// Reports whether clients have been told that its resource is served.
@@ -183,6 +212,11 @@ impl Definition {
     pub fn storage_version(&self) -> Option<&Version> {
         self.versions.iter().find(|it| it.is_storage)
     }
+}
+
+/// Whether one path is the other or leads to it.
+fn is_same_place(one: &str, other: &str) -> bool {
+    one.split('/').zip(other.split('/')).all(|(one, other)| one == other)
 }
 
 impl Names {

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::definition::{Condition, ConditionStatus, Definition, Names};
 use super::lifecycle::set_condition;
+use crate::built_in::{BuiltIn, TABLE};
 
 /// Decides which of the wanted names a definition gets, and says so in its status. Reports whether
 /// that is news; then the others of its group should be looked at again, since a name may be free.
@@ -21,8 +22,10 @@ use super::lifecycle::set_condition;
 /// once it is, [`establish`] says so.
 pub fn settle_names(tree: &mut Tree, others: &[Definition], now: Timestamp) -> bool {
     let Some(definition) = Definition::read(tree) else { return false };
+    let built_in = built_in_names(&definition.group);
     let group = others.iter().filter(|it| it.group == definition.group);
-    let group: Vec<&Names> = group.map(|it| &it.accepted_names).collect();
+    let group = group.map(|it| &it.accepted_names).chain(&built_in);
+    let group: Vec<&Names> = group.collect();
     let (accepted, conflict) = accept(&definition, &group);
     let names_accepted = match conflict {
         None => condition("NamesAccepted", true, "NoConflicts", "no conflicts found"),
@@ -59,6 +62,20 @@ pub fn establish(tree: &mut Tree, now: Timestamp) -> bool {
     let message = "the initial names have been accepted";
     let established = condition("Established", true, "InitialNamesAccepted", message);
     set_condition(tree, &established, now)
+}
+
+/// The names that resources of the program have in a group.
+fn built_in_names(group: &str) -> Vec<Names> {
+    let resources = TABLE.iter().map(BuiltIn::resource).filter(|own| own.group == group);
+    let names = resources.map(|own| Names {
+        plural: own.plural,
+        singular: own.singular,
+        short_names: own.short_names,
+        kind: own.kind,
+        list_kind: own.list_kind,
+        categories: Vec::new(),
+    });
+    names.collect()
 }
 
 /// The names that the definition has from now on, and the last conflict about the others.

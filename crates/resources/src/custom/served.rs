@@ -14,6 +14,8 @@ use crate::verb::Verbs;
 pub struct Served {
     /// The name of the definition.
     pub definition: String,
+    /// Its uid: another definition of that name has other objects.
+    pub definition_uid: String,
     /// The version in which objects are stored, whichever version is asked for.
     pub storage_version: String,
     /// Nothing new may be created, because the definition is being deleted.
@@ -34,11 +36,6 @@ impl Definition {
         self.versions.iter().filter(|it| it.is_served).map(|version| self.resource(version))
     }
 
-    /// Where its objects are stored, below the prefix of the store.
-    pub(crate) fn storage_path(&self) -> String {
-        format!("{}/{}", self.group, self.names.plural)
-    }
-
     fn resource(&self, version: &Version) -> Resource {
         let names = &self.accepted_names;
         let storage_version = self.storage_version().unwrap_or(version);
@@ -50,6 +47,7 @@ impl Definition {
         };
         let served = Served {
             definition: self.name.clone(),
+            definition_uid: self.uid.clone(),
             storage_version: storage_version.name.clone(),
             is_terminating: self.is_terminating(),
             deprecation_warning,
@@ -74,7 +72,7 @@ impl Definition {
             is_created_on_update: false,
             is_resource_version_required: true,
             is_returned_on_delete: false,
-            storage_path: Some(self.storage_path()),
+            storage_path: self.storage_path(),
             origin: Origin::Custom(Box::new(served)),
         }
     }

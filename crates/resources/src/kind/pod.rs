@@ -8,6 +8,10 @@ use crate::tree::{at, default, items, objects_mut, text};
 
 pub(super) fn prepare_create(tree: &mut Tree) {
     tree.insert("status".to_owned(), json!({ "phase": "Pending" }));
+    let spec = object_mut(tree, "spec");
+    if text(spec, "serviceAccount").is_empty() {
+        default(spec, "serviceAccountName", "default");
+    }
     prepare_update(tree);
 }
 
@@ -17,12 +21,15 @@ pub(super) fn prepare_update(tree: &mut Tree) {
     default(spec, "terminationGracePeriodSeconds", 30);
     default(spec, "dnsPolicy", "ClusterFirst");
     default(spec, "schedulerName", "default-scheduler");
-    let account = match text(spec, "serviceAccountName") {
-        "" => "default".to_owned(),
-        name => name.to_owned(),
+    // The first is the former name of the second, which counts if both are there.
+    let account = match (text(spec, "serviceAccount"), text(spec, "serviceAccountName")) {
+        (former, "") => former.to_owned(),
+        (_, name) => name.to_owned(),
     };
-    spec.insert("serviceAccountName".to_owned(), account.as_str().into());
-    spec.insert("serviceAccount".to_owned(), account.into());
+    if !account.is_empty() {
+        spec.insert("serviceAccountName".to_owned(), account.as_str().into());
+        spec.insert("serviceAccount".to_owned(), account.into());
+    }
     for list in ["containers", "initContainers"] {
         for container in objects_mut(spec, list) {
             let policy = pull_policy(text(container, "image"));

@@ -25,6 +25,13 @@ pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors)
         Err(why) => return errors.push(FieldPath::NOWHERE.internal(&why)),
     };
     let old = old.and_then(|old| decode(old).ok()?.into_unchecked().ok());
+    if let Object::Role(role) = manifest.object() {
+        let old = match &old {
+            Some(Object::Role(old)) => Some(old),
+            Some(Object::Binding(_)) | None => None,
+        };
+        errors.extend(api::rbac::limit_errors(role, old));
+    }
     let result: Result<Object, FieldErrors> = match &old {
         None => manifest.into_valid(),
         Some(old) => api::rbac::validate_update(manifest, old),

@@ -304,6 +304,8 @@ fn who_comes_later_waits_for_a_name() {
         let mut second = widgets();
         second["spec"]["names"] = json!({ "plural": "gadgets", "kind": "Gadget" });
         second["spec"]["names"][key] = value;
+        let plural = second["spec"]["names"]["plural"].as_str().expect("a plural");
+        second["metadata"]["name"] = json!(format!("{plural}.example.com"));
         // Only the kind of the list conflicts, or the kind would as well.
         let mut second = created(second);
         if key == "kind" {
@@ -332,6 +334,7 @@ fn who_comes_later_waits_for_a_name() {
         assert!(resources::establish(&mut second, now()));
     }
     let mut elsewhere = created(with(&["spec", "group"], json!("example.org")));
+    elsewhere["metadata"]["name"] = json!("widgets.example.org");
     resources::settle_names(&mut elsewhere, &others, now());
     assert!(resources::establish(&mut elsewhere, now()), "other groups do not matter");
 }
@@ -374,16 +377,19 @@ fn objects_go_before_their_definition() {
     assert!(finalizers.is_empty());
 }
 
+/// A definition that says of itself that it was accepted, whatever its names are.
+fn impostor(group: &str, plural: &str, version_name: &str) -> Tree {
+    let mut definition = established(widgets());
+    definition["metadata"]["name"] = json!(format!("{plural}.{group}"));
+    definition["spec"]["group"] = json!(group);
+    definition["spec"]["names"]["plural"] = json!(plural);
+    definition["status"]["acceptedNames"]["plural"] = json!(plural);
+    definition["spec"]["versions"] = json!([version(version_name, true)]);
+    definition
+}
+
 #[test]
 fn what_the_program_serves_can_not_be_replaced() {
-    let impostor = |group: &str, plural: &str, version_name: &str| {
-        let mut definition = widgets();
-        definition["metadata"]["name"] = json!(format!("{plural}.{group}"));
-        definition["spec"]["group"] = json!(group);
-        definition["spec"]["names"]["plural"] = json!(plural);
-        definition["spec"]["versions"] = json!([version(version_name, true)]);
-        established(definition)
-    };
     let again = impostor(EXTENSIONS, "customresourcedefinitions", "v9");
     let beside = impostor("rbac.authorization.k8s.io", "gadgets", "v1");
     let newer = impostor("rbac.authorization.k8s.io", "gadgets", "v2alpha1");
@@ -400,6 +406,79 @@ fn what_the_program_serves_can_not_be_replaced() {
     let unreadable = tree(json!({ "metadata": { "name": "odd" }, "spec": {} }));
     let (_, faults) = Registry::with_definitions(&[&unreadable]);
     assert_eq!(faults, [("odd".to_owned(), "does not say which resource it defines".to_owned())]);
+}
+
+/// Objects would be authorized by the one name and stored by the other.
+#[test]
+fn only_names_of_its_own_are_served() {
+    let plural = "externaladmissionhookconfigurations";
+    let mut renamed = impostor("admissionregistration.k8s.io", plural, "v9");
+    renamed["status"]["acceptedNames"]["plural"] = json!("innocents");
+    let mut other_plural = established(widgets());
+    other_plural["status"]["acceptedNames"]["plural"] = json!("gadgets");
+    let mut other_kind = established(widgets());
+    other_kind["status"]["acceptedNames"]["kind"] = json!("Gadget");
+    let mut other_name = established(widgets());
+    other_name["metadata"]["name"] = json!("gadgets.example.com");
+    for definition in [renamed, other_plural, other_kind, other_name] {
+        let (registry, faults) = Registry::with_definitions(&[&definition]);
+        assert_eq!(faults.len(), 1, "{definition:?}");
+        assert_eq!(registry.resources().filter(|it| it.is_custom()).count(), 0, "{definition:?}");
+    }
+}
+
+/// Nothing of a definition is stored, or looked for, where built-in objects are.
+#[test]
+fn the_place_of_a_definition_is_its_own() {
+    for (group, plural, want) in [
+        ("example.com", "widgets", Some("/r/example.com/widgets/")),
+        (EXTENSIONS, "customresourcedefinitions", None),
+        (
+            EXTENSIONS,
+            "customresourcedefinitionsx",
+            Some("/r/apiextensions.k8s.io/customresourcedefinitionsx/"),
+        ),
+        ("admissionregistration.k8s.io", "externaladmissionhookconfigurations", None),
+        ("admissionregistration.k8s.io", "initializerconfigurations", None),
+        // Stored elsewhere, or not at all, but the name is taken.
+        ("rbac.authorization.k8s.io", "clusterroles", None),
+        ("authorization.k8s.io", "subjectaccessreviews", None),
+    ] {
+        let definition = Definition::read(&impostor(group, plural, "v9")).expect("a definition");
+        let prefix = resources::definition_prefix("/r", &definition);
+        assert_eq!(prefix.as_deref(), want, "{plural}.{group}");
+    }
+    // One word could be the place of something else: `services/specs`.
+    for (group, plural) in [("services", "specs"), ("a.b/c", "d"), ("..", "x"), ("a.b", "")] {
+        assert_eq!(Definition::read(&impostor(group, plural, "v9")), None, "{plural}.{group}");
+    }
+}
+
+/// The definition is told so, and never served.
+#[test]
+fn names_of_the_program_are_in_use() {
+    for (key, value, reason) in [
+        ("plural", "roles", "PluralConflict"),
+        ("singular", "clusterrole", "SingularConflict"),
+        ("kind", "RoleBinding", "KindConflict"),
+        ("listKind", "RoleList", "ListKindConflict"),
+    ] {
+        let mut definition = widgets();
+        definition["spec"]["group"] = json!("rbac.authorization.k8s.io");
+        definition["spec"]["names"][key] = json!(value);
+        let plural = definition["spec"]["names"]["plural"].as_str().expect("a plural");
+        definition["metadata"]["name"] = json!(format!("{plural}.rbac.authorization.k8s.io"));
+        let mut definition = created(definition);
+        if key == "kind" {
+            definition["spec"]["names"]["singular"] = json!("other");
+            definition["spec"]["names"]["listKind"] = json!("OtherList");
+        }
+        assert!(resources::settle_names(&mut definition, &[], now()));
+        assert!(!resources::establish(&mut definition, now()));
+        let want =
+            condition("NamesAccepted", "False", reason, &format!("\"{value}\" is already in use"));
+        assert_eq!(conditions(&definition).first(), Some(&want), "{key}");
+    }
 }
 
 #[test]

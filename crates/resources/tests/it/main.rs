@@ -7,6 +7,7 @@ mod configurations;
 mod definitions;
 mod discovery;
 mod fields;
+mod fixed;
 mod objects;
 mod openapi;
 mod world;

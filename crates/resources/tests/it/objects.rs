@@ -320,6 +320,30 @@ fn services_have_ports_that_exist() {
         (json!({ "ports": [{ "port": 65_535 }] }), ""),
         (json!({ "clusterIP": "None" }), ""),
         (json!({ "type": "ExternalName", "externalName": "a.b" }), ""),
+        (
+            json!({ "type": "ExternalName", "externalName": "a.b", "clusterIP": "10.0.0.1" }),
+            "spec.clusterIPs: Forbidden: may not be set for ExternalName services",
+        ),
+        (
+            json!({ "type": "ExternalName", "externalName": "a.b", "clusterIPs": ["10.0.0.1"] }),
+            "spec.clusterIPs: Forbidden: may not be set for ExternalName services",
+        ),
+        (
+            json!({ "ports": [{ "port": 1 }], "clusterIPs": ["10.0.0.1"] }),
+            "spec.clusterIPs: Invalid value: [\"10.0.0.1\"]: must be empty when `clusterIP` is not \
+             specified",
+        ),
+        (
+            json!({ "ports": [{ "port": 1 }], "clusterIP": "a", "clusterIPs": ["b"] }),
+            "[spec.clusterIPs: Invalid value: [\"b\"]: first value must match `clusterIP`, \
+             spec.clusterIPs[0]: Invalid value: \"b\": must be a valid IP address, (e.g. 10.9.8.7 \
+             or 2001:db8::ffff)]",
+        ),
+        (
+            json!({ "type": "NodePort", "clusterIP": "None" }),
+            "spec.clusterIPs[0]: Invalid value: \"None\": may not be set to 'None' for NodePort \
+             services",
+        ),
         (json!({}), "spec.ports: Required value"),
         (
             json!({ "ports": [{ "port": 65_536 }] }),
@@ -347,7 +371,13 @@ fn a_service_keeps_its_address() {
     assert_eq!(update_faults(&services, with("10.0.0.1"), with("10.0.0.1")), "");
     assert_eq!(
         update_faults(&services, with("10.0.0.1"), with("10.0.0.2")),
-        "spec.clusterIPs[0]: Invalid value: \"10.0.0.2\": may not change once set"
+        "spec.clusterIPs: Invalid value: [\"10.0.0.1\"]: first value must match `clusterIP`"
+    );
+    let mut both = with("10.0.0.2");
+    both["spec"]["clusterIPs"] = json!(["10.0.0.2"]);
+    assert_eq!(
+        update_faults(&services, with("10.0.0.1"), both),
+        "spec.clusterIPs[0]: Invalid value: [\"10.0.0.2\"]: may not change once set"
     );
     let old = created(&services, with("10.0.0.1"));
     let mut new = tree(json!({ "spec": { "ports": [{ "port": 2 }] } }));
@@ -437,4 +467,55 @@ fn what_counts_as_a_change() {
     new.insert("nothing".to_owned(), Value::Null);
     assert!(!resources::is_content_changed(&slices, &new, &old));
     assert!(resources::is_content_changed(&slices, &widgets(), &old));
+}
+
+/// Attack A2: the lists of a rule are multiplied, so their product has a limit; a role that was stored
+/// before keeps its rules.
+#[test]
+fn a_role_grants_so_much_at_most() {
+    let rule = |n_verbs: usize, n_groups: usize, n_resources: usize| {
+        let entries = |n: usize| (0..n).map(|number| format!("e{number}")).collect::<Vec<_>>();
+        json!({ "verbs": entries(n_verbs), "apiGroups": entries(n_groups), "resources": entries(n_resources) })
+    };
+    let urls = |n_verbs: usize, n_urls: usize| {
+        let entries = |n: usize| (0..n).map(|number| format!("/{number}")).collect::<Vec<_>>();
+        json!({ "verbs": entries(n_verbs), "nonResourceURLs": entries(n_urls) })
+    };
+    let role = |rules: Value| json!({ "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": { "name": "r" }, "rules": rules });
+    let roles = resource(RBAC, "clusterroles");
+    let of_rule = |idx: usize, n: u64| {
+        format!(
+            "rules[{idx}]: Invalid value: {n}: must have at most 100000 combinations of API groups, \
+             resources, verbs and names, or of URLs and verbs; split the rule into several, or use \
+             fewer entries"
+        )
+    };
+    let of_role = "rules: Invalid value: 1010000: must have at most 1000000 combinations of API \
+                   groups, resources, verbs and names in all rules together; split the role into \
+                   several";
+    let (small, large) = (rule(10, 100, 100), rule(11, 100, 100));
+    let many = |last: Value| Value::from([vec![small.clone(); 10], vec![last]].concat());
+    for (rules, want) in [
+        (json!([small]), String::new()),
+        (json!([small, large]), of_rule(1, 110_000)),
+        (json!([rule(150, 150, 150)]), of_rule(0, 3_375_000)),
+        (json!([urls(100, 1_000)]), String::new()),
+        (json!([urls(101, 1_000)]), of_rule(0, 101_000)),
+        (Value::from(vec![small.clone(); 10]), String::new()),
+        (many(rule(1, 100, 100)), of_role.to_owned()),
+    ] {
+        assert_eq!(create_faults(&roles, role(rules)), want);
+    }
+    let mut labelled = role(json!([large]));
+    labelled["metadata"]["labels"] = json!({ "a": "b" });
+    assert_eq!(update_faults(&roles, role(json!([large])), labelled), "");
+    let more = role(json!([large, small]));
+    assert_eq!(update_faults(&roles, role(json!([large])), more), of_rule(0, 110_000));
+    // Others supply the rules of an aggregated role.
+    let mut aggregated = role(many(rule(1, 100, 100)));
+    aggregated["aggregationRule"] =
+        json!({ "clusterRoleSelectors": [{ "matchLabels": { "a": "b" } }] });
+    assert_eq!(create_faults(&roles, aggregated.clone()), "");
+    aggregated["rules"] = json!([large]);
+    assert_eq!(create_faults(&roles, aggregated), of_rule(0, 110_000));
 }

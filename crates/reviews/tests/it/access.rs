@@ -310,3 +310,24 @@ fn what_is_left_out_of_selectors_is_told() {
         })
     );
 }
+
+/// What this server failed to ask has no answer, although an authorizer after it allows everything.
+#[test]
+fn what_is_not_decided_is_an_error() {
+    let busy = Decision::unavailable(authz::Unavailable::TooManyCalls);
+    let chain = chain(vec![fixed("a", busy), Member::AlwaysAllow]);
+    let ana = user("ana", &[]);
+    for kind in [
+        Kind::SubjectAccessReview,
+        Kind::SelfSubjectAccessReview,
+        Kind::LocalSubjectAccessReview,
+        Kind::SubjectAccessExplanation,
+    ] {
+        let mut body = json!({"spec": pods("ns")});
+        if kind == Kind::SelfSubjectAccessReview {
+            body["spec"].as_object_mut().unwrap().remove("user");
+        }
+        let post = Post { chain: &chain, kind, version: "v1", namespace: "ns", user: Some(&ana) };
+        assert_eq!(post.refused(&body).0, 429, "{kind:?}");
+    }
+}

@@ -1,6 +1,6 @@
 //! What a client and the audit log see of a decision.
 
-use authz::{Attributes, Decision, Failure, Resource, Target};
+use authz::{Attributes, Decision, Failure, Resource, Target, Unavailable};
 use reviews::{
     DECISION_ANNOTATION, REASON_ANNOTATION, Refusal, audit_annotations, refusal as refuse,
 };
@@ -120,5 +120,25 @@ fn the_audit_log_tells_decisions() {
         ),
     ] {
         assert_eq!(audit_annotations(&decision), want);
+    }
+}
+
+/// What this server failed to ask is neither allowed nor forbidden.
+#[test]
+fn failures_of_this_server_have_codes_of_their_own() {
+    let attributes = resource(Resource { resource: "pods", ..Resource::default() });
+    for (why, code, retry_after) in [
+        (Unavailable::TooManyCalls, 429, Some(1)),
+        (Unavailable::OutOfResources, 503, Some(1)),
+        (Unavailable::DeadlineExceeded, 504, None),
+    ] {
+        let decision = Decision::unavailable(why).with_error(Failure::message("secret"));
+        let Some(Refusal::Unavailable(status)) = refuse(&attributes, "/uri", &decision) else {
+            panic!("{why:?}");
+        };
+        assert_eq!((status.code, status.retry_after_seconds()), (code, retry_after));
+        assert!(!status.message.contains("secret"), "{}", status.message);
+        assert_eq!(audit_annotations(&decision), [(REASON_ANNOTATION, "unavailable".to_owned())]);
+        assert_eq!(reviews::check_decided(&decision).unwrap_err().code, code);
     }
 }

@@ -1,8 +1,6 @@
-//! What the server itself says about what enters: the life of namespaces and definitions, and the
-//! guards of roles and bindings.
+//! What the server itself says about what enters: the life of namespaces and definitions.
 
 use admission::Operation;
-use authz_rbac::{Refusal, bind_target, escalate_target};
 use object::{Cause, GroupResource, Status, Tree};
 use resources::{Origin, Resource};
 use store::Store;
@@ -16,15 +14,19 @@ const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"]
 impl<S: Store> Call<'_, S> {
     /// Custom objects are made only while their definition stays. The newest picture is asked, for
     /// the definition may have begun to go since the request found its resource.
-    pub(super) fn check_definition(&self, tree: &Tree) -> Result<(), Status> {
-        if !self.resource.is_custom() {
+    pub(crate) fn check_definition(&self, tree: &Tree) -> Result<(), Status> {
+        let Resource { group, version, plural, origin: Origin::Custom(begun), .. } = self.resource
+        else {
             return Ok(());
-        }
-        let Resource { group, version, plural, .. } = self.resource;
+        };
         let view = self.host.follower.view();
         let origin = view.registry.resource(group, version, plural).map(|own| &own.origin);
         match origin {
-            Some(Origin::Custom(served)) if !served.is_terminating => Ok(()),
+            Some(Origin::Custom(served))
+                if !served.is_terminating && served.definition_uid == begun.definition_uid =>
+            {
+                Ok(())
+            }
             Some(Origin::Custom(_) | Origin::BuiltIn(_)) | None => {
                 let why = "create not allowed while custom resource definition is terminating";
                 let resource = self.resource.group_resource();
@@ -83,60 +85,5 @@ impl<S: Store> Call<'_, S> {
         let current = current.map_err(|error| self.read_failed("create", &error))?;
         follower.wait_for(current).await;
         Ok(follower.view().namespaces.get(name).cloned())
-    }
-
-    /// Nobody grants what they do not hold, unless they may.
-    pub(crate) async fn guard(&self, new: &Tree, old: Option<&Tree>) -> Result<(), Status> {
-        if self.resource.group != authz_rbac::GROUP || self.resource.is_custom() {
-            return Ok(());
-        }
-        let decode = |tree: &Tree| -> Result<api::rbac::Object, Status> {
-            let value = serde_json::Value::Object(tree.clone());
-            let manifest =
-                api::rbac::decode(&value).map_err(|e| Status::bad_request(e.to_string()))?;
-            manifest.into_unchecked().map_err(|errors| {
-                Status::invalid(&self.resource.group_kind(), object::name(tree), &errors)
-            })
-        };
-        let user = self.authorized.user();
-        let view = self.host.follower.view();
-        let former = old.map(decode).transpose()?;
-        let name = object::name(new);
-        let refused: Result<(), Refusal> = match decode(new)? {
-            api::rbac::Object::Role(role) => {
-                if authz_rbac::is_superuser(user)
-                    || self.may("escalate", &escalate_target(&role, role.name())).await
-                {
-                    return Ok(());
-                }
-                let former = match &former {
-                    Some(api::rbac::Object::Role(role)) => Some(role),
-                    _ => None,
-                };
-                view.rbac.confirm_role(user, &role, former)
-            }
-            api::rbac::Object::Binding(binding) => {
-                if authz_rbac::is_superuser(user) || self.may("bind", &bind_target(&binding)).await
-                {
-                    return Ok(());
-                }
-                let former = match &former {
-                    Some(api::rbac::Object::Binding(binding)) => Some(binding),
-                    _ => None,
-                };
-                view.rbac.confirm_binding(user, &binding, former)
-            }
-        };
-        refused.map_err(|refusal| self.refused(name, refusal))
-    }
-
-    fn refused(&self, name: &str, refusal: Refusal) -> Status {
-        match refusal {
-            Refusal::RoleNotFound { resource, name } => {
-                Status::not_found(&GroupResource::new(authz_rbac::GROUP, resource), &name)
-            }
-            Refusal::UnsupportedKind(error) => Status::unexpected(error.to_string()),
-            other => Status::forbidden(&self.resource.group_resource(), name, &other.to_string()),
-        }
     }
 }

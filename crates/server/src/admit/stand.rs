@@ -112,6 +112,7 @@ impl<S: Store> Call<'_, S> {
                 return Attempt::Again(None);
             }
             // The store does not answer, and would not say more if it were asked.
+            Err(NotWritten::Unknown(status)) => return Attempt::Over(Err(status)),
             Err(NotWritten::Failed(status)) if status.code >= 500 => {
                 return Attempt::Over(Err(status));
             }

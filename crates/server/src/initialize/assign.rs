@@ -135,6 +135,7 @@ impl<S: Store> Call<'_, S> {
         let decision = chain.authorize(&attributes, Recorder::off()).await.decision;
         match (decision.verdict, decision.error) {
             (Verdict::Allow, _) => Ok(()),
+            (Verdict::Unavailable(why), _) => Err(Status::undecided(why)),
             (Verdict::Deny | Verdict::NoOpinion, Some(error)) => {
                 Err(Status::internal(&error.to_string()))
             }

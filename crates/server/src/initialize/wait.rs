@@ -61,7 +61,8 @@ impl<S: Store> Call<'_, S> {
             written.await
         };
         let Ok(written) = self.timed("create", storing).await else {
-            return Err(Status::unavailable("apiserver is shutting down").into());
+            let status = Status::unavailable("apiserver is shutting down");
+            return Err(NotWritten::Unknown(status));
         };
         let revision = self.settle(written, "create", is_tracked(&self.host.prefix, &key)).await?;
         Ok((revision, Waiting { key, progress: receiver }))

@@ -1,13 +1,15 @@
 //! The life of CustomResourceDefinitions: which names they get, that their resources are served, and
 //! that their objects go before they do.
 
+mod leftovers;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use object::{DeleteOptions, Propagation, Status, Tree};
 use resources::{CLEANUP_FINALIZER, Definition};
-use store::{ListRequest, Prefix, Store};
+use store::{ListRequest, Store};
 
 use crate::host::Host;
 use crate::object_ref::ObjectRef;
@@ -53,6 +55,9 @@ async fn settle<S: Store>(host: &Host<S>, name: &str) -> Result<bool, Status> {
     if object::is_terminating(&tree) {
         return end(host, own, tree).await;
     }
+    if let Some(definition) = Definition::read(&tree).filter(|own| !own.is_served()) {
+        leftovers::remove(host, &definition).await?;
+    }
     let now = Timestamp::now();
     let view = host.follower.view();
     let others = view.definitions.iter().filter(|(own, _)| own.as_str() != name);
@@ -72,7 +77,7 @@ async fn end<S: Store>(host: &Host<S>, own: ObjectRef<'_>, mut tree: Tree) -> Re
     if !object::finalizers(&tree).contains(&CLEANUP_FINALIZER) {
         return Ok(false);
     }
-    if empty(host, &tree).await? > 0 {
+    if !empty(host, &tree).await? {
         return Ok(true);
     }
     let mut kept: Vec<String> = object::finalizers(&tree).into_iter().map(str::to_owned).collect();
@@ -82,33 +87,34 @@ async fn end<S: Store>(host: &Host<S>, own: ObjectRef<'_>, mut tree: Tree) -> Re
     Ok(false)
 }
 
-/// Deletes the objects of a definition and returns how many are still there.
-async fn empty<S: Store>(host: &Host<S>, tree: &Tree) -> Result<usize, Status> {
-    let Some(definition) = Definition::read(tree) else { return Ok(0) };
+/// Deletes the objects of a definition, wherever it is or was served, and reports whether there were none.
+/// What the API serves is deleted through it.
+async fn empty<S: Store>(host: &Host<S>, tree: &Tree) -> Result<bool, Status> {
+    let Some(definition) = Definition::read(tree) else { return Ok(true) };
+    let Some(prefix) = leftovers::prefix(host, &definition) else { return Ok(true) };
     let view = host.follower.view();
-    let found = view.registry.resources().find(|resource| {
+    let served = view.registry.resources().find(|resource| {
         resource.is_custom()
             && resource.group == definition.group
             && resource.plural == definition.names.plural
     });
-    // What was never served has no objects.
-    let Some(resource) = found else { return Ok(0) };
-    let prefix = resources::prefix(&host.prefix, resource, None);
-    let Some(prefix) = prefix.and_then(|text| Prefix::new(&text).ok()) else { return Ok(0) };
     let page = host.store.list(&prefix, ListRequest::default()).await;
     let page = page.map_err(|error| Status::internal(&error.to_string()))?;
     let options =
         DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
-    let mut n_left = 0;
-    for item in page.items {
-        let names = resources::names(&host.prefix, resource, &item.key);
-        let Some((namespace, name)) = names else { continue };
-        let of = ObjectRef::of(resource, namespace, name);
+    for item in &page.items {
+        let names = served.and_then(|resource| {
+            let (namespace, name) = resources::names(&host.prefix, resource, &item.key)?;
+            Some(ObjectRef::of(resource, namespace, name))
+        });
+        let Some(of) = names else {
+            leftovers::end(host, &definition, item).await?;
+            continue;
+        };
         match host.own_delete(of, &options).await {
-            Ok(crate::rest::Deleted::Begun(_)) => n_left += 1,
             Err(status) if status.code != 404 => return Err(status),
-            Ok(crate::rest::Deleted::Gone(_)) | Err(_) => {}
+            Ok(_) | Err(_) => {}
         }
     }
-    Ok(n_left)
+    Ok(page.items.is_empty())
 }

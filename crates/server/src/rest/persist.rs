@@ -16,8 +16,10 @@ pub(crate) enum NotWritten {
     Changed(Option<Entry>),
     /// Others that the object was checked against are not what they were.
     Moved,
-    /// The answer.
+    /// The answer. Nothing was written.
     Failed(Status),
+    /// The answer. The store did not say whether it was written.
+    Unknown(Status),
 }
 
 impl From<Status> for NotWritten {
@@ -72,12 +74,12 @@ impl<S: Store> Call<'_, S> {
             }
             Err(WriteError::Conflict { current }) => Err(NotWritten::Changed(current)),
             Err(WriteError::ValueTooLarge { .. }) => Err(Status::too_large(VALUE_BYTES_MAX).into()),
-            Err(WriteError::Timeout) => Err(Status::timeout().into()),
+            Err(WriteError::Timeout) => Err(NotWritten::Unknown(Status::timeout())),
             Err(WriteError::MarkMoved { .. }) => Err(NotWritten::Moved),
             Err(WriteError::Unavailable(why)) => {
                 self.host.log.error("the store can not be written", &[("why", &why)]);
                 let resource = self.resource.group_resource();
-                Err(Status::server_timeout(&resource, operation).into())
+                Err(NotWritten::Unknown(Status::server_timeout(&resource, operation)))
             }
         }
     }

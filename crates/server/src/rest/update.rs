@@ -125,24 +125,44 @@ impl<S: Store> Call<'_, S> {
         }
         self.guard(&new, Some(&old)).await?;
         self.check_configuration(&new, Some(&old)).await?;
-        let admitted = self.admit_validating(&write, new, Some(&old)).await?;
+        let addresses = match subresource {
+            None => Some(self.take_address(&mut new, Some(&old), options.is_dry_run).await?),
+            Some(_) => None,
+        };
+        let result = self.store_changed(name, &write, new, &old, options, entry.mod_rev).await;
+        if let Some(addresses) = addresses {
+            self.settle_addresses(addresses, &result).await;
+        }
+        result
+    }
+
+    async fn store_changed(
+        &mut self,
+        name: &str,
+        write: &Write,
+        new: Tree,
+        old: &Tree,
+        options: WriteOptions,
+        revision: Revision,
+    ) -> Result<Updated, NotWritten> {
+        let admitted = self.admit_validating(write, new, Some(old)).await?;
         let done = |tree: Tree, revision: Revision| {
             let shown = Shown { tree, revision: Some(revision) };
             Ok(Updated { shown, code: 200 })
         };
         if options.is_dry_run {
-            return done(admitted.into_tree(), entry.mod_rev);
+            return done(admitted.into_tree(), revision);
         }
         let key = self.key(name)?;
-        let expect = Expect::At(entry.mod_rev);
+        let expect = Expect::At(revision);
         if self.is_over(admitted.tree()) {
             self.remove(&key, &admitted, expect).await?;
             self.release_address_of(admitted.tree()).await;
-            return done(admitted.into_tree(), entry.mod_rev);
+            return done(admitted.into_tree(), revision);
         }
         // The order in which a client names members is no change.
-        let revision = match *admitted.tree() == old {
-            true => entry.mod_rev,
+        let revision = match admitted.tree() == old {
+            true => revision,
             false => self.persist(key.clone(), &admitted, expect).await?,
         };
         if has_failed(admitted.tree()) {

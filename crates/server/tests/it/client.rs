@@ -11,6 +11,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::RootCertStore;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls_pki_types::ServerName;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
@@ -148,7 +149,18 @@ impl Session {
         path: &str,
         body: impl Into<Bytes>,
     ) -> Answer {
-        let (parts, body) = self.begin(method, path, &[], body).await;
+        self.send_with(method, path, &[], body).await
+    }
+
+    /// The same with headers.
+    pub(crate) async fn send_with(
+        &mut self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Answer {
+        let (parts, body) = self.begin(method, path, headers, body).await;
         whole(parts, body).await
     }
 
@@ -258,7 +270,10 @@ fn config(ca_pem: &str, identity: Option<(&str, &str)>) -> Arc<rustls::ClientCon
             let chain =
                 CertificateDer::pem_slice_iter(cert.as_bytes()).map(|own| own.expect("PEM"));
             let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).expect("a key");
-            builder.with_client_auth_cert(chain.collect(), key).expect("an identity")
+            let key = rustls::crypto::ring::sign::any_supported_type(&key).expect("a key");
+            // The builder refuses certificates that it does not like; a client may have any.
+            let pair = Arc::new(CertifiedKey::new(chain.collect(), key));
+            builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(pair)))
         }
     };
     Arc::new(config)

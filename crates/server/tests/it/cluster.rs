@@ -10,8 +10,8 @@ use authz_chain::{Seat, Seated};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use server::{
-    AdmissionOptions, HostOptions, Level, Log, LogFormat, Server, ServerOptions, ServiceDirectory,
-    ServiceRouting, SyncOptions,
+    AdmissionOptions, AuthorityFiles, HostOptions, Level, Log, LogFormat, Server, ServerOptions,
+    ServiceDirectory, ServiceRouting, SyncOptions,
 };
 use serving::{
     DrainPlan, Limits, Listener, Pki, PkiOptions, ReloadingCertificate, ServerNames, Supplied,
@@ -22,7 +22,7 @@ use tempfile::TempDir;
 use crate::client::Client;
 
 const ISSUER: &str = "https://kubernetes.default.svc";
-const TOKENS: &str = "admin-token,admin,1,system:masters\nalice-token,alice,2\n";
+const TOKENS: &str = "admin-token,admin,1,system:masters\nalice-token,alice,2\nbob-token,bob,3\n";
 
 /// Makes options differ, for a server whose files are in a folder.
 pub(crate) type Change = fn(&mut ServerOptions, &Path);
@@ -116,6 +116,11 @@ impl Cluster {
         self.anonymous().with_token("alice-token")
     }
 
+    /// Somebody else without roles.
+    pub(crate) fn bob(&self) -> Client {
+        self.anonymous().with_token("bob-token")
+    }
+
     /// The administrator of the kubeconfig, by certificate.
     pub(crate) fn certified_admin(&self) -> Client {
         let files = self.pki.admin.as_ref().expect("an administrator");
@@ -187,6 +192,7 @@ pub(crate) fn options(pki: &Pki, address: SocketAddr) -> ServerOptions {
             ..authn::Options::default()
         },
         issuer: TokenIssuer::new(ISSUER, key),
+        authority_files: AuthorityFiles::default(),
         auditor: None,
         mutating_max: 200,
         read_only_max: 400,

@@ -6,8 +6,8 @@
 
 mod path_verbs;
 mod rig;
-mod samples;
-mod served;
+pub(crate) mod samples;
+pub(crate) mod served;
 
 use std::collections::BTreeSet;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use authz_live::{Assembler, AuthorizationOptions, Generation, Plan};
+use authz_webhook::Guards;
 use scripted::{Answer, Authority, Leaf, Peer, Script, ServerTls};
 use serde_json::{Value, json};
 use server::{ServiceDirectory, ServiceRouting};
@@ -16,6 +17,7 @@ use crate::cluster::Cluster;
 pub(crate) struct Hooks {
     pub(crate) folder: TempDir,
     pub(crate) authority: Authority,
+    pub(crate) guards: Guards,
 }
 
 impl Hooks {
@@ -23,7 +25,7 @@ impl Hooks {
         let folder = tempfile::tempdir().expect("a folder");
         let authority = Authority::new("webhooks").expect("an authority");
         std::fs::write(folder.path().join("ca.pem"), authority.pem()).expect("a file");
-        Self { folder, authority }
+        Self { folder, authority, guards: Guards::default() }
     }
 
     /// Starts a service, which presents a certificate for a name, and writes its kubeconfig.
@@ -105,7 +107,7 @@ impl Hooks {
         metrics: Arc<authz_metrics::Metrics>,
     ) -> Assembler {
         Assembler {
-            guards: authz_webhook::Guards::default(),
+            guards: self.guards,
             limits: remote::Limits::default(),
             resolver: Some(directory),
             instruments: metrics,

@@ -75,17 +75,21 @@ async fn a_failing_webhook_follows_its_policy() {
     }
 }
 
-/// Chain §3.10: the audit tells which webhooks were skipped, and of errors it does not.
+/// Chain §3.10: the audit tells which webhooks were skipped. It also tells which failed and were passed
+/// over, and why; errors of match conditions count as such.
 #[tokio::test(flavor = "multi_thread")]
-async fn skipped_webhooks_are_told_in_the_audit() {
+async fn webhooks_that_were_not_asked_are_told_in_the_audit() {
     let hooks = Hooks::new();
-    let _peers = ["a", "b", "c"].map(|name| hooks.peer(name, vec![abstain()]));
+    let _peers = ["a", "b", "c", "e"].map(|name| hooks.peer(name, vec![abstain()]));
+    let _failing = hooks.peer("d", vec![Answer::json("garbage")]);
     let when = |expression: &str| json!({"matchConditions": [{"expression": expression}]});
     let plan = hooks.plan(&[
         hooks.webhook("a", when("request.user == 'bob'")),
         hooks.webhook("b", when("request.user == 'alice'")),
         hooks.webhook("c", when("has(request.nonResourceAttributes)")),
-        rbac(),
+        hooks.webhook("d", json!({})),
+        hooks.webhook("e", when("request.nonResourceAttributes.path == '/'")),
+        json!({"type": "AlwaysAllow", "name": "alwaysallow"}),
     ]);
     let cluster = hooks
         .cluster(&plan, |options, folder| {
@@ -98,7 +102,7 @@ async fn skipped_webhooks_are_told_in_the_audit() {
         .await;
     let answer = cluster.alice().get(MAPS).await;
     let id = answer.headers["audit-id"].to_str().unwrap().to_owned();
-    answer.expect(403);
+    answer.expect(200);
     let begun = Instant::now();
     let event = loop {
         let text = std::fs::read_to_string(cluster.folder().join("audit.log")).expect("a log");
@@ -112,7 +116,12 @@ async fn skipped_webhooks_are_told_in_the_audit() {
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     };
-    assert_eq!(event["annotations"]["authorization.k8s.io/webhook-skipped"], "a,c", "{event}");
+    let annotation = |key: &str| event["annotations"][key].as_str().unwrap_or_default();
+    assert_eq!(annotation("authorization.k8s.io/webhook-skipped"), "a,c", "{event}");
+    let causes = annotation("authorization.portcullis.io/failed-open-by");
+    assert_eq!(causes, "d: bad_answer, e: match_condition", "{event}");
+    let by_cause = samples(&cluster, "portcullis_authorization_webhook_failed_open_total").await;
+    assert!(by_cause.contains(&r#"{cause="bad_answer",name="d"} 1"#.to_owned()), "{by_cause:?}");
 }
 
 /// A request never waits longer than it may, however long its webhooks take.

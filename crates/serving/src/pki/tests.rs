@@ -301,3 +301,52 @@ fn a_directory_that_can_not_be_is_named() {
     let error = prepare(&options(&file.join("data"))).unwrap_err().to_string();
     assert!(error.starts_with("can not create directory `"), "{error}");
 }
+
+/// The clock of a renewal, which a test moves.
+fn renewing(
+    options: PkiOptions,
+    days_later: u32,
+) -> (tokio::task::JoinHandle<()>, std::sync::mpsc::Receiver<Result<Vec<PathBuf>, String>>) {
+    let (sender, reports) = std::sync::mpsc::channel();
+    let clock = move || now() + days_later * DAY;
+    let report = move |renewed: Result<&Pki, &PkiError>| {
+        let renewed = renewed.map(|pki| pki.written.clone()).map_err(PkiError::to_string);
+        sender.send(renewed).unwrap();
+    };
+    (tokio::spawn(keep_renewing(options, Duration::from_millis(2), clock, report)), reports)
+}
+
+async fn next<T: Send + 'static>(reports: std::sync::mpsc::Receiver<T>) -> T {
+    let wait = move || reports.recv_timeout(Duration::from_secs(20));
+    tokio::task::spawn_blocking(wait).await.unwrap().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn certificates_are_renewed_while_the_server_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = options(directory.path());
+    let pki = prepare(&options).unwrap();
+    let in_use = crate::ReloadingCertificate::load(pki.serving.clone()).unwrap();
+    let old = in_use.chain();
+    let (task, reports) = renewing(options.clone(), 340);
+    let written = next(reports).await.unwrap();
+    task.abort();
+    assert_eq!(written, [pki.serving.certificate.clone(), pki.admin.unwrap().certificate]);
+    assert!(in_use.reload().unwrap());
+    assert_ne!(in_use.chain(), old);
+    let renewed = Certificate::read(&pki.serving.certificate).unwrap();
+    assert_eq!(renewed.not_after, now() + (340 + 365) * DAY);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_was_taken_away_is_not_made_anew_while_the_server_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = options(directory.path());
+    let pki = prepare(&options).unwrap();
+    fs::remove_file(&pki.service_account_key).unwrap();
+    let (task, reports) = renewing(options, 340);
+    let fault = next(reports).await.unwrap_err();
+    task.abort();
+    assert!(fault.contains("sa.key` is missing"), "{fault}");
+    assert!(!pki.service_account_key.exists());
+}

@@ -1,16 +1,18 @@
 //! Client certificates as the handshake sees them.
 
 use rustls::client::danger::HandshakeSignatureValid;
-use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, UnixTime};
+use x509_verify::{verify_tls12_signature, verify_tls13_signature};
 
 /// Takes any certificate whose key the peer proves to hold.
 ///
 /// Whether the certificate means anything is for authentication to say, request by request: one
 /// that no authority vouches for is a wrong credential, which is answered with 401, and a failed
-/// handshake could not say so.
+/// handshake could not say so. That goes for certificates with critical extensions that nobody knows
+/// too, so the signature of the handshake is verified with the key alone.
 #[derive(Debug)]
 pub(super) struct AnyClient {
     algorithms: WebPkiSupportedAlgorithms,

@@ -10,6 +10,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -75,7 +76,7 @@ impl Host {
     /// Answers every request with its protocol, the number of certificates and the body.
     pub(crate) fn echo(limits: Limits) -> Self {
         Self::start(limits, |request, connection| async move {
-            let certificates = *connection.identity(<[_]>::len);
+            let certificates = *connection.identity(|_| true, <[_]>::len);
             let head = format!("{:?} {certificates} ", connection.protocol);
             match serving::collect_limited(request.into_body(), 1 << 20).await {
                 Ok(bytes) => Response::new(Body::from([head.as_bytes(), &bytes].concat())),
@@ -143,12 +144,14 @@ impl Client {
             .with_root_certificates(roots);
         let mut config = match &self.certificate {
             None => builder.with_no_client_auth(),
-            Some(files) => builder
-                .with_client_auth_cert(
-                    vec![CertificateDer::from_pem_file(&files.certificate).unwrap()],
-                    PrivateKeyDer::from_pem_file(&files.key).unwrap(),
-                )
-                .unwrap(),
+            Some(files) => {
+                let chain = vec![CertificateDer::from_pem_file(&files.certificate).unwrap()];
+                let key = PrivateKeyDer::from_pem_file(&files.key).unwrap();
+                let key = rustls::crypto::ring::sign::any_supported_type(&key).unwrap();
+                // The builder refuses what does not fit; a client may show anything.
+                let pair = Arc::new(CertifiedKey::new(chain, key));
+                builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(pair)))
+            }
         };
         if !self.alpn.is_empty() {
             config.alpn_protocols = vec![self.alpn.as_bytes().to_vec()];

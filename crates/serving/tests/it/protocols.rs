@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::Response;
-use serving::{Body, Limits, Listener};
+use serving::{Body, CertificateFiles, Limits, Listener};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -86,6 +86,55 @@ async fn a_client_certificate_is_handed_on_whoever_issued_it() {
     }
 }
 
+/// Whether it means anything is for others to say, with more than an alert.
+#[tokio::test]
+async fn a_client_certificate_may_say_what_nobody_understands() {
+    let host = Host::echo(Limits::default());
+    let directory = tempfile::tempdir().unwrap();
+    let mut odd = rcgen::CustomExtension::from_oid_content(&[1, 2, 3, 4, 5], vec![5, 0]);
+    odd.set_criticality(true);
+    let mut params = rcgen::CertificateParams::default();
+    params.custom_extensions = vec![odd];
+    let key = rcgen::KeyPair::generate().unwrap();
+    let files = CertificateFiles {
+        certificate: directory.path().join("odd.crt"),
+        key: directory.path().join("odd.key"),
+    };
+    std::fs::write(&files.certificate, params.self_signed(&key).unwrap().pem()).unwrap();
+    std::fs::write(&files.key, key.serialize_pem()).unwrap();
+    for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+        let certificate = Some(files.clone());
+        let client = Client { certificate, version: Some(version), ..Client::default() };
+        let mut one = host.http1(&client).await;
+        assert_eq!(text(one.send_request(request("/", "")).await.unwrap()).await, "Http1 1 ");
+    }
+}
+
+#[tokio::test]
+async fn a_client_certificate_needs_its_key() {
+    let host = Host::echo(Limits::default());
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (own, stranger) = (host.pki.admin.clone().unwrap(), pki(&elsewhere).admin.unwrap());
+    let stolen = CertificateFiles { certificate: own.certificate, key: stranger.key };
+    for (n_before, version) in
+        [&rustls::version::TLS12, &rustls::version::TLS13].into_iter().enumerate()
+    {
+        let certificate = Some(stolen.clone());
+        let client = Client { certificate, version: Some(version), ..Client::default() };
+        // The last word of the handshake is that of the server, and clients may not wait for it.
+        let _ = host.tls(&client).await;
+        let failed = async {
+            while host.troubles().len() <= n_before {
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+        };
+        soon("the end of the handshake", failed).await;
+        let trouble = &host.troubles()[n_before];
+        assert!(trouble.contains("TLS handshake"), "{trouble}");
+        assert!(trouble.contains("BadSignature"), "{trouble}");
+    }
+}
+
 #[tokio::test]
 async fn the_identity_is_computed_once_for_a_connection() {
     let computed = Arc::new(AtomicUsize::new(0));
@@ -93,7 +142,7 @@ async fn the_identity_is_computed_once_for_a_connection() {
     let host = Host::start(Limits::default(), move |_, connection| {
         let counter = Arc::clone(&counter);
         async move {
-            connection.identity(|_| counter.fetch_add(1, Ordering::Relaxed));
+            connection.identity(|_| true, |_| counter.fetch_add(1, Ordering::Relaxed));
             Response::new(Body::empty())
         }
     });

@@ -9,6 +9,7 @@
 mod contract;
 mod crash;
 mod damage;
+mod format;
 mod history;
 mod limits;
 mod restart;

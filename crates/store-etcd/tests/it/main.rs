@@ -7,6 +7,7 @@ mod cut_off;
 mod expiry;
 mod failures;
 mod faults;
+mod format;
 mod lists;
 mod member;
 mod reconnect;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use etcd_rig::Member;
 use rcgen::{
@@ -73,5 +74,81 @@ async fn both_sides_show_certificates() {
     ] {
         let store = Etcd::open(refused).await.unwrap();
         assert!(store.health().await.is_err(), "{why}");
+    }
+}
+
+/// Every connection shows what the files hold at the time, and trusts whom they name.
+#[tokio::test]
+async fn files_are_read_again_for_new_connections() {
+    let directory = TempDir::new().unwrap();
+    let (ours, other) = (authority(), authority());
+    let member_ca = write(directory.path(), "member-ca.crt", &ours.pem());
+    let server = issue(directory.path(), "server", &ours);
+    let member = Member::alone_with(
+        "https",
+        &[
+            &format!("--cert-file={}", server.cert_file.display()),
+            &format!("--key-file={}", server.key_file.display()),
+            &format!("--trusted-ca-file={}", member_ca.display()),
+            "--client-cert-auth",
+        ],
+    );
+    // Whoever is refused later is refused by a member that serves.
+    let known = issue(directory.path(), "known", &ours);
+    let with = |ca_file: &PathBuf, identity: IdentityFiles| Options {
+        ca_file: Some(ca_file.clone()),
+        identity: Some(identity),
+        ..options(&[&member])
+    };
+    open_with(with(&member_ca, known)).await;
+    let ca_file = write(directory.path(), "ca.crt", &other.pem());
+    let client = issue(directory.path(), "client", &other);
+    let store = Etcd::open(with(&ca_file, client.clone())).await.unwrap();
+    assert!(store.health().await.is_err(), "nobody knows anybody");
+    fs::write(&ca_file, ours.pem()).unwrap();
+    assert!(store.health().await.is_err(), "the member does not know us");
+    issue(directory.path(), "client", &ours);
+    healthy(&store).await;
+    // A pair that does not fit leaves the one that did.
+    fs::write(&client.key_file, KeyPair::generate().unwrap().serialize_pem()).unwrap();
+    assert!(store.health().await.is_ok());
+}
+
+/// Waits until the member answers; one that has failed is asked again after a while.
+async fn healthy(store: &Etcd) {
+    let answered = async {
+        while store.health().await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), answered).await.unwrap();
+}
+
+/// The certificate of a member in the file of authorities is trusted itself and signs no other.
+#[tokio::test]
+async fn a_member_in_the_file_of_authorities_signs_no_other() {
+    let directory = TempDir::new().unwrap();
+    let loopback = || CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let pretender = CertifiedIssuer::self_signed(loopback(), key).unwrap();
+    let own = IdentityFiles {
+        cert_file: write(directory.path(), "own.crt", &pretender.pem()),
+        key_file: write(directory.path(), "own.key", &pretender.key().serialize_pem()),
+    };
+    let forged = issue(directory.path(), "forged", &pretender);
+    for (shown, is_trusted) in [(&forged, false), (&own, true)] {
+        let member = Member::alone_with(
+            "https",
+            &[
+                &format!("--cert-file={}", shown.cert_file.display()),
+                &format!("--key-file={}", shown.key_file.display()),
+            ],
+        );
+        let trusting =
+            |ca_file: &PathBuf| Options { ca_file: Some(ca_file.clone()), ..options(&[&member]) };
+        open_with(trusting(&shown.cert_file)).await;
+        let store = Etcd::open(trusting(&own.cert_file)).await.unwrap();
+        let health = store.health().await;
+        assert_eq!(health.is_ok(), is_trusted, "{health:?}");
     }
 }

@@ -5,6 +5,7 @@ use authz_rbac::{PolicyRule, Role};
 use super::Scope;
 use super::built_in::BUILT_IN;
 use crate::diagnostic::WarningCode;
+use crate::rbac::limit_errors;
 
 /// Methods of HTTP that are no verbs of resources, and what they are called there.
 const METHODS: [(&str, &str); 3] = [("post", "create"), ("put", "update"), ("head", "get")];
@@ -19,6 +20,9 @@ pub(super) fn check(role: &Role, scope: &mut Scope<'_>) {
     // Others supply the rules of such a role, and they are looked at where they are written.
     if role.aggregation_rule.is_some() {
         return;
+    }
+    for fault in limit_errors(role, None) {
+        scope.warn(WarningCode::OversizedRole, &fault.path, fault.body(), None);
     }
     for (idx, rule) in role.rules.iter().enumerate() {
         let is_for_paths = !rule.non_resource_urls.is_empty();

@@ -216,3 +216,37 @@ fn bindings_to_missing_roles_are_warned_about() {
     let to_default = read_text(&binding("roleRef: {kind: ClusterRole, name: view}\n")).objects;
     assert_eq!(lint(&to_default, false).len(), 1, "without the default roles it is missing");
 }
+
+/// A2: a dump of another cluster may have such roles, and decisions cope with them.
+#[test]
+fn a_role_that_the_server_refuses_is_warned_about_and_read() {
+    let entries = |n: usize| -> String {
+        (0..n).map(|number| format!("e{number}")).collect::<Vec<_>>().join(", ")
+    };
+    let rule = |verbs: usize, groups: usize, resources: usize| {
+        let [verbs, groups, resources] = [verbs, groups, resources].map(entries);
+        format!("- {{verbs: [{verbs}], apiGroups: [{groups}], resources: [{resources}]}}\n")
+    };
+    let advice = "split the rule into several, or use fewer entries";
+    for (rules, want) in [
+        (rule(10, 100, 100), vec![]),
+        (rule(150, 150, 150), vec![("rules[0]", "Invalid value: 3375000: must have", advice)]),
+        (rule(10, 100, 100).repeat(10), vec![]),
+        (
+            rule(10, 100, 100).repeat(11),
+            vec![("rules", "Invalid value: 1100000: must have", "split the role into several")],
+        ),
+    ] {
+        let manifests = read_text(&cluster_role(&rules));
+        assert_eq!(faults(&manifests), [""; 0]);
+        assert_eq!(manifests.objects.len(), 1);
+        let warnings = manifests.warnings.iter();
+        let found: Vec<_> = warnings.filter(|it| it.code == WarningCode::OversizedRole).collect();
+        assert_eq!(found.len(), want.len(), "{found:?}");
+        for (warning, (field, begin, end)) in found.into_iter().zip(want) {
+            assert_eq!(warning.field, field);
+            assert!(warning.message.starts_with(begin), "{}", warning.message);
+            assert!(warning.message.ends_with(end), "{}", warning.message);
+        }
+    }
+}

@@ -139,6 +139,10 @@ async fn annotations_stand_in_the_audit_log() {
             "failed-open.validating.webhook.admission.k8s.io/round_0_index_0": "v0.x.y",
             "failed-open.validating.webhook.admission.k8s.io/round_0_index_1": "v1.x.y",
             "failed-open.validating.webhook.admission.k8s.io/round_0_index_2": "v2.x.y",
+            "failed-open-by.mutation.webhook.portcullis.io/round_0_index_3": "b.x.y: http_status",
+            "failed-open-by.validating.webhook.portcullis.io/round_0_index_0": "v0.x.y: http_status",
+            "failed-open-by.validating.webhook.portcullis.io/round_0_index_1": "v1.x.y: http_status",
+            "failed-open-by.validating.webhook.portcullis.io/round_0_index_2": "v2.x.y: http_status",
             "p.x.y/key1": "value",
         });
         if has_bodies {

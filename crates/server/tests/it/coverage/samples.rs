@@ -6,7 +6,7 @@ use super::rig::NAMESPACE;
 use super::served::Target;
 
 /// An object that the server takes.
-pub(super) fn sample(target: &Target) -> Value {
+pub(crate) fn sample(target: &Target) -> Value {
     let kind = target.kind["kind"].as_str().expect("a kind");
     let mut object = content(kind);
     if !kind.ends_with("Review") && kind != "SubjectAccessExplanation" {
@@ -44,7 +44,7 @@ fn content(kind: &str) -> Value {
 }
 
 /// A definition of a resource in some versions, each with a status.
-pub(super) fn definition(plural: &str, kind: &str, versions: &[&str]) -> Value {
+pub(crate) fn definition(plural: &str, kind: &str, versions: &[&str]) -> Value {
     let version = |(idx, name): (usize, &&str)| {
         json!({
             "name": name, "served": true, "storage": idx == 0, "subresources": {"status": {}},

@@ -10,21 +10,21 @@ use super::rig::NAMESPACE;
 use crate::client::Client;
 
 /// A resource, and the parts of its objects that have paths of their own.
-pub(super) struct Served {
-    pub(super) main: Target,
+pub(crate) struct Served {
+    pub(crate) main: Target,
     pub(super) parts: Vec<Target>,
 }
 
 /// A resource or a part of its objects.
-pub(super) struct Target {
+pub(crate) struct Target {
     /// Empty for the core group.
-    pub(super) group: String,
-    pub(super) version: String,
-    pub(super) plural: String,
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) plural: String,
     /// Empty for the resource itself.
     pub(super) part: String,
     /// Group, version and kind of what is written.
-    pub(super) kind: Value,
+    pub(crate) kind: Value,
     is_namespaced: bool,
     pub(super) verbs: Vec<String>,
 }
@@ -37,7 +37,7 @@ impl fmt::Display for Target {
 
 impl Served {
     /// All of them, as discovery tells.
-    pub(super) async fn discover(client: &Client) -> Vec<Self> {
+    pub(crate) async fn discover(client: &Client) -> Vec<Self> {
         let mut versions = vec![(String::new(), "v1".to_owned(), "/api/v1".to_owned())];
         let text = |value: &Value| value.as_str().expect("text").to_owned();
         for group in client.get("/apis").await.expect(200)["groups"].as_array().expect("groups") {
@@ -87,12 +87,12 @@ impl Target {
         }
     }
 
-    pub(super) fn offers(&self, verb: &str) -> bool {
+    pub(crate) fn offers(&self, verb: &str) -> bool {
         self.verbs.iter().any(|own| own == verb)
     }
 
     /// Where its objects are.
-    pub(super) fn collection(&self) -> String {
+    pub(crate) fn collection(&self) -> String {
         let prefix = match self.group.as_str() {
             "" => "/api".to_owned(),
             group => format!("/apis/{group}"),
@@ -105,7 +105,7 @@ impl Target {
     }
 
     /// The name of the object that is written.
-    pub(super) fn object_name(&self) -> &'static str {
+    pub(crate) fn object_name(&self) -> &'static str {
         match self.plural.as_str() {
             "customresourcedefinitions" => "gadgets.example.com",
             _ => "own",

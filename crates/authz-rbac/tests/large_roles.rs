@@ -1,0 +1,274 @@
+//! Attack A2: roles of a few kilobytes that stand for millions of permissions. Whatever meets one
+//! takes bounded time and memory. A program of its own, since it counts allocations.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::time::{Duration, Instant};
+
+use allocation_counter::measure;
+use authz::{Attributes, Recorder, Resource, Target, Trace, User, Verdict};
+use authz_rbac::{
+    AggregationRule, Binding, CHECK_STEPS_MAX, LabelSelector, Metadata, PolicyRule,
+    QUICK_CHECK_STEPS_MAX, Refusal, Role, RoleRef, Snapshot, Subject,
+};
+
+/// Far more than an unoptimized build needs beside other tests, and far less than a product takes.
+const TIME_MAX: Duration = Duration::from_secs(60);
+
+const MIB: u64 = 1 << 20;
+
+fn entries(prefix: &str, n: usize) -> Vec<String> {
+    (0..n).map(|number| format!("{prefix}{number}")).collect()
+}
+
+fn rule(n_verbs: usize, n_groups: usize, n_resources: usize) -> PolicyRule {
+    PolicyRule {
+        verbs: entries("v", n_verbs),
+        api_groups: entries("g", n_groups),
+        resources: entries("r", n_resources),
+        ..PolicyRule::default()
+    }
+}
+
+fn metadata(namespace: &str, name: &str) -> Metadata {
+    Metadata { namespace: namespace.to_owned(), name: name.to_owned(), ..Metadata::default() }
+}
+
+fn role(namespace: &str, name: &str, rules: Vec<PolicyRule>) -> Role {
+    Role { metadata: metadata(namespace, name), rules, aggregation_rule: None }
+}
+
+fn binding(name: &str, (kind, role): (&str, &str), subject: Subject) -> Binding {
+    let role_ref = RoleRef { kind: kind.to_owned(), name: role.to_owned(), ..RoleRef::default() };
+    Binding { metadata: metadata("team", name), role_ref, subjects: vec![subject] }
+}
+
+fn user(name: &str) -> User {
+    User { name: name.to_owned(), ..User::default() }
+}
+
+fn asks<'a>(user: &'a User, verb: &'a str, group: &'a str, resource: &'a str) -> Attributes<'a> {
+    let target = Resource { api_group: group, resource, namespace: "team", ..Resource::default() };
+    Attributes { user: Some(user), verb, target: Target::Resource(target) }
+}
+
+/// Runs something within limits on time and on memory.
+#[track_caller]
+fn bounded<T>(bytes_max: u64, run: impl FnOnce() -> T) -> T {
+    let begun = Instant::now();
+    let mut outcome = None;
+    let allocated = measure(|| outcome = Some(run()));
+    let took = begun.elapsed();
+    println!("{took:?}, {} bytes at once", allocated.bytes_max);
+    assert!(allocated.bytes_max <= bytes_max, "{} bytes", allocated.bytes_max);
+    assert!(took < TIME_MAX, "{took:?}");
+    outcome.unwrap()
+}
+
+/// `eve` administers a namespace: she holds a thousand rules, and none of them grants `v0`.
+fn namespace_admin() -> Snapshot {
+    let mut snapshot = Snapshot::default();
+    for number in 0..100 {
+        let held = |at: usize| PolicyRule {
+            verbs: entries("v", 46).split_off(1 + at),
+            api_groups: entries("g", 46).split_off(number % 40),
+            resources: entries("r", 46).split_off((number * 7 + at) % 40),
+            ..PolicyRule::default()
+        };
+        let name = format!("held-{number}");
+        snapshot.put_role(role("team", &name, (0..10).map(held).collect()));
+        snapshot.put_binding(binding(&name, ("Role", &name), Subject::user("eve")));
+    }
+    snapshot
+}
+
+#[test]
+fn a2_the_largest_rule_is_checked_against_a_thousand() {
+    let snapshot = namespace_admin();
+    let (eve, wanted) = (user("eve"), role("team", "new", vec![rule(46, 46, 46)]));
+    let refusal = bounded(2 * MIB, || {
+        let quickly = snapshot.confirm_role(&eve, &wanted, None, QUICK_CHECK_STEPS_MAX);
+        assert_eq!(quickly, Err(Refusal::TooManySteps));
+        snapshot.confirm_role(&eve, &wanted, None, CHECK_STEPS_MAX).unwrap_err()
+    });
+    let Refusal::NotHeld(missing) = &refusal else { panic!("{refusal}") };
+    // All of `v0`, a line each.
+    assert_eq!(missing.uncovered.len(), 100);
+    assert_eq!(missing.n_more, 46 * 46 - 100);
+    let message = refusal.to_string();
+    let lines: Vec<&str> = message.lines().collect();
+    assert_eq!(lines.len(), 102);
+    assert_eq!(lines[1], r#"{APIGroups:["g0"], Resources:["r0"], Verbs:["v0"]}"#);
+    assert_eq!(lines[101], "and 2016 more");
+    let held = role(
+        "team",
+        "new",
+        vec![PolicyRule { verbs: entries("v", 46).split_off(10), ..rule(46, 46, 46) }],
+    );
+    assert_eq!(
+        bounded(2 * MIB, || snapshot.confirm_role(&eve, &held, None, CHECK_STEPS_MAX)),
+        Ok(())
+    );
+}
+
+#[test]
+fn a2_what_has_too_many_combinations_is_not_looked_at() {
+    let mut snapshot = namespace_admin();
+    let eve = user("eve");
+    let oversized = role("team", "big", vec![rule(150, 150, 150)]);
+    let many = role("team", "many", vec![rule(10, 100, 99); 11]);
+    for wanted in [&oversized, &many] {
+        let outcome =
+            bounded(MIB / 4, || snapshot.confirm_role(&eve, wanted, None, CHECK_STEPS_MAX));
+        assert!(matches!(outcome, Err(Refusal::TooManyCombinations(_))), "{outcome:?}");
+        // One that is stored already does not grow by being written as it is.
+        assert_eq!(snapshot.confirm_role(&eve, wanted, Some(wanted), CHECK_STEPS_MAX), Ok(()));
+    }
+    snapshot.put_role(oversized);
+    let bound = binding("big", ("Role", "big"), Subject::user("eve"));
+    let outcome =
+        bounded(MIB / 4, || snapshot.confirm_binding(&eve, &bound, None, CHECK_STEPS_MAX));
+    assert_eq!(outcome, Err(Refusal::TooManyCombinations(3_375_000)));
+}
+
+#[test]
+fn a2_a_check_ends_however_much_the_user_holds() {
+    // Each held rule grants a bit of each wanted rule, and no wanted rule is granted whole.
+    let mut snapshot = Snapshot::default();
+    let held = |number: usize| PolicyRule {
+        resource_names: vec!["shared".to_owned(), format!("held-{number}")],
+        ..rule(1, 1, 1)
+    };
+    snapshot.put_role(role("team", "held", (0..10_000).map(held).collect()));
+    snapshot.put_binding(binding("held", ("Role", "held"), Subject::user("eve")));
+    let wanted = |number: usize| PolicyRule {
+        resource_names: vec!["shared".to_owned(), format!("wanted-{number}")],
+        ..rule(1, 1, 1)
+    };
+    let wanted = role("team", "new", (0..10_000).map(wanted).collect());
+    let outcome =
+        bounded(16 * MIB, || snapshot.confirm_role(&user("eve"), &wanted, None, CHECK_STEPS_MAX));
+    assert_eq!(outcome, Err(Refusal::TooManySteps));
+}
+
+#[test]
+fn a2_long_entries_do_not_make_long_messages() {
+    let long = "x".repeat(1 << 20);
+    let wanted = PolicyRule { verbs: vec!["get".to_owned(), long], ..rule(1, 30, 30) };
+    let wanted = role("team", "new", vec![wanted]);
+    let message = bounded(4 * MIB, || {
+        let outcome =
+            Snapshot::default().confirm_role(&user("eve"), &wanted, None, CHECK_STEPS_MAX);
+        outcome.unwrap_err().to_string()
+    });
+    assert!(message.len() < 64 << 10, "{}", message.len());
+    assert!(message.ends_with("\nand 1700 more"), "{}", &message[message.len() - 100..]);
+}
+
+#[test]
+fn a2_a_stored_role_is_indexed_and_decides_without_its_product() {
+    let mut snapshot = Snapshot::default();
+    let many = vec![rule(3, 32, 32); 3_000];
+    for (name, rules) in [("big", vec![rule(150, 150, 150)]), ("many", many)] {
+        let stored = role("team", name, rules);
+        bounded(8 * MIB, || {
+            snapshot.put_role(stored);
+            snapshot.put_binding(binding(name, ("Role", name), Subject::user(name)));
+        });
+        let asker = user(name);
+        for (verb, group, resource, want) in [
+            ("v2", "g31", "r31", Verdict::Allow),
+            ("v2", "g31", "r200", Verdict::NoOpinion),
+            ("v200", "g31", "r31", Verdict::NoOpinion),
+        ] {
+            let asked = asks(&asker, verb, group, resource);
+            let decision = bounded(MIB, || snapshot.authorize(&asked, Recorder::off()));
+            assert_eq!(decision.verdict, want, "{name} {verb} {group} {resource}");
+            let subjects = bounded(MIB, || snapshot.allowed_subjects(&asked));
+            assert_eq!(subjects.users.contains(name), want == Verdict::Allow);
+        }
+    }
+}
+
+#[test]
+fn a2_the_index_does_not_grow_with_products() {
+    let mut snapshot = Snapshot::default();
+    let distinct = |number: usize| PolicyRule {
+        verbs: vec!["get".to_owned()],
+        api_groups: entries(&format!("g{number}-"), 32),
+        resources: entries(&format!("r{number}-"), 32),
+        ..PolicyRule::default()
+    };
+    let roles: Vec<Role> = (0..100)
+        .map(|number| role("team", &format!("r{number}"), vec![distinct(number)]))
+        .collect();
+    // 6,400 entries in all, and 102,400 pairs of them.
+    bounded(8 * MIB, || roles.into_iter().for_each(|role| snapshot.put_role(role)));
+}
+
+#[test]
+fn a2_a_rules_review_lists_so_much_and_says_so() {
+    let mut snapshot = Snapshot::default();
+    snapshot.put_role(role("team", "big", vec![rule(150, 150, 150); 50]));
+    for number in 0..1_000 {
+        let name = format!("b{number}");
+        snapshot.put_binding(binding(&name, ("Role", "big"), Subject::user("eve")));
+    }
+    let rules = bounded(64 * MIB, || snapshot.rules_for(&user("eve"), "team"));
+    assert!(rules.is_incomplete);
+    assert!(rules.resource_rules.len() > 100, "{}", rules.resource_rules.len());
+    let error = rules.error.unwrap().to_string();
+    assert_eq!(error, "the rules beyond the first 8 MiB are not listed");
+    snapshot.put_binding(binding("one", ("Role", "big"), Subject::user("bob")));
+    let rules = snapshot.rules_for(&user("bob"), "team");
+    assert!(!rules.is_incomplete && rules.error.is_none());
+    assert_eq!(rules.resource_rules.len(), 50);
+    // The same role fifty times is checked once.
+    let wanted = role("team", "new", vec![rule(40, 40, 40)]);
+    let outcome =
+        bounded(MIB, || snapshot.confirm_role(&user("eve"), &wanted, None, CHECK_STEPS_MAX));
+    assert_eq!(outcome, Ok(()));
+}
+
+#[test]
+fn a2_an_explanation_compares_so_many_names() {
+    let mut snapshot = Snapshot::default();
+    let near = PolicyRule { api_groups: vec![String::new()], ..rule(1, 1, 50_000) };
+    snapshot.put_role(role("team", "near", vec![near; 4]));
+    for number in 0..2_000 {
+        let name = format!("b{number}");
+        let subject = Subject::group(&format!("group-{number}-that-may"));
+        snapshot.put_binding(binding(&name, ("Role", "near"), subject));
+    }
+    let mut asker = user("eve");
+    asker.groups = entries("group-that-may-not-", 2_000);
+    asker.groups.push("group-7-that-may".to_owned());
+    let asked = asks(&asker, "v0", "", "r1a");
+    let mut trace = Trace::default();
+    let decision = bounded(2 * MIB, || snapshot.authorize(&asked, Recorder::on(&mut trace)));
+    assert_eq!(decision.verdict, Verdict::NoOpinion);
+}
+
+#[test]
+fn a2_aggregation_copies_what_changed_only() {
+    let mut snapshot = Snapshot::default();
+    let labels = [("to".to_owned(), "all".to_owned())];
+    for number in 0..20 {
+        let mut supplier = role("", &format!("s{number}"), vec![rule(150, 150, 150 + number)]);
+        supplier.metadata.labels.extend(labels.clone());
+        snapshot.put_role(supplier);
+    }
+    for number in 0..20 {
+        let selector = LabelSelector {
+            match_labels: labels.clone().into_iter().collect(),
+            ..LabelSelector::default()
+        };
+        snapshot.put_role(Role {
+            aggregation_rule: Some(AggregationRule { cluster_role_selectors: vec![selector] }),
+            ..role("", &format!("all{number}"), Vec::new())
+        });
+    }
+    let changed = bounded(32 * MIB, || snapshot.aggregate_roles());
+    assert_eq!(changed.len(), 20);
+    assert_eq!(changed[0].rules.len(), 20);
+    assert!(bounded(MIB / 4, || snapshot.aggregate_roles()).is_empty());
+}

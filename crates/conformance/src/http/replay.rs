@@ -1,0 +1,328 @@
+//! Replaying one scenario.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderName, HeaderValue, Method};
+use serde_json::{Value, json};
+
+use super::client::{Client, ClientError, Response};
+use super::normalize::{normalize, normalize_text};
+use super::scenario::{Expect, Scenario, Step};
+use crate::compare::Difference;
+
+/// How often a step is repeated whose answer may come about only after a while.
+const UNTIL_INTERVAL: Duration = Duration::from_millis(100);
+/// How long an object may take to go after it was deleted.
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(5);
+const CLEANUP_INTERVAL: Duration = Duration::from_millis(20);
+/// What a member is that is not there, in a difference.
+const ABSENT: &str = "(absent)";
+const PROTOBUF_MAGIC: &[u8] = b"k8s\0";
+
+/// The result of one scenario.
+#[derive(Debug)]
+pub struct ScenarioOutcome {
+    /// The id of the scenario.
+    pub id: String,
+    /// The word that groups scenarios about the same thing.
+    pub feature: String,
+    /// How many requests the scenario has.
+    pub n_requests: usize,
+    /// How many of them were answered as recorded.
+    pub n_requests_passed: usize,
+    /// The first answer that differs.
+    pub first_difference: Option<StepDifference>,
+}
+
+/// A step whose answer differs.
+#[derive(Debug)]
+pub struct StepDifference {
+    /// Counted from 1; 0 is the namespace of the scenario.
+    pub step: usize,
+    /// Method and path.
+    pub request: String,
+    /// Where and how.
+    pub differences: Vec<Difference>,
+}
+
+impl ScenarioOutcome {
+    /// Whether every request was answered as recorded.
+    pub fn is_passed(&self) -> bool {
+        self.first_difference.is_none()
+    }
+}
+
+/// One scenario at one server.
+pub(super) struct Replay<'a> {
+    scenario: &'a Scenario,
+    client: &'a mut Client,
+    /// How long a step is repeated whose answer may come about only after a while.
+    until_timeout: Duration,
+    /// Paths of objects that the scenario made.
+    created: BTreeSet<String>,
+}
+
+impl<'a> Replay<'a> {
+    pub(super) fn new(
+        scenario: &'a Scenario,
+        client: &'a mut Client,
+        until_timeout: Duration,
+    ) -> Self {
+        Self { scenario, client, until_timeout, created: BTreeSet::new() }
+    }
+
+    /// Replays all steps. Those after the first that differs are sent too, but none of them is
+    /// repeated: most differ as a consequence, and waiting for each would take hours.
+    pub(super) async fn run(&mut self) -> ScenarioOutcome {
+        let scenario = self.scenario;
+        let mut outcome = ScenarioOutcome {
+            id: scenario.id.clone(),
+            feature: scenario.feature.clone(),
+            n_requests: scenario.steps.len(),
+            n_requests_passed: 0,
+            first_difference: self.make_namespace().await,
+        };
+        for (idx, step) in scenario.steps.iter().enumerate() {
+            let may_repeat = step.is_eventual && outcome.first_difference.is_none();
+            let differences = self.step(step, may_repeat).await;
+            if differences.is_empty() {
+                outcome.n_requests_passed += 1;
+            } else if outcome.first_difference.is_none() {
+                let request = format!("{} {}", step.method, step.path);
+                outcome.first_difference =
+                    Some(StepDifference { step: idx + 1, request, differences });
+            }
+        }
+        outcome
+    }
+
+    async fn make_namespace(&mut self) -> Option<StepDifference> {
+        let name = self.scenario.namespace.as_deref()?;
+        let mut metadata = json!({"name": name});
+        if self.scenario.namespace_labels.is_object() {
+            metadata["labels"] = self.scenario.namespace_labels.clone();
+        }
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
+        let account = json!({
+            "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"},
+        });
+        let accounts = format!("/api/v1/namespaces/{name}/serviceaccounts");
+        for (path, object, may_exist) in
+            [("/api/v1/namespaces", namespace, false), (accounts.as_str(), account, true)]
+        {
+            let deadline = Instant::now() + CLEANUP_TIMEOUT;
+            let answer = loop {
+                let answer = self.send(&Method::POST, path, object.to_string()).await;
+                match answer {
+                    // The namespace of an earlier run may still be going away.
+                    Ok(Response { code: 409, .. }) if !may_exist && Instant::now() < deadline => {
+                        tokio::time::sleep(UNTIL_INTERVAL).await;
+                    }
+                    answer => break answer,
+                }
+            };
+            let got = match answer {
+                Ok(Response { code: 201, .. }) => continue,
+                Ok(Response { code: 409, .. }) if may_exist => continue,
+                Ok(answer) => json!([answer.code, String::from_utf8_lossy(&answer.body)]),
+                Err(error) => error.to_string().into(),
+            };
+            let difference = Difference { path: "code".to_owned(), want: 201.into(), got };
+            let request = format!("POST {path}");
+            return Some(StepDifference { step: 0, request, differences: vec![difference] });
+        }
+        None
+    }
+
+    /// Sends a step and tells how its answer differs.
+    async fn step(&mut self, step: &Step, may_repeat: bool) -> Vec<Difference> {
+        let want = normalized(step, step.expect.clone());
+        let begun = Instant::now();
+        loop {
+            let answer =
+                self.client.send(&step.method, &step.path, &step.headers, step.body.clone()).await;
+            let differences = match &answer {
+                Ok(answer) => {
+                    self.note_created(step, answer);
+                    differences(&want, &normalized(step, read(step, answer)))
+                }
+                Err(error) => vec![Difference {
+                    path: "answer".to_owned(),
+                    want: step.expect.code.into(),
+                    got: error.to_string().into(),
+                }],
+            };
+            let is_over = begun.elapsed() >= self.until_timeout;
+            if differences.is_empty() || !may_repeat || is_over {
+                return differences;
+            }
+            tokio::time::sleep(UNTIL_INTERVAL).await;
+        }
+    }
+
+    /// Remembers an object that a request made, so that it can be deleted also where kube-apiserver
+    /// made none and the scenario therefore does not name it.
+    fn note_created(&mut self, step: &Step, answer: &Response) {
+        if answer.code != 201 {
+            return;
+        }
+        let path = step.path.split('?').next().unwrap_or_default();
+        if step.method != Method::POST {
+            self.created.insert(path.to_owned());
+            return;
+        }
+        let object: Option<Value> = serde_json::from_slice(&answer.body).ok();
+        let name = object.as_ref().and_then(|object| object.pointer("/metadata/name")?.as_str());
+        if let Some(name) = name {
+            self.created.insert(format!("{path}/{name}"));
+        }
+    }
+
+    /// Deletes all that the scenario made, and tells whether it went.
+    pub(super) async fn clean_up(&mut self) -> Result<bool, ClientError> {
+        let own = self.scenario.namespace.as_ref().map(|name| format!("/api/v1/namespaces/{name}"));
+        let is_inside = |path: &String| {
+            let segments: Vec<&str> = path.split('/').collect();
+            let namespaced = segments.windows(2).find(|pair| pair[0] == "namespaces");
+            own.is_some() && namespaced.map(|pair| pair[1]) == self.scenario.namespace.as_deref()
+        };
+        let others: Vec<String> = self.created.iter().filter(|p| !is_inside(p)).cloned().collect();
+        let mut paths: Vec<&String> = Vec::new();
+        for path in self.scenario.cleanup.iter().chain(others.iter().rev()).chain(&own) {
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        let mut going = Vec::new();
+        for path in paths {
+            let answer = self.send(&Method::DELETE, path, "").await?;
+            if !matches!(answer.code, 404 | 405) {
+                going.push(path);
+            }
+        }
+        let deadline = Instant::now() + CLEANUP_TIMEOUT;
+        for path in going {
+            while self.send(&Method::GET, path, "").await?.code != 404 {
+                if Instant::now() > deadline {
+                    return Ok(false);
+                }
+                tokio::time::sleep(CLEANUP_INTERVAL).await;
+            }
+        }
+        Ok(true)
+    }
+
+    async fn send(
+        &mut self,
+        method: &Method,
+        path: &str,
+        body: impl Into<Bytes>,
+    ) -> Result<Response, ClientError> {
+        let json = HeaderValue::from_static("application/json");
+        let headers: [(HeaderName, HeaderValue); 2] =
+            [(ACCEPT, json.clone()), (CONTENT_TYPE, json)];
+        let body = body.into();
+        // A request without a body has no type of it.
+        let n_headers = if body.is_empty() { 1 } else { 2 };
+        self.client.send(method, path, &headers[..n_headers], body).await
+    }
+}
+
+/// An answer in the form of a recorded one.
+fn read(step: &Step, answer: &Response) -> Expect {
+    let mut warnings = answer.warnings.clone();
+    warnings.sort();
+    let body = if step.accepts_protobuf {
+        json!({"protobuf": answer.body.starts_with(PROTOBUF_MAGIC)})
+    } else if answer.body.is_empty() {
+        Value::Null
+    } else {
+        serde_json::from_slice(&answer.body)
+            .unwrap_or_else(|_| String::from_utf8_lossy(&answer.body).into())
+    };
+    Expect { code: answer.code.into(), warnings, body }
+}
+
+/// An answer without what is not compared. Of one in protobuf, only code and form are.
+fn normalized(step: &Step, mut answer: Expect) -> Expect {
+    normalize(&mut answer.body, &step.ignore);
+    if step.accepts_protobuf {
+        answer.warnings.clear();
+    }
+    for warning in &mut answer.warnings {
+        *warning = normalize_text(warning);
+    }
+    answer.warnings.sort();
+    answer
+}
+
+/// Every place where two answers differ.
+fn differences(want: &Expect, got: &Expect) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    let mut compare = |path: &str, want: &Value, got: &Value| {
+        compare_values(&mut differences, path.to_owned(), Some(want), Some(got));
+    };
+    compare("code", &want.code.into(), &got.code.into());
+    compare("warnings", &want.warnings.clone().into(), &got.warnings.clone().into());
+    compare("body", &want.body, &got.body);
+    differences
+}
+
+/// Compares two values: members in any order, items in theirs, numbers by value. A member that is
+/// null differs from one that is absent, since clients tell them apart.
+fn compare_values(
+    into: &mut Vec<Difference>,
+    path: String,
+    want: Option<&Value>,
+    got: Option<&Value>,
+) {
+    match (want, got) {
+        (Some(Value::Object(wanted)), Some(Value::Object(gotten))) => {
+            let only_gotten = gotten.keys().filter(|key| !wanted.contains_key(*key));
+            for key in wanted.keys().chain(only_gotten) {
+                compare_values(into, format!("{path}.{key}"), wanted.get(key), gotten.get(key));
+            }
+        }
+        (Some(Value::Array(wanted)), Some(Value::Array(gotten))) => {
+            for idx in 0..wanted.len().max(gotten.len()) {
+                compare_values(into, format!("{path}[{idx}]"), wanted.get(idx), gotten.get(idx));
+            }
+        }
+        (Some(Value::Number(want)), Some(Value::Number(got))) if want.as_f64() == got.as_f64() => {}
+        (want, got) if want == got => {}
+        (want, got) => {
+            let shown = |value: Option<&Value>| value.cloned().unwrap_or_else(|| ABSENT.into());
+            into.push(Difference { path, want: shown(want), got: shown(got) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(want: Value, got: Value) -> Vec<String> {
+        let mut differences = Vec::new();
+        compare_values(&mut differences, "body".to_owned(), Some(&want), Some(&got));
+        differences.into_iter().map(|difference| difference.path).collect()
+    }
+
+    #[test]
+    fn equal_bodies_have_no_difference_and_others_are_found_at_their_place() {
+        for (want, got, differing) in [
+            (json!({"a": 1, "b": [2]}), json!({"b": [2], "a": 1.0}), vec![]),
+            (json!({"a": null}), json!({}), vec!["body.a"]),
+            (json!({}), json!({"a": ""}), vec!["body.a"]),
+            (json!([1, 2]), json!([2, 1]), vec!["body[0]", "body[1]"]),
+            (json!([1]), json!([1, 2]), vec!["body[1]"]),
+            (json!({"a": {"b": "x"}}), json!({"a": {"b": "y"}}), vec!["body.a.b"]),
+            (json!(1), json!("1"), vec!["body"]),
+            (json!(1), json!(2), vec!["body"]),
+        ] {
+            assert_eq!(paths(want, got), differing);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! A server of this repository as a process, for one worker.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use tempfile::TempDir;
+
+use super::HttpError;
+use super::client::Endpoint;
+
+const TOKEN: &str = "conformance-administrator";
+const TOKEN_FILE: &str = "conformance-administrator,admin,admin,system:masters\n";
+/// As the recorded server was started, and without waiting for the disk.
+const FLAGS: &[&str] = &[
+    "serve",
+    "--secure-port=0",
+    "-v",
+    "0",
+    "--service-cluster-ip-range=10.0.0.0/16",
+    "--store-sync=interval:60000",
+];
+
+/// A server on an otherwise empty store.
+pub(super) struct Server {
+    /// Ended before its folder goes.
+    running: Running,
+    folder: TempDir,
+}
+
+/// The process. Dropping it ends it.
+struct Running {
+    endpoint: Endpoint,
+    process: Process,
+    /// Kept open: a server that can not write there would fail for a reason of ours.
+    _stdout: BufReader<ChildStdout>,
+}
+
+struct Process(Child);
+
+impl Server {
+    /// Starts a server with keys and certificates of its own.
+    pub(super) fn start(program: &Path) -> Result<Self, HttpError> {
+        let folder = tempfile::tempdir().map_err(|error| HttpError::Start(error.to_string()))?;
+        Ok(Self { running: Running::start(program, folder.path())?, folder })
+    }
+
+    /// Where it serves.
+    pub(super) fn endpoint(&self) -> &Endpoint {
+        &self.running.endpoint
+    }
+
+    /// Starts another server in place of this one, on an empty store but with the same keys.
+    pub(super) fn replace(&mut self, program: &Path) -> Result<(), HttpError> {
+        self.running.process.end();
+        let store = self.folder.path().join("data/store");
+        std::fs::remove_dir_all(store).map_err(|error| HttpError::Start(error.to_string()))?;
+        self.running = Running::start(program, self.folder.path())?;
+        Ok(())
+    }
+}
+
+impl Running {
+    fn start(program: &Path, folder: &Path) -> Result<Self, HttpError> {
+        let failed = |why: String| HttpError::Start(format!("`{}`: {why}", program.display()));
+        let refused = |error: std::io::Error| failed(error.to_string());
+        let (tokens, log) = (folder.join("tokens.csv"), folder.join("log"));
+        std::fs::write(&tokens, TOKEN_FILE).map_err(refused)?;
+        let process = Command::new(program)
+            .args(FLAGS)
+            .arg("--data-dir")
+            .arg(folder.join("data"))
+            .arg("--token-auth-file")
+            .arg(&tokens)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(File::create(&log).map_err(refused)?)
+            .spawn();
+        let mut process = Process(process.map_err(refused)?);
+        let stdout = process.0.stdout.take().ok_or_else(|| failed("no output".to_owned()))?;
+        let mut stdout = BufReader::new(stdout);
+        let mut banner = String::new();
+        stdout.read_line(&mut banner).map_err(refused)?;
+        let url = banner.strip_prefix("serving ").and_then(|rest| rest.split(' ').next());
+        let said = || std::fs::read_to_string(&log).unwrap_or_default();
+        let url = url.ok_or_else(|| failed(format!("{banner}{}", said())))?;
+        let endpoint = Endpoint::new(url, TOKEN, Some(&folder.join("data/ca.crt")))?;
+        Ok(Self { endpoint, process, _stdout: stdout })
+    }
+}
+
+impl Process {
+    /// Ends it, if it is not gone already.
+    fn end(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

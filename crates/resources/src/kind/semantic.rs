@@ -1,0 +1,48 @@
+//! Values as Kubernetes compares them.
+
+use serde_json::Value;
+
+/// Booleans and numbers that mean the same as nothing when they are false or zero. For all others, such as
+/// `runAsUser`, there is a difference.
+const ZEROES: [&str; 14] = [
+    "failureThreshold",
+    "hostIPC",
+    "hostNetwork",
+    "hostPID",
+    "hostPort",
+    "initialDelaySeconds",
+    "periodSeconds",
+    "port",
+    "readOnly",
+    "stdin",
+    "stdinOnce",
+    "successThreshold",
+    "timeoutSeconds",
+    "tty",
+];
+
+/// The value without what is as good as absent: nulls, and texts, lists and objects without content.
+/// Kubernetes does not tell those apart either.
+pub(super) fn normal(value: &Value) -> Value {
+    let is_nothing = |value: &Value| match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    };
+    let value = match value {
+        Value::Array(items) => Value::Array(items.iter().map(normal).collect()),
+        Value::Object(members) => {
+            let members = members.iter().map(|(key, value)| (key.clone(), normal(value)));
+            let said = members.filter(|(key, value)| !value.is_null() && !is_zero(key, value));
+            Value::Object(said.collect())
+        }
+        other => other.clone(),
+    };
+    if is_nothing(&value) { Value::Null } else { value }
+}
+
+fn is_zero(key: &str, value: &Value) -> bool {
+    ZEROES.contains(&key) && (value == &Value::Bool(false) || value.as_i64() == Some(0))
+}

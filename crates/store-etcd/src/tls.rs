@@ -1,0 +1,176 @@
+//! Connections to members, with the certificates that the files hold at the time.
+//!
+//! Every new connection reads the files again: a renewed certificate is shown, and an authority that
+//! was removed is not trusted any more, without a restart.
+
+use std::fs;
+use std::future::Future;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::Uri;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::TlsConnector;
+use tower_service::Service;
+use x509_verify::{Certificate, Roots, ServerVerifier};
+
+use crate::options::IdentityFiles;
+
+/// What etcd speaks.
+const ALPN_HTTP2: &[u8] = b"h2";
+
+/// Why the certificates for etcd can not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsFilesError {
+    /// A file can not be read.
+    #[error("can not read {}", file.display())]
+    Read {
+        /// Which.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file holds something else.
+    #[error("{} holds no {what} in PEM form", file.display())]
+    Missing {
+        /// Which.
+        file: PathBuf,
+        /// What was expected.
+        what: &'static str,
+    },
+    /// Certificate and key can not be used together.
+    #[error("the client certificate can not be used")]
+    Identity(#[source] rustls::Error),
+}
+
+/// The files that TLS to the members needs.
+pub(crate) struct TlsFiles {
+    ca_file: PathBuf,
+    identity: Option<IdentityFiles>,
+    /// What the files held when they were last good.
+    last: Mutex<Option<Arc<ClientConfig>>>,
+}
+
+impl TlsFiles {
+    pub(crate) fn new(ca_file: PathBuf, identity: Option<IdentityFiles>) -> Self {
+        Self { ca_file, identity, last: Mutex::default() }
+    }
+
+    /// Reads the files.
+    pub(crate) fn load(&self) -> Result<Arc<ClientConfig>, TlsFilesError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let authorities = certificates(&self.ca_file)?;
+        let authorities = authorities.iter().filter_map(|der| Certificate::parse(der).ok());
+        let roots = Roots::new(authorities);
+        if roots.is_empty() {
+            return Err(missing(&self.ca_file, "certificate"));
+        }
+        let verifier = ServerVerifier::new(Arc::new(roots), Arc::clone(&provider));
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(TlsFilesError::Identity)?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier));
+        let mut config = match &self.identity {
+            None => builder.with_no_client_auth(),
+            Some(IdentityFiles { cert_file, key_file }) => {
+                let key = PrivateKeyDer::from_pem_slice(&read(key_file)?)
+                    .map_err(|_| missing(key_file, "private key"))?;
+                let chain = certificates(cert_file)?;
+                builder.with_client_auth_cert(chain, key).map_err(TlsFilesError::Identity)?
+            }
+        };
+        config.alpn_protocols = vec![ALPN_HTTP2.to_vec()];
+        let config = Arc::new(config);
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&config));
+        Ok(config)
+    }
+
+    /// Reads the files; while they can not be used, as between the writing of a certificate and of
+    /// its key, what they held before counts.
+    fn current(&self) -> Result<Arc<ClientConfig>, TlsFilesError> {
+        self.load().or_else(|error| {
+            let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            last.clone().ok_or(error)
+        })
+    }
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, TlsFilesError> {
+    fs::read(file).map_err(|source| TlsFilesError::Read { file: file.to_owned(), source })
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsFilesError> {
+    let found: Vec<_> = CertificateDer::pem_slice_iter(&read(file)?)
+        .collect::<Result<_, _>>()
+        .map_err(|_| missing(file, "certificate"))?;
+    if found.is_empty() { Err(missing(file, "certificate")) } else { Ok(found) }
+}
+
+fn missing(file: &Path, what: &'static str) -> TlsFilesError {
+    TlsFilesError::Missing { file: file.to_owned(), what }
+}
+
+/// Makes connections to one member.
+#[derive(Clone)]
+pub(crate) struct Connector {
+    tcp: HttpConnector,
+    /// Absent means that the member speaks plain HTTP.
+    tls: Option<Arc<TlsFiles>>,
+}
+
+impl Connector {
+    pub(crate) fn new(connect_timeout: Duration, tls: Option<Arc<TlsFiles>>) -> Self {
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(connect_timeout));
+        Self { tcp, tls }
+    }
+}
+
+/// A connection, encrypted or not.
+pub(crate) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
+
+type Connected = Result<TokioIo<Box<dyn Io>>, Box<dyn std::error::Error + Send + Sync>>;
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<Box<dyn Io>>;
+    type Error = Box<dyn std::error::Error + Send + Sync>;
+    type Future = Pin<Box<dyn Future<Output = Connected> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.tcp.poll_ready(cx).map_err(Into::into)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let host = uri.host().unwrap_or_default();
+        let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let tcp = self.tcp.call(uri);
+        let tls = self.tls.clone();
+        Box::pin(async move {
+            let stream = tcp.await?.into_inner();
+            let Some(files) = tls else {
+                return Ok(TokioIo::new(Box::new(stream) as Box<dyn Io>));
+            };
+            let config = tokio::task::spawn_blocking(move || files.current()).await??;
+            let name = ServerName::try_from(name)?;
+            let stream = TlsConnector::from(config).connect(name, stream).await?;
+            if stream.get_ref().1.alpn_protocol() != Some(ALPN_HTTP2) {
+                return Err("the member does not speak HTTP/2".into());
+            }
+            Ok(TokioIo::new(Box::new(stream) as Box<dyn Io>))
+        })
+    }
+}

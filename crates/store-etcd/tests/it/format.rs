@@ -1,0 +1,36 @@
+//! The key that says in which form objects are kept.
+
+use bytes::Bytes;
+use etcd_rig::Member;
+use store::{At, Expect, Key, Put, Store};
+use store_etcd::FormatError;
+
+use crate::member::open;
+use crate::shorthand::{create, key};
+
+const FORMAT_KEY: &str = "/registry/portcullis/format";
+
+#[tokio::test]
+async fn servers_of_one_version_share_a_cluster_and_later_versions_are_refused() {
+    let member = Member::alone();
+    let (store, other) = (open(&[&member]).await, open(&[&member]).await);
+    // Data of servers that wrote no version.
+    create(&store, "a", "{}").await;
+    let (first, second) = tokio::join!(store.check_format(), other.check_format());
+    assert_eq!((first, second), (Ok(()), Ok(())));
+    let format_key = Key::new(FORMAT_KEY).unwrap();
+    let entry = store.get(&format_key, At::Newest).await.unwrap().entry.unwrap();
+    assert_eq!(entry.value, "1");
+    assert_eq!(other.check_format().await, Ok(()));
+
+    let expect = Expect::At(entry.mod_rev);
+    let value = Bytes::from_static(b"2");
+    let put = Put { key: format_key.clone(), value, expect, ttl: None, mark: None };
+    store.put(put).await.unwrap();
+    let before = store.current_rev().await.unwrap();
+    let refused = FormatError::Newer { key: format_key, version: 2 };
+    assert_eq!(store.check_format().await, Err(refused));
+    assert_eq!(store.current_rev().await.unwrap(), before, "nothing is written");
+    let kept = store.get(&key("a"), At::Newest).await.unwrap().entry.unwrap();
+    assert_eq!(kept.value, "{}");
+}

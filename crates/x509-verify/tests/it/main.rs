@@ -1,0 +1,6 @@
+//! Tests of the public interface.
+
+#[cfg(test)]
+mod malformed;
+#[cfg(test)]
+mod recorded;

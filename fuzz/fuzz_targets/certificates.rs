@@ -1,0 +1,26 @@
+//! Any bytes are a certificate or are refused, and whatever is presented, nothing but what is trusted
+//! vouches for it.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rustls_pki_types::CertificateDer;
+use x509_verify::{Certificate, Roots, Usage};
+
+/// A moment at which the certificates of the corpus are valid: 2030-06-01T00:00:00Z.
+const NOW: i64 = 1_906_502_400;
+
+fuzz_target!(|bytes: &[u8]| {
+    let der = CertificateDer::from(bytes);
+    let Ok(certificate) = Certificate::parse(&der) else { return };
+    assert_eq!(certificate.der(), &der);
+    assert!(Certificate::parse(&[bytes, &[0]].concat().into()).is_err());
+    for usage in [Usage::ClientAuth, Usage::ServerAuth] {
+        let nobody = Roots::default();
+        assert!(nobody.verify(&[der.clone(), der.clone()], usage, NOW).is_err());
+        let itself = Roots::new([certificate.clone()]);
+        if let Ok(validity) = itself.verify(&[der.clone()], usage, NOW) {
+            assert!(validity.not_before <= NOW && NOW <= validity.not_after);
+        }
+    }
+});

@@ -1,0 +1,3 @@
+module portcullis.dev/peers/x509
+
+go 1.26.0
