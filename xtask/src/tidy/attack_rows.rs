@@ -105,12 +105,12 @@ fn has_test(text: &str, function: &str) -> bool {
         let rest = line.strip_prefix("fn ").and_then(|line| line.strip_prefix(function));
         rest.is_some_and(|rest| rest.starts_with('('))
     };
-    let is_test = |line: &&str| line.starts_with("#[test]") || line.starts_with("#[tokio::test");
+    let is_test = |line: &str| line.starts_with("#[test]") || line.starts_with("#[tokio::test");
     lines.iter().enumerate().filter(|(_, line)| is_own(line)).any(|(idx, _)| {
         let above = lines[..idx].iter().rev();
         above
             .take_while(|line| line.starts_with('#') || line.starts_with("//"))
-            .any(|it| is_test(&it))
+            .any(|it| is_test(it))
     })
 }
 

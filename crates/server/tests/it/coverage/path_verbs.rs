@@ -256,6 +256,13 @@ impl Walk {
         conditions.iter().any(|own| own["type"] == "Established" && own["status"] == "True")
     }
 
+    /// Waits for the end of an object that is on its way out, which goes by itself.
+    async fn await_end(&mut self, path: &str) {
+        while is_terminating(&self.admin_send(Method::GET, path, "").await) {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    }
+
     /// Brings the objects of a resource back: one of its own name and one of another.
     async fn restore(&mut self, target: &Target) {
         self.known = Objects::new();
@@ -267,12 +274,9 @@ impl Walk {
         let names = if own == "own" { vec!["own", "other"] } else { vec![own] };
         let gone = format!("{collection}/made?gracePeriodSeconds=0");
         self.admin_send(Method::DELETE, &gone, "").await;
+        self.await_end(&format!("{collection}/made")).await;
         for name in names {
-            let path = format!("{collection}/{name}");
-            // An object that is on its way out goes by itself.
-            while is_terminating(&self.admin_send(Method::GET, &path, "").await) {
-                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-            }
+            self.await_end(&format!("{collection}/{name}")).await;
             let mut object = sample(target);
             object["metadata"]["name"] = name.into();
             let created = self.admin_send(Method::POST, &collection, &object.to_string()).await;
