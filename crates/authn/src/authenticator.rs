@@ -15,7 +15,7 @@ use crate::options::{Anonymous, Options, OptionsError};
 use crate::service_account::{Audiences, Lookup, ServiceAccounts, TokenError};
 use crate::token_file::TokenFile;
 use crate::token_table::TokenTable;
-use crate::trust::{CurrentTrust, Vouches};
+use crate::trust::{AuthorityKind, CurrentTrust};
 
 /// Tells who sends a request.
 ///
@@ -201,10 +201,10 @@ impl Authenticator {
     /// One of them can not be used, or there is none. Then nothing changes.
     pub fn replace_authorities(
         &self,
-        vouches: Vouches,
+        kind: AuthorityKind,
         certificates: &[CertificateDer<'_>],
     ) -> Result<(), OptionsError> {
-        self.trust.replace(vouches, certificates)
+        self.trust.replace(kind, certificates)
     }
 
     /// Whether the authorities are still those that were asked. If not, the certificates have to be

@@ -61,4 +61,4 @@ pub use service_account::{
 pub use token_file::{TOKEN_FILE_BYTES_MAX, TokenFile, TokenFileError, TokenFileWarning};
 pub use token_request::{IssuedToken, TokenRequest, TokenRequestSettings};
 pub use token_review::user_info;
-pub use trust::Vouches;
+pub use trust::AuthorityKind;

@@ -22,10 +22,10 @@ pub(crate) struct CertificateTrust {
 
 /// Whom authorities vouch for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Vouches {
-    /// For clients: `--client-ca-file`.
+pub enum AuthorityKind {
+    /// Clients: `--client-ca-file`.
     Clients,
-    /// For proxies that name users in headers: `--requestheader-client-ca-file`.
+    /// Proxies that name users in headers: `--requestheader-client-ca-file`.
     Proxies,
 }
 
@@ -40,12 +40,12 @@ impl CurrentTrust {
     ) -> Result<Self, OptionsError> {
         let clients = match clients {
             [] => None,
-            some => Some(Arc::new(authorities(Vouches::Clients, some)?)),
+            some => Some(Arc::new(authorities(AuthorityKind::Clients, some)?)),
         };
         let proxies = match proxies {
             None => None,
             Some([]) => return Err(OptionsError::NoFrontProxyAuthority),
-            Some(some) => Some(Arc::new(authorities(Vouches::Proxies, some)?)),
+            Some(some) => Some(Arc::new(authorities(AuthorityKind::Proxies, some)?)),
         };
         Ok(Self(ArcSwap::from_pointee(CertificateTrust { generation: 1, clients, proxies })))
     }
@@ -61,22 +61,22 @@ impl CurrentTrust {
     /// Puts these in the place of those that there are, or changes nothing.
     pub(crate) fn replace(
         &self,
-        vouches: Vouches,
+        kind: AuthorityKind,
         certificates: &[CertificateDer<'_>],
     ) -> Result<(), OptionsError> {
         if certificates.is_empty() {
-            return Err(match vouches {
-                Vouches::Clients => OptionsError::NoClientAuthority,
-                Vouches::Proxies => OptionsError::NoFrontProxyAuthority,
+            return Err(match kind {
+                AuthorityKind::Clients => OptionsError::NoClientAuthority,
+                AuthorityKind::Proxies => OptionsError::NoFrontProxyAuthority,
             });
         }
-        let new = Arc::new(authorities(vouches, certificates)?);
+        let new = Arc::new(authorities(kind, certificates)?);
         self.0.rcu(|current| {
             let mut next = CertificateTrust::clone(current);
             next.generation += 1;
-            match vouches {
-                Vouches::Clients => next.clients = Some(Arc::clone(&new)),
-                Vouches::Proxies => next.proxies = Some(Arc::clone(&new)),
+            match kind {
+                AuthorityKind::Clients => next.clients = Some(Arc::clone(&new)),
+                AuthorityKind::Proxies => next.proxies = Some(Arc::clone(&new)),
             }
             next
         });
@@ -85,12 +85,12 @@ impl CurrentTrust {
 }
 
 fn authorities(
-    vouches: Vouches,
+    kind: AuthorityKind,
     certificates: &[CertificateDer<'_>],
 ) -> Result<Authorities, OptionsError> {
-    let failed = |error: AuthorityError| match vouches {
-        Vouches::Clients => OptionsError::ClientAuthority(error),
-        Vouches::Proxies => OptionsError::FrontProxyAuthority(error),
+    let failed = |error: AuthorityError| match kind {
+        AuthorityKind::Clients => OptionsError::ClientAuthority(error),
+        AuthorityKind::Proxies => OptionsError::FrontProxyAuthority(error),
     };
     Authorities::new(certificates).map_err(failed)
 }

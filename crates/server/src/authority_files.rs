@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use authn::Vouches;
+use authn::AuthorityKind;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use serving::{ReadError, WatchedFiles};
@@ -37,7 +37,7 @@ enum ReloadError {
 }
 
 struct Followed {
-    vouches: Vouches,
+    kind: AuthorityKind,
     files: WatchedFiles,
     last_fault: String,
 }
@@ -48,12 +48,14 @@ pub(crate) async fn follow_authorities<S: Send + Sync + 'static>(
     host: Arc<Host<S>>,
     files: AuthorityFiles,
 ) {
-    let followed = |vouches, path: Option<PathBuf>| {
+    let followed = |kind, path: Option<PathBuf>| {
         let files = WatchedFiles::new(path.into_iter().collect());
-        Followed { vouches, files, last_fault: String::new() }
+        Followed { kind, files, last_fault: String::new() }
     };
-    let mut all =
-        [followed(Vouches::Clients, files.clients), followed(Vouches::Proxies, files.proxies)];
+    let mut all = [
+        followed(AuthorityKind::Clients, files.clients),
+        followed(AuthorityKind::Proxies, files.proxies),
+    ];
     if files.reload_every.is_zero() || all.iter().all(|own| own.files.paths().is_empty()) {
         return;
     }
@@ -75,9 +77,9 @@ pub(crate) async fn follow_authorities<S: Send + Sync + 'static>(
 
 impl Followed {
     fn reload<S>(&mut self, host: &Host<S>) {
-        let name = match self.vouches {
-            Vouches::Clients => "client-ca-file",
-            Vouches::Proxies => "requestheader-client-ca-file",
+        let name = match self.kind {
+            AuthorityKind::Clients => "client-ca-file",
+            AuthorityKind::Proxies => "requestheader-client-ca-file",
         };
         let count = |status| {
             host.metrics.authority_reloads.with_label_values(&[name, status]).inc();
@@ -115,7 +117,7 @@ impl Followed {
         let certificates = certificates
             .map_err(|error| ReloadError::Pem { path: path.clone(), reason: error.to_string() })?;
         host.authenticator
-            .replace_authorities(self.vouches, &certificates)
+            .replace_authorities(self.kind, &certificates)
             .map_err(|source| ReloadError::Authorities { path, source })?;
         Ok(true)
     }
