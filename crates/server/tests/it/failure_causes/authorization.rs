@@ -58,7 +58,7 @@ async fn whose_failure_it_is() {
 /// The answer to alice, by a webhook that is called over the network.
 async fn with_peer(cause: &str, policy: &str) -> Answer {
     let mut hooks = Hooks::new();
-    let mut webhook = json!({"failurePolicy": policy, "timeout": "5s"});
+    let mut webhook = json!({"failurePolicy": policy, "timeout": "30s"});
     let hang = || Said::misbehave(Conduct::Hang);
     let script = match cause {
         "connection refused" | "TLS" => Script::from(deny()),
@@ -171,9 +171,9 @@ async fn with_transport(broken: Broken, policy: &str) -> Answer {
 async fn a_slow_webhook_and_many_watches_open_nothing() {
     let mut hooks = Hooks::new();
     hooks.guards.in_flight_max = 32;
-    let script = denies_but(allow().delay(Duration::from_secs(10)), "slow");
+    let script = denies_but(allow().delay(Duration::from_secs(18)), "slow");
     let peer = hooks.peer("w", script);
-    let cluster = serve(&hooks, json!({"timeout": "20s"})).await;
+    let cluster = serve(&hooks, json!({"timeout": "30s"})).await;
     let mut attacks = tokio::task::JoinSet::new();
     for n in 0..40 {
         let bob = cluster.bob();
@@ -209,7 +209,7 @@ async fn failures_for_one_user_open_nothing_to_another() {
             let mut hooks = Hooks::new();
             hooks.guards.retry.attempts_max = 1;
             let _peer = hooks.peer("w", denies_but(said.clone(), "bad"));
-            let webhook = json!({"failurePolicy": policy, "timeout": "200ms"});
+            let webhook = json!({"failurePolicy": policy, "timeout": "2s"});
             let cluster = serve(&hooks, webhook).await;
             let mut attacks = tokio::task::JoinSet::new();
             for n in 0..20 {
