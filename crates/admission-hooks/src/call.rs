@@ -18,7 +18,7 @@ use crate::observe::Phase;
 use crate::refusal::Refusal;
 use crate::review::encode;
 use crate::select::Presented;
-use crate::time::Time;
+use crate::time::{Time, query};
 
 /// When a request should come again that found no place among the calls of a hook.
 const RETRY_AFTER_SECONDS: u32 = 1;
@@ -111,7 +111,7 @@ impl Call {
         time: Time,
     ) -> Result<Answer, Trouble> {
         let (phase, webhook) = (self.phase, self.webhook.clone());
-        match timeout_at(time.deadline, caught(self.exchange(target, time))).await {
+        match timeout_at(time.deadline, caught(self.exchange(target))).await {
             Ok(Ok(Err(_))) if time.is_over(Instant::now()) => Err(Trouble::late()),
             Ok(Ok(outcome)) => outcome,
             Ok(Err(text)) => {
@@ -122,7 +122,7 @@ impl Call {
         }
     }
 
-    async fn exchange(self, target: Option<HookTarget>, time: Time) -> Result<Answer, Trouble> {
+    async fn exchange(self, target: Option<HookTarget>) -> Result<Answer, Trouble> {
         let webhook = &self.webhook;
         let HookTarget { connection, calls } =
             target.ok_or_else(|| Trouble::unavailable(webhook, "there is no client for it"))?;
@@ -130,7 +130,7 @@ impl Call {
             let why = format!("failed calling webhook {}: {busy}", gotext::quote(webhook));
             Trouble::Local(Status::too_many_requests(&why, RETRY_AFTER_SECONDS).into())
         })?;
-        let query = time.query(self.timeout, Instant::now());
+        let query = query(self.timeout);
         let reply = connection.exchange(&query, self.body, self.timeout).await;
         let reply = reply.map_err(|error| match error {
             // Whoever makes clients says so by itself.

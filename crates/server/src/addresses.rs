@@ -76,6 +76,7 @@ impl<S: Store> Call<'_, S> {
         let Some(range) = self.host.options.service_range.filter(|_| self.is_service()) else {
             return Ok(change);
         };
+        self.check_single_stack(new, old)?;
         let held = old.and_then(address_of);
         match wanted(new) {
             Wanted::Nothing => change.given_up = held,
@@ -109,6 +110,23 @@ impl<S: Store> Call<'_, S> {
             (change.taken, change.given_up) = (None, None);
         }
         Ok(change)
+    }
+
+    /// The range has addresses of one family, so a service has one address. A second one that an earlier
+    /// version has stored stays.
+    fn check_single_stack(&self, new: &Tree, old: Option<&Tree>) -> Result<(), Status> {
+        let second = |tree: &Tree| tree.get("spec")?.get("clusterIPs")?.get(1).cloned();
+        match second(new) {
+            Some(address) if old.and_then(second).as_ref() != Some(&address) => {
+                let mut errors = FieldErrors::new();
+                let path = FieldPath::root("spec");
+                let path = path.child("clusterIPs").index(1);
+                let text = address.as_str().unwrap_or_default();
+                errors.push(path.invalid(text, "not configured on this cluster"));
+                Err(Status::invalid(&self.group_kind(), object::name(new), &errors))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Ends what [`Self::take_address`] began. While it is unknown whether the service was stored, both

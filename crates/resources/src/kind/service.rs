@@ -193,7 +193,8 @@ fn validate_addresses(spec: &Value, errors: &mut FieldErrors) {
                     errors.push(path.invalid(all(), "'None' must be the first and only value"));
                 }
             }
-            Ok(own) => families.push(own.is_ipv4()),
+            // An IPv4 address in IPv6 is that IPv4 address.
+            Ok(own) => families.push(own.to_canonical().is_ipv4()),
             Err(_) => errors.push(path.index(idx).invalid(own, NO_ADDRESS)),
         }
     }

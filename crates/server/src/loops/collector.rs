@@ -187,9 +187,9 @@ async fn check<S: Store>(host: &Host<S>, mut found: Found) -> Result<(), Status>
     let mut kept = Vec::new();
     let mut n_gone = 0;
     for owner in references(tree) {
-        match owner_exists(host, owner, &namespace).await? {
-            true => kept.push(owner.clone()),
-            false => n_gone += 1,
+        match owner_state(host, owner, &namespace).await? {
+            OwnerState::Present | OwnerState::WaitsForDependents => kept.push(owner.clone()),
+            OwnerState::Gone => n_gone += 1,
         }
     }
     if n_gone == 0 {
@@ -217,21 +217,20 @@ async fn serve<S: Store>(
     let has = |finalizer: &str| object::finalizers(tree).contains(&finalizer);
     let done = if has(ORPHAN_FINALIZER) {
         for key in &keys {
-            let Some(mut dependent) = read(host, key).await? else { continue };
-            let mut kept = references(&dependent.tree).to_vec();
-            kept.retain(|owner| owner["uid"] != uid.as_str());
-            let metadata = object::metadata_mut(&mut dependent.tree);
-            metadata.insert("ownerReferences".to_owned(), kept.into());
-            dependent.update(host).await?;
+            let Some(dependent) = read(host, key).await? else { continue };
+            dependent.disown(host, &found).await?;
         }
         ORPHAN_FINALIZER
     } else if has(FOREGROUND_FINALIZER) {
         let mut is_blocked = false;
         for key in &keys {
             let Some(dependent) = read(host, key).await? else { continue };
-            let is_blocking = references(&dependent.tree).iter().any(|owner| {
-                owner["uid"] == uid.as_str() && owner["blockOwnerDeletion"] == Value::Bool(true)
-            });
+            let Some(reference) = dependent.reference_to(&found) else { continue };
+            let is_blocking = reference["blockOwnerDeletion"] == Value::Bool(true);
+            if dependent.has_other_owner(host, &found).await? {
+                dependent.disown(host, &found).await?;
+                continue;
+            }
             if !object::is_terminating(&dependent.tree) {
                 delete(host, &dependent).await?;
             }
@@ -267,26 +266,42 @@ async fn delete<S: Store>(host: &Host<S>, found: &Found) -> Result<(), Status> {
     settled(host.own_delete(found.reference(), &options).await.map(drop))
 }
 
-/// Whether an owner exists. One that the registry does not know may be served again later, so it
-/// counts as existing.
-async fn owner_exists<S: Store>(
+/// How an owner that a reference names is.
+enum OwnerState {
+    Present,
+    /// It is being deleted in the foreground.
+    WaitsForDependents,
+    Gone,
+}
+
+/// Looks for an owner where the reference says that it is. One that the registry does not know may be
+/// served again later, so it counts as present.
+async fn owner_state<S: Store>(
     host: &Host<S>,
     owner: &Value,
     namespace: &str,
-) -> Result<bool, Status> {
+) -> Result<OwnerState, Status> {
     let text = |member: &str| owner[member].as_str().unwrap_or_default();
-    let Some(own) = object::GroupVersion::parse(text("apiVersion")) else { return Ok(true) };
+    let Some(own) = object::GroupVersion::parse(text("apiVersion")) else {
+        return Ok(OwnerState::Present);
+    };
     let view = host.follower.view();
     let resource = view.registry.resources().find(|resource| {
         resource.group == own.group && resource.kind == text("kind") && resource.is_stored()
     });
-    let Some(resource) = resource else { return Ok(true) };
+    let Some(resource) = resource else { return Ok(OwnerState::Present) };
     let namespace = resource.is_namespaced().then_some(namespace);
     let key = resources::key(&host.prefix, resource, namespace, text("name"));
-    let Some(key) = key.and_then(|key| Key::new(&key).ok()) else { return Ok(false) };
+    let Some(key) = key.and_then(|key| Key::new(&key).ok()) else { return Ok(OwnerState::Gone) };
     let got = host.store.get(&key, store::At::Newest).await;
     let got = got.map_err(|error| Status::internal(&error.to_string()))?;
-    Ok(got.entry.and_then(|entry| uid_of(&entry)).is_some_and(|uid| uid == text("uid")))
+    let tree = got.entry.and_then(|entry| serde_json::from_slice::<Tree>(&entry.value).ok());
+    let Some(tree) = tree.filter(|tree| object::uid(tree) == text("uid")) else {
+        return Ok(OwnerState::Gone);
+    };
+    let is_waiting =
+        object::is_terminating(&tree) && object::finalizers(&tree).contains(&FOREGROUND_FINALIZER);
+    Ok(if is_waiting { OwnerState::WaitsForDependents } else { OwnerState::Present })
 }
 
 /// An object that was read by its key.
@@ -304,6 +319,47 @@ impl Found {
 
     async fn update<S: Store>(&self, host: &Host<S>) -> Result<(), Status> {
         settled(host.own_update(self.reference(), self.tree.clone()).await.map(drop))
+    }
+
+    /// The reference of this object to an owner. A uid alone makes no owner: the reference names the
+    /// owner's kind and name, and an owner in a namespace owns nothing outside of it.
+    fn reference_to(&self, owner: &Self) -> Option<&Value> {
+        let is_within = owner.namespace.is_none() || owner.namespace == self.namespace;
+        references(&self.tree).iter().find(|reference| {
+            is_within
+                && reference["uid"] == object::uid(&owner.tree)
+                && reference["name"] == owner.name.as_str()
+                && reference["kind"] == owner.resource.kind.as_str()
+        })
+    }
+
+    /// Whether somebody else who is not going owns this object.
+    async fn has_other_owner<S: Store>(
+        &self,
+        host: &Host<S>,
+        owner: &Self,
+    ) -> Result<bool, Status> {
+        let namespace = object::namespace(&self.tree);
+        for other in references(&self.tree) {
+            let is_other = other["uid"] != object::uid(&owner.tree);
+            if is_other && matches!(owner_state(host, other, namespace).await?, OwnerState::Present)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Takes an owner off this object, if it is one.
+    async fn disown<S: Store>(mut self, host: &Host<S>, owner: &Self) -> Result<(), Status> {
+        if self.reference_to(owner).is_none() {
+            return Ok(());
+        }
+        let mut kept = references(&self.tree).to_vec();
+        kept.retain(|reference| reference["uid"] != object::uid(&owner.tree));
+        let metadata = object::metadata_mut(&mut self.tree);
+        metadata.insert("ownerReferences".to_owned(), kept.into());
+        self.update(host).await
     }
 }
 

@@ -233,6 +233,9 @@ async fn a_new_definition_begins_without_objects() {
     admin.get(&format!("{WIDGETS}/own")).await.expect(200);
 }
 
+/// How late a server hears of a change.
+const LAG: Duration = Duration::from_secs(2);
+
 /// A server that lags creates an object of a definition that was deleted and made anew meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_lags_takes_back_what_it_created_too_late() {
@@ -243,13 +246,21 @@ async fn a_server_that_lags_takes_back_what_it_created_too_late() {
     let widgets = definition("example.com", "widgets", "v1");
     define(&near_admin, &widgets).await;
     until(&far_admin, WIDGETS, |code, _| code == 200).await;
-    far.lag(Duration::from_secs(2));
-    undefine(&near_admin, "widgets.example.com").await;
-    define(&near_admin, &widgets).await;
-    let made = far_admin.post(WIDGETS, &widget("ghost")).await;
-    assert_eq!(made.code, 403, "{}", made.text());
-    assert_eq!(near_admin.get(WIDGETS).await.expect(200)["items"], json!([]));
-    far.lag(Duration::ZERO);
+    for round in 0.. {
+        let begun = Instant::now();
+        far.lag(LAG);
+        undefine(&near_admin, "widgets.example.com").await;
+        define(&near_admin, &widgets).await;
+        let has_caught_up = begun.elapsed() > LAG;
+        let made = far_admin.post(WIDGETS, &widget("ghost")).await;
+        far.lag(Duration::ZERO);
+        if made.code == 403 {
+            assert_eq!(near_admin.get(WIDGETS).await.expect(200)["items"], json!([]));
+            break;
+        }
+        // On a busy machine the server may know the new definition by then.
+        assert!(made.code == 201 && has_caught_up && round < 5, "{}", made.text());
+    }
     far.stop().await;
     near.stop().await;
 }

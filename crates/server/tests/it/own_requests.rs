@@ -82,6 +82,49 @@ async fn loops_delete_objects_of_any_name() {
     }
 }
 
+/// Deleting an owner in the foreground deletes what only it owns. An object with another owner stays, and
+/// objects that merely name the owner's uid, in another namespace or under another name, neither go nor
+/// keep the owner from going.
+#[tokio::test(flavor = "multi_thread")]
+async fn foreground_deletion_takes_what_the_owner_alone_owns() {
+    let cluster = Cluster::start().await;
+    let admin = cluster.admin();
+    admin.post("/api/v1/namespaces", &json!({"metadata": {"name": "other"}})).await.expect(201);
+    let maps = |namespace: &str| format!("/api/v1/namespaces/{namespace}/configmaps");
+    let mut uids = Vec::new();
+    for name in ["owner", "second"] {
+        let made = admin.post(&maps("default"), &json!({"metadata": {"name": name}})).await;
+        uids.push(made.expect(201)["metadata"]["uid"].clone());
+    }
+    let reference = |name: &str, uid: &Value| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid,
+            "blockOwnerDeletion": true})
+    };
+    let (owner, second) = (reference("owner", &uids[0]), reference("second", &uids[1]));
+    // A finalizer shows that an object was asked to go.
+    for (namespace, name, owners) in [
+        ("default", "alone", json!([owner])),
+        ("default", "shared", json!([owner, second])),
+        ("other", "foreign", json!([owner, reference("elsewhere", &json!("no-such-uid"))])),
+    ] {
+        let map = json!({"metadata": {"name": name, "ownerReferences": owners,
+            "finalizers": if namespace == "other" { json!(["example.com/stay"]) } else { json!([]) }}});
+        admin.post(&maps(namespace), &map).await.expect(201);
+    }
+    let path = format!("{}/owner?propagationPolicy=Foreground", maps("default"));
+    admin.delete(&path).await;
+    for n_tries in 0.. {
+        if names(&admin, &maps("default")).await == ["second", "shared"] {
+            break;
+        }
+        assert!(n_tries < 500, "{:?}", names(&admin, &maps("default")).await);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let shared = admin.get(&format!("{}/shared", maps("default"))).await.expect(200);
+    assert_eq!(shared["metadata"]["ownerReferences"], json!([second]));
+    assert_eq!(shared["metadata"].get("deletionTimestamp"), None);
+}
+
 async fn rules(admin: &Client, name: &str) -> Value {
     admin.get(&format!("{ROLES}/{name}")).await.expect(200)["rules"].clone()
 }

@@ -87,6 +87,15 @@ async fn nobody_frees_or_takes_the_address_of_another_service() {
             (ips.clone(), "must be empty when `clusterIP` is not specified"),
             (json!({"clusterIP": "10.0.0.9", "clusterIPs": [address]}), "first value must match"),
             (json!({"clusterIP": "None", "clusterIPs": [address]}), "first value must match"),
+            (
+                json!({"clusterIP": "10.0.0.9",
+                    "clusterIPs": ["10.0.0.9", format!("::ffff:{address}")]}),
+                "may specify no more than one IP for each IP family",
+            ),
+            (
+                json!({"clusterIP": "10.0.0.9", "clusterIPs": ["10.0.0.9", "fd00::9"]}),
+                "spec.clusterIPs[1]: Invalid value: \"fd00::9\": not configured on this cluster",
+            ),
         ] {
             refused(alice.post(OWN, &service("new", spec.clone())).await, why);
             refused(alice.put(&format!("{OWN}/new"), &service("new", spec)).await, why);

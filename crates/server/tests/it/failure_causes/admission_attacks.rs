@@ -85,6 +85,25 @@ async fn a5_deadlines_of_one_user_concern_nobody_else() {
     }
 }
 
+/// A5: a hook that gives up in time for what it is told must not be told the deadline of the caller, or
+/// the caller could make it fail.
+#[tokio::test(flavor = "multi_thread")]
+async fn a5_a_hook_is_not_told_the_deadline_of_the_caller() {
+    let scene = Scene::start(|_| {}).await;
+    let mallory = scene.user("mallory");
+    let hook = scene.hook(Script::rule(|request| match request.target.ends_with("timeout=10s") {
+        true => answer(request, &json!({"allowed": false})),
+        false => Answer::json("{}").status(503),
+    }));
+    for kind in [MUTATING, VALIDATING] {
+        scene.configure(kind, &[scene.webhook("h.x.y", &hook, "Ignore", 10)]).await;
+        for query in ["timeout=1s", "timeout=5s", "dryRun=All&timeout=2s"] {
+            let reply = create(&mallory, query, &map("forbidden")).await;
+            assert!(matches!(reply.code, 400 | 504), "{kind} {query}: {}", reply.text());
+        }
+    }
+}
+
 /// A6: hooks that hang stand before one that denies. With the usual 10 seconds each they would take 30;
 /// `admission-hooks` tests that with a clock of its own.
 #[tokio::test(flavor = "multi_thread")]
