@@ -104,6 +104,7 @@ pub fn prepare_update(
         (Rules::CustomResourceDefinition, None) => custom::prepare_update(new),
         (Rules::Namespace, subresource) => namespace::prepare_update(new, old, subresource),
         (Rules::Pod, None) => pod::prepare_update(new),
+        (Rules::CertificateSigningRequest, _) => keep_spec(new, old),
         (Rules::Rbac(_), None) => rbac::prepare(new),
         (Rules::Secret, None) => secret::prepare(new),
         (Rules::Service, None) => service::prepare_update(new, old),
@@ -111,6 +112,29 @@ pub fn prepare_update(
         (_, _) => {}
     }
     Ok(())
+}
+
+/// Writes the user who asks into an object that says who asked: approvers and signers of certificates
+/// decide by that. Other objects stay as they are.
+pub fn set_requester(resource: &Resource, tree: &mut Tree, requester: &Tree) {
+    if rules(resource) != Rules::CertificateSigningRequest {
+        return;
+    }
+    let spec = object::object_mut(tree, "spec");
+    for member in ["username", "uid", "groups", "extra"] {
+        match requester.get(member) {
+            Some(value) => drop(spec.insert(member.to_owned(), value.clone())),
+            None => drop(spec.shift_remove(member)),
+        }
+    }
+}
+
+/// What was requested stays as it was.
+fn keep_spec(new: &mut Tree, old: &Tree) {
+    match old.get("spec") {
+        Some(spec) => drop(new.insert("spec".to_owned(), spec.clone())),
+        None => drop(new.shift_remove("spec")),
+    }
 }
 
 /// What is wrong with a new object, its metadata aside.

@@ -251,7 +251,9 @@ impl Record {
             Reply::List { listed, .. } => {
                 let is_wanted = event.wants_response_object();
                 let items = || {
-                    let parse = |item: &store::Item| serde_json::from_slice(&item.entry.value).ok();
+                    let parse = |item: &store::Item| {
+                        wire::from_stored(&item.entry.value).ok().map(Value::Object)
+                    };
                     let items: Vec<Value> = listed.items.iter().filter_map(parse).collect();
                     serde_json::json!({"items": items})
                 };

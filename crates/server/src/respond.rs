@@ -359,7 +359,7 @@ fn shown(resource: &Resource, item: &Item) -> Option<Tree> {
 }
 
 fn tree_of(resource: &Resource, value: &[u8], revision: u64) -> Option<Tree> {
-    let mut tree: Tree = serde_json::from_slice(value).ok()?;
+    let mut tree: Tree = wire::from_stored(value).ok()?;
     if resource.is_custom() {
         tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());
     }

@@ -153,7 +153,7 @@ impl<S: Store> authn::Lookup for Host<S> {
         let got = self.store.get(&key, At::Newest).await;
         let got = got.map_err(|error| LookupError(error.to_string()))?;
         let Some(entry) = got.entry else { return Ok(None) };
-        let tree = serde_json::from_slice(&entry.value);
+        let tree = wire::from_stored(&entry.value);
         tree.map(|tree| Some(Arc::new(tree))).map_err(|error| LookupError(error.to_string()))
     }
 }

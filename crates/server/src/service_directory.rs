@@ -88,7 +88,7 @@ impl ServiceDirectory {
     /// # Errors
     /// The value can not be read; the object counts as absent.
     pub(crate) fn apply(&self, path: &str, value: Option<&[u8]>) -> Result<(), String> {
-        let object = value.map(serde_json::from_slice::<Value>).transpose();
+        let object = value.map(|value| wire::from_stored(value).map(Value::Object)).transpose();
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(name) = path.strip_prefix(SERVICES_PATH) {
             tables.services.remove(name);

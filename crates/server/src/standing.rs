@@ -167,7 +167,7 @@ impl<S: Store> Host<S> {
             for item in page.items {
                 let own = item.key.get(self.prefix.len() + 1..).unwrap_or_default().to_owned();
                 if last.seen.get(&own) != Some(&item.entry.mod_rev) {
-                    let tree = serde_json::from_slice(&item.entry.value);
+                    let tree = wire::from_stored(&item.entry.value);
                     let tree = Some(tree.map_err(|error| error.to_string()));
                     changes.push(Changed { path: own.clone(), kind, tree });
                 }

@@ -446,7 +446,7 @@ fn last_segment(path: &str) -> &str {
 }
 
 fn parse(value: &[u8]) -> Result<Value, String> {
-    serde_json::from_slice(value).map_err(|error| error.to_string())
+    wire::from_stored(value).map(Value::Object).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -42,7 +42,8 @@ pub use finding::{Finding, strict_error};
 pub use json::{JsonError, JsonTree, NESTING_MAX, json_tree};
 pub use kinds::has_table;
 pub use stored::{
-    MalformedObject, TypeMeta, splice_partial_metadata, splice_resource_version, to_stored,
+    MalformedObject, TypeMeta, from_stored, splice_partial_metadata, splice_resource_version,
+    to_stored,
 };
 pub use table::{Column, ListMetadata, Row, begin_list, encode_table, end_list, partial_metadata};
 pub use warning::warning_headers;

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::accept::MetaVersion;
 use crate::encode::write_json;
+use crate::json::json_tree;
 
 /// Bytes that are not a stored object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -27,6 +28,18 @@ pub enum TypeMeta {
 
 /// Metadata that is never stored.
 const TRANSIENT: [&str; 2] = ["resourceVersion", "selfLink"];
+
+/// Reads an object as it is stored. It may be nested as deeply as objects that clients send, which is
+/// deeper than the limit of the JSON library.
+///
+/// # Errors
+/// The bytes are no object.
+pub fn from_stored(bytes: &[u8]) -> Result<Tree, serde_json::Error> {
+    serde_json::from_slice(bytes).or_else(|error| match json_tree(bytes).map(|deep| deep.value) {
+        Ok(Value::Object(tree)) => Ok(tree),
+        Ok(_) | Err(_) => Err(error),
+    })
+}
 
 /// The bytes of an object as they are stored.
 #[must_use]
@@ -172,6 +185,23 @@ mod tests {
 
     use super::*;
     use crate::arbitrary::tree;
+
+    /// Attack A14: an object that is accepted can be read back, however deeply it is nested.
+    #[test]
+    fn deep_objects_are_read_back() {
+        for depth in [1, 126, 127, 128, 130, 400, 509] {
+            let mut value = json!(1);
+            for _ in 0..depth {
+                value = json!({ "a": value });
+            }
+            let stored = to_stored(&json!({"spec": value}).as_object().cloned().unwrap());
+            assert_eq!(from_stored(&stored).unwrap()["spec"], value, "{depth}");
+        }
+        assert!(from_stored(b"[]").is_err());
+        assert!(from_stored(b"{").is_err());
+        let deep = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
+        assert!(from_stored(deep.as_bytes()).is_err());
+    }
 
     fn object(value: Value) -> Tree {
         value.as_object().cloned().unwrap_or_default()

@@ -64,7 +64,7 @@ pub(super) async fn end_failed<S: Store>(host: Arc<Host<S>>, failed: Failed) {
             }
         };
         // Somebody may have changed it since, but not that it failed; another one of its name stays.
-        let tree = current.as_ref().map(|entry| serde_json::from_slice::<Tree>(&entry.value));
+        let tree = current.as_ref().map(|entry| wire::from_stored(&entry.value));
         match (current, tree) {
             (Some(entry), Some(Ok(tree))) if object::uid(&tree) == uid && has_failed(&tree) => {
                 stored = entry;

@@ -223,7 +223,7 @@ impl<S: Store> Case<S> {
 
     /// Takes notice of a state of the object. What can not be read any more is nobody's to follow.
     fn take(&mut self, entry: Entry) -> Flow {
-        let Ok(tree) = serde_json::from_slice::<Tree>(&entry.value) else {
+        let Ok(tree) = wire::from_stored(&entry.value) else {
             return self.conclude(Outcome::Lost);
         };
         if object::uid(&tree) != object::uid(&self.tree) {

@@ -62,7 +62,7 @@ impl<S: Store> Call<'_, S> {
         if self.host.follower.onlookers().is_followed(&key) {
             return Ok(entry);
         }
-        let Ok(tree) = serde_json::from_slice::<Tree>(&entry.value) else { return Ok(entry) };
+        let Ok(tree) = wire::from_stored(&entry.value) else { return Ok(entry) };
         let (options, now) = (&self.host.initialization, self.host.clock.wall());
         // The picture tells for most objects that nothing is due, without asking the store.
         let view = self.host.follower.view();

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 use memchr::memmem::Finder;
-use object::{Status, Tree};
+use object::Status;
 use resources::Resource;
 use store::{At, Key, Revision, Store};
 
@@ -21,8 +21,9 @@ static FIELD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"initia
 /// Whether an object is not there for everybody, as it is stored. Most objects do not say anything about
 /// initializers, which is found out without reading them.
 pub(crate) fn is_hidden(stored: &[u8]) -> bool {
+    // An object that can not be read may wait for somebody.
     FIELD.find(stored).is_some()
-        && serde_json::from_slice(stored).is_ok_and(|tree: Tree| admission::is_uninitialized(&tree))
+        && wire::from_stored(stored).map_or(true, |tree| admission::is_uninitialized(&tree))
 }
 
 /// Whether an object that may be stored is there for everybody.

@@ -121,7 +121,7 @@ impl Dependents {
         if !is_waiting && !has("\"ownerReferences\"") {
             return;
         }
-        let Ok(tree) = serde_json::from_slice::<Tree>(value) else { return };
+        let Ok(tree) = wire::from_stored(value) else { return };
         let owners = owners(&tree);
         for owner in &owners {
             self.by_owner.entry(owner.clone()).or_default().insert(key.clone());
@@ -154,7 +154,7 @@ impl Dependents {
 }
 
 fn uid_of(entry: &Entry) -> Option<String> {
-    let tree: Tree = serde_json::from_slice(&entry.value).ok()?;
+    let tree: Tree = wire::from_stored(&entry.value).ok()?;
     Some(object::uid(&tree).to_owned()).filter(|uid| !uid.is_empty())
 }
 
@@ -299,10 +299,12 @@ async fn owner_state<S: Store>(
     let Some(key) = key.and_then(|key| Key::new(&key).ok()) else { return Ok(OwnerState::Gone) };
     let got = host.store.get(&key, store::At::Newest).await;
     let got = got.map_err(|error| Status::internal(&error.to_string()))?;
-    let tree = got.entry.and_then(|entry| serde_json::from_slice::<Tree>(&entry.value).ok());
-    let Some(tree) = tree.filter(|tree| object::uid(tree) == text("uid")) else {
+    let Some(entry) = got.entry else { return Ok(OwnerState::Gone) };
+    // Nothing is deleted for an owner that can not be read.
+    let Ok(tree) = wire::from_stored(&entry.value) else { return Ok(OwnerState::Present) };
+    if object::uid(&tree) != text("uid") {
         return Ok(OwnerState::Gone);
-    };
+    }
     let is_waiting =
         object::is_terminating(&tree) && object::finalizers(&tree).contains(&FOREGROUND_FINALIZER);
     Ok(if is_waiting { OwnerState::WaitsForDependents } else { OwnerState::Present })

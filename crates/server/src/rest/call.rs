@@ -174,7 +174,7 @@ impl<S: Store> Call<'_, S> {
 /// Reads what is stored, in the version of the resource: without conversion, versions differ in
 /// their name only.
 pub(crate) fn parse(resource: &Resource, entry: &Entry) -> Result<Tree, Status> {
-    let mut tree: Tree = serde_json::from_slice(&entry.value)
+    let mut tree: Tree = wire::from_stored(&entry.value)
         .map_err(|error| Status::internal(&format!("a stored object can not be read: {error}")))?;
     if resource.is_custom() {
         tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());

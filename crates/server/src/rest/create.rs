@@ -1,7 +1,9 @@
 //! `create`.
 
 use admission::{Initializers, Operation, is_uninitialized, shape_initializers};
+use authz::User;
 use object::{GroupKind, Status, Tree};
+use serde_json::Value;
 use store::{Expect, Key, Revision, Store};
 
 use crate::admit::{Attempt, Write};
@@ -112,6 +114,7 @@ impl<S: Store> Call<'_, S> {
             tree.shift_remove("status");
         }
         resources::prepare_create(self.resource, &mut tree)?;
+        resources::set_requester(self.resource, &mut tree, &requester(self.authorized.user()));
         let name = object::name(&tree).to_owned();
         let rule = self.resource.name_rule;
         let name_faults = |name: &str, is_prefix: bool| match is_prefix {
@@ -245,4 +248,19 @@ impl<S: Store> Call<'_, S> {
     pub(crate) fn group_kind(&self) -> GroupKind {
         self.resource.group_kind()
     }
+}
+
+/// A user as objects say who asked for them.
+fn requester(user: &User) -> Tree {
+    let mut requester = Tree::new();
+    requester.insert("username".to_owned(), user.name.as_str().into());
+    if !user.uid.is_empty() {
+        requester.insert("uid".to_owned(), user.uid.as_str().into());
+    }
+    requester.insert("groups".to_owned(), user.groups.clone().into());
+    if !user.extra.is_empty() {
+        let extra = user.extra.iter().map(|(key, values)| (key.clone(), values.clone().into()));
+        requester.insert("extra".to_owned(), Value::Object(extra.collect()));
+    }
+    requester
 }

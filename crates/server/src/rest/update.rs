@@ -327,6 +327,9 @@ impl<S: Store> Call<'_, S> {
                         keep(new, &member);
                     }
                 }
+                // An owner that is gone takes its objects with it: who owns an object is no part of its
+                // status.
+                keep_owners(new, old);
             }
             Some(_) => {}
             None if self.resource.has_status() => keep(new, "status"),
@@ -345,6 +348,15 @@ impl<S: Store> Call<'_, S> {
     /// Whether the last thing that held back a deletion is gone.
     fn is_over(&self, tree: &Tree) -> bool {
         object::can_go(tree) && !resources::is_held(self.resource, tree)
+    }
+}
+
+fn keep_owners(new: &mut Tree, old: &Tree) {
+    let owners = object::metadata(old).get("ownerReferences").cloned();
+    let metadata = object::metadata_mut(new);
+    match owners {
+        Some(owners) => drop(metadata.insert("ownerReferences".to_owned(), owners)),
+        None => drop(metadata.shift_remove("ownerReferences")),
     }
 }
 

@@ -7,6 +7,7 @@ mod identity_headers;
 mod old_objects;
 mod outgoing_headers;
 mod scopes;
+mod stored_objects;
 mod upgrades;
 
 use serde_json::{Value, json};

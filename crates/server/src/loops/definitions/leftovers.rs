@@ -68,7 +68,7 @@ pub(super) async fn end<S: Store>(
     definition: &Definition,
     item: &Item,
 ) -> Result<(), Status> {
-    let tree: Option<Tree> = serde_json::from_slice(&item.entry.value).ok();
+    let tree: Option<Tree> = wire::from_stored(&item.entry.value).ok();
     let Some(mut tree) = tree.filter(|tree| !object::finalizers(tree).is_empty()) else {
         return delete(host, definition, item, "its definition goes and serves it nowhere").await;
     };
