@@ -1,8 +1,8 @@
 //! Bounds work that is in flight at the same time: the calls to one webhook, or the long checks of what
 //! roles grant.
 //!
-//! One user holds at most half of the permits, so that requests of one user never use up what the
-//! requests of others need. Acquiring a permit never waits: a caller gets a [`Permit`] or [`Busy`] at
+//! One user holds at most half of the permits, rounded up, so with two or more permits the requests of one
+//! user leave some for others. Acquiring a permit never waits: a caller gets a [`Permit`] or [`Busy`] at
 //! once.
 //!
 //! INVARIANT: `Busy` says something about this server and nothing about the webhook. A caller answers it

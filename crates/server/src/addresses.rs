@@ -119,10 +119,10 @@ impl<S: Store> Call<'_, S> {
         match second(new) {
             Some(address) if old.and_then(second).as_ref() != Some(&address) => {
                 let mut errors = FieldErrors::new();
-                let path = FieldPath::root("spec");
-                let path = path.child("clusterIPs").index(1);
+                let root = FieldPath::root("spec");
+                let path = root.child("clusterIPs");
                 let text = address.as_str().unwrap_or_default();
-                errors.push(path.invalid(text, "not configured on this cluster"));
+                errors.push(path.index(1).invalid(text, "not configured on this cluster"));
                 Err(Status::invalid(&self.group_kind(), object::name(new), &errors))
             }
             Some(_) | None => Ok(()),

@@ -85,7 +85,7 @@ impl Followed {
             host.metrics.authority_reloads.with_label_values(&[name, status]).inc();
         };
         match self.read(host) {
-            Ok(false) => {}
+            Ok(false) => self.last_fault.clear(),
             Ok(true) => {
                 self.last_fault.clear();
                 count("success");

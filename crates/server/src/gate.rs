@@ -8,7 +8,8 @@ use resources::Verb;
 
 use crate::view::View;
 
-/// A request that the chain allowed: the user, the verb, the target, and the snapshot that decided.
+/// A request that the chain allowed: the user, the verb, the target, and the snapshot with which the
+/// request began.
 ///
 /// INVARIANT: only [`crate::authorize`] makes one, from the very question that the chain allowed. Code
 /// that executes a request takes the verb and every part of the target from here, never from the HTTP
@@ -54,7 +55,8 @@ impl Authorized {
         &self.info
     }
 
-    /// The snapshot that the decision was made from.
+    /// The snapshot with which the request began. Later questions of the same request are decided by newer
+    /// objects.
     pub fn view(&self) -> &Arc<View> {
         &self.view
     }

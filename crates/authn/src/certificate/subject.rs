@@ -62,19 +62,31 @@ fn texts(certificate: &X509Certificate<'_>, kind: &Oid<'_>) -> Option<Vec<String
         .collect()
 }
 
-/// The string types that names are written in.
+/// The string types that names are written in, with their alphabets as Go reads them.
 fn text(value: &Any<'_>) -> Option<String> {
+    let ascii = |is_letter: fn(u8) -> bool| {
+        let is_text = value.data.iter().copied().all(is_letter);
+        String::from_utf8(value.data.to_vec()).ok().filter(|_| is_text)
+    };
     match value.tag() {
-        Tag::Utf8String | Tag::PrintableString | Tag::Ia5String | Tag::NumericString => {
-            String::from_utf8(value.data.to_vec()).ok()
-        }
+        Tag::Utf8String => String::from_utf8(value.data.to_vec()).ok(),
+        Tag::PrintableString => ascii(is_printable),
+        Tag::Ia5String => ascii(|byte| byte.is_ascii()),
+        Tag::NumericString => ascii(|byte| byte.is_ascii_digit() || byte == b' '),
         // Nobody uses T.61 for what it is; Latin 1 is what everybody reads.
         Tag::T61String => Some(value.data.iter().copied().map(char::from).collect()),
         Tag::BmpString => {
             let (pairs, rest) = value.data.as_chunks::<2>();
-            let units: Vec<u16> = pairs.iter().map(|pair| u16::from_be_bytes(*pair)).collect();
+            let mut units: Vec<u16> = pairs.iter().map(|pair| u16::from_be_bytes(*pair)).collect();
+            // A terminator is no part of the text.
+            units.pop_if(|last| *last == 0);
             String::from_utf16(&units).ok().filter(|_| rest.is_empty())
         }
         _ => None,
     }
+}
+
+/// The letters of a PrintableString, and `*` and `&`, which many certificates have.
+fn is_printable(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b" '()+,-./:=?*&".contains(&byte)
 }

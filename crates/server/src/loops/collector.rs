@@ -290,6 +290,10 @@ async fn owner_state<S: Store>(
         resource.group == own.group && resource.kind == text("kind") && resource.is_stored()
     });
     let Some(resource) = resource else { return Ok(OwnerState::Present) };
+    if resource.is_namespaced() && namespace.is_empty() {
+        // An object of the cluster has no owner in a namespace; nobody can say where it would be.
+        return Ok(OwnerState::Present);
+    }
     let namespace = resource.is_namespaced().then_some(namespace);
     let key = resources::key(&host.prefix, resource, namespace, text("name"));
     let Some(key) = key.and_then(|key| Key::new(&key).ok()) else { return Ok(OwnerState::Gone) };

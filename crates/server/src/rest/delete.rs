@@ -164,7 +164,9 @@ impl<S: Store> Call<'_, S> {
     ) -> (Result<(), Status>, Entrance) {
         let entrance = self.entrance.beside();
         let names = resources::names(&self.host.prefix, self.resource, &item.key);
-        let Some((namespace, name)) = names else { return (Ok(()), entrance) };
+        let Some((namespace, name)) = names else {
+            return (Err(Status::internal("a stored key names no object")), entrance);
+        };
         let Some(member) = self.authorized.member(namespace, name) else {
             let why = "the object is not part of the collection that was authorized";
             return (Err(Status::internal(why)), entrance);

@@ -111,6 +111,11 @@ async fn foreground_deletion_takes_what_the_owner_alone_owns() {
             "finalizers": if namespace == "other" { json!(["example.com/stay"]) } else { json!([]) }}});
         admin.post(&maps(namespace), &map).await.expect(201);
     }
+    // An object of the cluster is not collected for an owner that nobody can look for.
+    let volume = json!({"metadata": {"name": "volume", "ownerReferences": [owner]},
+        "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+            "hostPath": {"path": "/x"}}});
+    admin.post("/api/v1/persistentvolumes", &volume).await.expect(201);
     let path = format!("{}/owner?propagationPolicy=Foreground", maps("default"));
     admin.delete(&path).await;
     for n_tries in 0.. {
@@ -123,6 +128,8 @@ async fn foreground_deletion_takes_what_the_owner_alone_owns() {
     let shared = admin.get(&format!("{}/shared", maps("default"))).await.expect(200);
     assert_eq!(shared["metadata"]["ownerReferences"], json!([second]));
     assert_eq!(shared["metadata"].get("deletionTimestamp"), None);
+    let volume = admin.get("/api/v1/persistentvolumes/volume").await.expect(200);
+    assert_eq!(volume["metadata"].get("deletionTimestamp"), None);
 }
 
 async fn rules(admin: &Client, name: &str) -> Value {
