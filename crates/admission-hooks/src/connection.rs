@@ -23,11 +23,6 @@ const REPETITION_FACTOR: usize = 8;
 /// server works on some 200 writes at a time, so that one user with a slow hook leaves room for others.
 pub const CALLS_IN_FLIGHT_MAX: usize = 256;
 
-/// The most idle connections to one service. Hooks of one request are asked at the same time, so that
-/// ten hooks take ten connections for each request that is under way, and whoever finds none that is idle
-/// pays for a handshake, which costs more than all the rest of a call.
-const IDLE_CONNECTIONS_MAX: usize = 128;
-
 /// Knows the services of the cluster from memory; see [`Resolve`].
 pub trait Services: Resolve {
     /// The TCP ports of a service, of which hooks of v1alpha1 take the only one.
@@ -56,11 +51,7 @@ impl Default for Surroundings {
         Self {
             services: None,
             access: AccessTable::default(),
-            limits: Limits {
-                body_bytes_max: RESPONSE_BYTES_MAX,
-                idle_connections_max: IDLE_CONNECTIONS_MAX,
-                ..Limits::default()
-            },
+            limits: Limits { body_bytes_max: RESPONSE_BYTES_MAX, ..Limits::default() },
             calls_in_flight_max: CALLS_IN_FLIGHT_MAX,
             observe: Arc::new(remote::Unobserved),
         }

@@ -90,9 +90,7 @@ impl CallFailure {
             FaultKind::Tls => FailOpenCause::Tls,
             FaultKind::Timeout => FailOpenCause::Timeout,
             FaultKind::TooLarge => FailOpenCause::BadAnswer,
-            FaultKind::Reset | FaultKind::ConnectionLost | FaultKind::Eof | FaultKind::Other => {
-                FailOpenCause::ConnectionLost
-            }
+            FaultKind::Reset | FaultKind::Eof | FaultKind::Other => FailOpenCause::ConnectionLost,
         };
         Some(Self::new("failed to call webhook", fault, 503, cause))
     }

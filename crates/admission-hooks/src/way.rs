@@ -1,12 +1,11 @@
 //! Clients that lead to one service.
 
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use admission::{ClientConfig, Endpoint};
 use remote::{
-    BuildError, Client, Fault, FaultKind, HostPort, Place, Protocols, Resolve, ResolveError,
-    ServiceName, Target,
+    BuildError, Client, Fault, FaultKind, HostPort, Place, Resolve, ResolveError, ServiceName,
+    Target,
 };
 
 use crate::connection::{ExchangeError, Services, Surroundings};
@@ -186,7 +185,7 @@ fn build(
 ) -> Result<Client, ExchangeError> {
     let target = config.target(service_port).map_err(no_client)?;
     let target = with_access(target, &surroundings.access);
-    let target = Target { protocols: protocols(&target.place), user_agent: USER_AGENT, ..target };
+    let target = Target { user_agent: USER_AGENT, ..target };
     let observe = Arc::clone(&surroundings.observe);
     Client::new(target, resolver, surroundings.limits.clone(), observe).map_err(|error| {
         let message = format!("could not get REST client: {error}");
@@ -211,35 +210,4 @@ fn with_access(target: Target, access: &AccessTable) -> Target {
     };
     let access = access.access(&host, port);
     Target { credentials: access.credentials, identity: access.identity, ..target }
-}
-
-/// Calls at once take connections of their own, so that they spread over the backends; on this
-/// machine there is but one.
-fn protocols(place: &Place) -> Protocols {
-    match place {
-        Place::Url { host, .. } if is_local(host) => Protocols::Http1And2,
-        Place::Url { .. } | Place::Service(_) => Protocols::Http1,
-    }
-}
-
-fn is_local(host: &str) -> bool {
-    let address = host.parse::<IpAddr>();
-    host.eq_ignore_ascii_case("localhost")
-        || address.is_ok_and(|it| it.to_canonical().is_loopback())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_on_this_machine() {
-        for host in ["localhost", "LocalHost", "127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"]
-        {
-            assert!(is_local(host), "{host}");
-        }
-        for host in ["", "localhost.example.com", "10.0.0.1", "::2", "127.0.0.1.nip.io"] {
-            assert!(!is_local(host), "{host}");
-        }
-    }
 }

@@ -57,7 +57,6 @@ fn fault_of(fault: remote::Fault) -> Fault {
     let kind = match fault.kind {
         remote::FaultKind::Timeout => FaultKind::Timeout,
         remote::FaultKind::Reset => FaultKind::Reset,
-        remote::FaultKind::ConnectionLost => FaultKind::ConnectionLost,
         remote::FaultKind::TooLarge => FaultKind::TooLarge,
         remote::FaultKind::Refused | remote::FaultKind::Dns | remote::FaultKind::Connect => {
             FaultKind::Connect
@@ -107,7 +106,6 @@ mod tests {
         for (from, want) in [
             (remote::FaultKind::Timeout, FaultKind::Timeout),
             (remote::FaultKind::Reset, FaultKind::Reset),
-            (remote::FaultKind::ConnectionLost, FaultKind::ConnectionLost),
             (remote::FaultKind::TooLarge, FaultKind::TooLarge),
             (remote::FaultKind::Eof, FaultKind::Other),
             (remote::FaultKind::Tls, FaultKind::Tls),

@@ -52,9 +52,7 @@ impl CallError {
     /// Reports whether another attempt is made (chain §4.7).
     pub(crate) fn is_retriable(&self) -> bool {
         match self {
-            Self::Transport { kind, .. } => {
-                matches!(kind, FaultKind::Reset | FaultKind::ConnectionLost)
-            }
+            Self::Transport { kind, .. } => *kind == FaultKind::Reset,
             Self::Response { retry, .. } => *retry == Retry::Later,
             Self::Busy(_) | Self::Lost => false,
         }
@@ -79,9 +77,7 @@ impl CallError {
                 FaultKind::Timeout => Ok(FailOpenCause::Timeout),
                 FaultKind::Connect => Ok(FailOpenCause::Connect),
                 FaultKind::Tls => Ok(FailOpenCause::Tls),
-                FaultKind::Reset | FaultKind::ConnectionLost | FaultKind::Other => {
-                    Ok(FailOpenCause::ConnectionLost)
-                }
+                FaultKind::Reset | FaultKind::Other => Ok(FailOpenCause::ConnectionLost),
                 FaultKind::TooLarge => Ok(FailOpenCause::BadAnswer),
                 FaultKind::Local(why) => Err(*why),
             },

@@ -31,8 +31,6 @@ pub enum FaultKind {
     Tls,
     /// The peer reset the connection. Tried again.
     Reset,
-    /// An HTTP/2 connection was lost. Tried again.
-    ConnectionLost,
     /// The answer is longer than the transport accepts.
     TooLarge,
     /// Anything else that the peer did, such as an end in the middle.

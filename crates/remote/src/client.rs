@@ -9,10 +9,12 @@ use http::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue,
     PROXY_AUTHORIZATION, USER_AGENT,
 };
-use http::{Extensions, Method, Request, Uri, Version};
+use http::{Extensions, Method, Request, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::capture_connection;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls_pki_types::ServerName;
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -20,23 +22,26 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::connect::{Connector, Hop, Route, Way};
 use crate::credentials::{Authorization, basic};
 use crate::endpoint::Endpoint;
-use crate::failure::{connection_lost, explain};
+use crate::failure::explain;
 use crate::fault::{Fault, FaultKind};
 use crate::identity::IdentityError;
-use crate::limits::Limits;
+use crate::limits::{HEAD_BYTES_MIN, Limits};
 use crate::observe::Observe;
-use crate::pools::Pools;
 use crate::proxy::{Environment, Proxy, ProxyKind, ProxyUrl, ProxyUrlError};
 use crate::reply::{self, Reply};
 use crate::resolve::Resolve;
-use crate::target::{Place, Protocols, Scheme, Target};
+use crate::target::{Place, Scheme, Target};
 use crate::tls::Tls;
 use crate::wire::Trouble;
 
 /// Makes exchanges with one target and keeps connections to it. Connections belong to the runtime
 /// that makes the calls; dropping the client closes them when the exchanges on them have ended.
+///
+/// HTTP/1.1 is spoken, so each exchange has a connection of its own: one that is idle, or else a new one.
+/// Over HTTP/2 a server says how many exchanges a connection carries, and a further one would wait in
+/// this process for the slow exchanges of somebody else, until it is out of time.
 pub struct Client {
-    pools: Pools,
+    http: legacy::Client<Connector, Full<Bytes>>,
     connector: Connector,
     /// The headers of all requests.
     headers: HeaderMap,
@@ -109,14 +114,14 @@ impl Client {
             Scheme::Http => None,
             Scheme::Https => {
                 let identity = target.identity.as_ref();
-                let tls = Tls::new(&target.trust, identity, target.protocols, observe)?;
+                let tls = Tls::new(&target.trust, identity, observe)?;
                 Some(Arc::new(tls))
             }
         };
         let connect_timeout = limits.connect_timeout;
         let connector = Connector::new(Route { endpoint, way, resolver, tls, connect_timeout });
         Ok(Self {
-            pools: Pools::new(&limits, connector.clone()),
+            http: builder(&limits).build(connector.clone()),
             connector,
             headers,
             authorization,
@@ -140,11 +145,20 @@ impl Client {
             .uri(query)
             .ok_or_else(|| Fault::new(FaultKind::Other, "the query can not be part of a URL"))?;
         let body_bytes_max = self.body_bytes_max.max(body.len().saturating_mul(ANSWER_FACTOR));
-        let request = self.request(uri.clone(), body);
-        let pool = self.pools.acquire();
-        let head = match timeout_at(deadline, pool.http().request(request)).await {
+        let mut request = self.request(uri.clone(), body);
+        let connection = capture_connection(&mut request);
+        let n_connected = self.connector.n_connected();
+        let head = match timeout_at(deadline, self.http.request(request)).await {
             Ok(Ok(head)) => head,
             Ok(Err(error)) => return Err(failed_request(&error).within(posting(&uri))),
+            // Others got connections while this request had none.
+            Err(_)
+                if connection.connection_metadata().is_none()
+                    && self.connector.n_connected() != n_connected =>
+            {
+                let message = "out of time while waiting for a connection behind other requests";
+                return Err(Fault::new(FaultKind::Local, message).within(posting(&uri)));
+            }
             Err(_) => {
                 let message = "context deadline exceeded (Client.Timeout exceeded while awaiting \
                                headers)";
@@ -189,7 +203,6 @@ impl Client {
         body_bytes_max: usize,
     ) -> Result<Reply, Fault> {
         let (mut head, body) = response.into_parts();
-        let is_http2 = head.version == Version::HTTP_2;
         let read = reply::read(&mut head.headers, body, self.can_compress, body_bytes_max);
         let body = match timeout_at(deadline, read).await {
             Ok(Ok(body)) => body,
@@ -202,7 +215,6 @@ impl Client {
             }
             Ok(Err(reply::ReadError::Broken(error))) => {
                 let fault = trouble(&head.extensions).unwrap_or_else(|| explain(&error));
-                let fault = if is_http2 { lost(fault) } else { fault };
                 let is_eof = fault.kind == FaultKind::Eof;
                 let message = if is_eof { "unexpected EOF".to_owned() } else { fault.message };
                 return Err(Fault::new(fault.kind, message).within(READING));
@@ -244,22 +256,26 @@ fn posting(uri: &Uri) -> String {
 /// Why a request has no answer, by what its connection knows or else by what the library says.
 fn failed_request(error: &legacy::Error) -> Fault {
     let mut extensions = Extensions::new();
-    let mut is_http2 = false;
     if let Some(connected) = error.connect_info() {
         connected.get_extras(&mut extensions);
-        is_http2 = connected.is_negotiated_h2();
     }
-    let fault = trouble(&extensions).unwrap_or_else(|| explain(error));
-    if is_http2 { lost(fault) } else { fault }
+    trouble(&extensions).unwrap_or_else(|| explain(error))
 }
 
 fn trouble(extensions: &Extensions) -> Option<Fault> {
     extensions.get::<Trouble>().and_then(Trouble::first)
 }
 
-/// An HTTP/2 connection that ends takes requests with it that the server has never seen.
-fn lost(fault: Fault) -> Fault {
-    if fault.kind == FaultKind::Eof { connection_lost() } else { fault }
+fn builder(limits: &Limits) -> legacy::Builder {
+    let mut builder = legacy::Client::builder(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(limits.idle_timeout)
+        .pool_max_idle_per_host(limits.idle_connections_max)
+        .http1_max_buf_size(limits.head_bytes_max.max(HEAD_BYTES_MIN))
+        .http1_max_headers(limits.headers_max);
+    builder
 }
 
 fn way(
@@ -286,7 +302,7 @@ fn way(
             let name = proxy.at.host.clone();
             let parsed = ServerName::try_from(name.clone());
             let name = parsed.map_err(|_| BuildError::ServerName(name))?;
-            let tls = Tls::new(&target.trust, None, Protocols::Http1, Arc::clone(observe))?;
+            let tls = Tls::new(&target.trust, None, Arc::clone(observe))?;
             Some((Arc::new(tls), name))
         }
     };

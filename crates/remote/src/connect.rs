@@ -22,7 +22,7 @@ use crate::fault::{Fault, FaultKind};
 use crate::proxy::{Login, ProxyKind, ProxyUrl};
 use crate::resolve::{HostPort, Resolve};
 use crate::target::ServiceName;
-use crate::tls::{Tls, is_http2};
+use crate::tls::Tls;
 use crate::wire::{Io, Wire};
 use crate::{socks, tunnel};
 
@@ -65,6 +65,11 @@ impl Connector {
     pub(crate) fn route(&self) -> &Route {
         &self.route
     }
+
+    /// How many connections were made so far.
+    pub(crate) fn n_connected(&self) -> u64 {
+        self.dials.n_connected()
+    }
 }
 
 impl Route {
@@ -105,10 +110,7 @@ impl Route {
             return Ok(wire);
         };
         let stream = tls.handshake(io, name.clone()).await?;
-        let is_http2 = is_http2(stream.get_ref().1);
-        let mut wire = Wire::new(Box::new(stream), local, peer);
-        wire.is_http2 = is_http2;
-        Ok(wire)
+        Ok(Wire::new(Box::new(stream), local, peer))
     }
 
     async fn dial_host(&self) -> Result<TcpStream, Fault> {

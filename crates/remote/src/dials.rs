@@ -5,8 +5,12 @@
 //! time for all requests that wait, and its failure is the failure of each of them. Each dial that
 //! succeeds doubles the number of dials that may run at the same time, so that a target that answers is
 //! not connected to one by one.
+//!
+//! The failure of a dial is the target's, but whoever is out of time while the dials of others succeed has
+//! waited in line here; the number of those that succeeded tells.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
@@ -25,6 +29,7 @@ type Waiter = oneshot::Sender<Result<Wire, Fault>>;
 #[derive(Default)]
 pub(crate) struct Dials {
     state: Mutex<State>,
+    n_connected: AtomicU64,
 }
 
 struct State {
@@ -41,6 +46,11 @@ impl Default for State {
 }
 
 impl Dials {
+    /// How many dials have succeeded so far.
+    pub(crate) fn n_connected(&self) -> u64 {
+        self.n_connected.load(Ordering::Relaxed)
+    }
+
     /// A connection of which nobody else makes use.
     pub(crate) fn connection(
         self: &Arc<Self>,
@@ -88,6 +98,9 @@ struct Dial {
 impl Drop for Dial {
     fn drop(&mut self) {
         let end = self.end.take().unwrap_or_else(|| Err(lost()));
+        if end.is_ok() {
+            self.dials.n_connected.fetch_add(1, Ordering::Relaxed);
+        }
         self.dials.lock().end_dial(end);
     }
 }

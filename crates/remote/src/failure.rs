@@ -34,8 +34,6 @@ fn recognize(cause: &(dyn StdError + 'static)) -> Option<Fault> {
         Some(Fault::new(FaultKind::Tls, tls(error)))
     } else if let Some(error) = cause.downcast_ref::<io::Error>() {
         of_io(error)
-    } else if let Some(error) = cause.downcast_ref::<h2::Error>() {
-        of_http2(error)
     } else {
         cause.downcast_ref::<hyper::Error>().and_then(of_http)
     }
@@ -61,29 +59,11 @@ fn of_http(error: &hyper::Error) -> Option<Fault> {
         Some(Fault::new(FaultKind::Other, message))
     } else if error.is_incomplete_message() {
         Some(Fault::new(FaultKind::Eof, "EOF"))
-    } else if error.is_timeout() {
-        // We set no timer but that for the answers to pings of HTTP/2.
-        Some(connection_lost())
     } else if error.is_canceled() || error.is_closed() {
         Some(Fault::new(FaultKind::Eof, "http: server closed idle connection"))
     } else {
         None
     }
-}
-
-/// A server that goes away, or takes no more requests, has not looked at this one.
-fn of_http2(error: &h2::Error) -> Option<Fault> {
-    let is_refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
-    if error.is_remote() && (error.is_go_away() || is_refused) {
-        Some(connection_lost())
-    } else {
-        None
-    }
-}
-
-/// An HTTP/2 connection that was lost with requests on it.
-pub(crate) fn connection_lost() -> Fault {
-    Fault::new(FaultKind::ConnectionLost, "http2: client connection lost")
 }
 
 /// None if the error says nothing by itself.

@@ -18,8 +18,6 @@ pub enum FaultKind {
     Timeout,
     /// The peer has reset the connection.
     Reset,
-    /// An HTTP/2 connection was lost with requests on it.
-    ConnectionLost,
     /// The answer is larger than permitted.
     TooLarge,
     /// Nobody listens there.

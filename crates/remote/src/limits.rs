@@ -9,12 +9,13 @@ pub struct Limits {
     /// to be accepted elsewhere, so the default is 8 MiB. To a long question the answer may be longer:
     /// [`ANSWER_FACTOR`](crate::ANSWER_FACTOR) times the question.
     pub body_bytes_max: usize,
-    /// Longest head of an answer in bytes, and what is buffered of an HTTP/1.1 connection: 64 KiB
+    /// Longest head of an answer in bytes, and what is buffered of a connection: 64 KiB
     /// unless told. Below 8 KiB the HTTP library does not go.
     pub head_bytes_max: usize,
     /// Most header fields of an answer.
     pub headers_max: usize,
-    /// Most idle connections that are kept.
+    /// Most idle connections that are kept. Calls at a time take as many connections, and whoever finds
+    /// none that is idle pays for a handshake, which costs more than all the rest of a call.
     pub idle_connections_max: usize,
     /// How long an idle connection may be used again; it is closed before twice that has passed.
     /// Shorter than what servers and what stands between usually permit, so that we are the ones
@@ -23,10 +24,6 @@ pub struct Limits {
     /// How long all that comes before the first byte of a request may take: name, proxy, TCP, TLS. The
     /// requests that wait for a connection share dials, which outlive the request that caused them.
     pub connect_timeout: Duration,
-    /// How long an HTTP/2 connection may be silent before it is asked whether it lives.
-    pub ping_after: Duration,
-    /// How long it may take to say so.
-    pub ping_timeout: Duration,
     /// How old a token that was read from a file may become before the file is read again.
     pub token_age_max: Duration,
 }
@@ -40,11 +37,9 @@ impl Default for Limits {
             body_bytes_max: 8 * 1024 * 1024,
             head_bytes_max: 64 * 1024,
             headers_max: 128,
-            idle_connections_max: 32,
+            idle_connections_max: 128,
             idle_timeout: Duration::from_secs(90),
             connect_timeout: Duration::from_secs(2),
-            ping_after: Duration::from_secs(30),
-            ping_timeout: Duration::from_secs(15),
             token_age_max: Duration::from_secs(50),
         }
     }

@@ -34,8 +34,6 @@ pub struct Target {
     pub impersonate: Impersonate,
     /// Whether answers may be compressed.
     pub can_compress: bool,
-    /// Which versions of HTTP may be spoken over TLS.
-    pub protocols: Protocols,
     /// Who we say we are.
     pub user_agent: &'static str,
 }
@@ -44,10 +42,6 @@ impl Target {
     /// A target that trusts the roots of the system and has no credentials, for the parts that
     /// matter to be set.
     pub fn new(place: Place, path: &str) -> Self {
-        let protocols = match &place {
-            Place::Url { .. } => Protocols::Http1And2,
-            Place::Service(_) => Protocols::Http1,
-        };
         Self {
             place,
             path: path.to_owned(),
@@ -58,19 +52,9 @@ impl Target {
             proxy: Proxy::Direct,
             impersonate: Impersonate::default(),
             can_compress: true,
-            protocols,
             user_agent: USER_AGENT,
         }
     }
-}
-
-/// Which versions of HTTP may be spoken. Plain HTTP is HTTP/1.1, whatever is permitted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocols {
-    /// HTTP/1.1, so that each of several calls at once has a connection of its own.
-    Http1,
-    /// HTTP/2 if the server knows it, where calls share a connection; else HTTP/1.1.
-    Http1And2,
 }
 
 /// Where a service is.
@@ -85,8 +69,7 @@ pub enum Place {
         /// The port if the URL names one, else that of the scheme.
         port: Option<u16>,
     },
-    /// In the cluster: HTTPS, over HTTP/1.1 unless told, so that connections spread over the
-    /// backends, never through a proxy, and asked for again with every new connection.
+    /// In the cluster: HTTPS, never through a proxy, and asked for again with every new connection.
     Service(ServiceName),
 }
 

@@ -3,9 +3,9 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustls::ClientConfig;
 use rustls::client::Resumption;
 use rustls::sign::SingleCertAndKey;
-use rustls::{ClientConfig, ClientConnection};
 use rustls_pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -15,7 +15,6 @@ use crate::failure::explain;
 use crate::fault::{Fault, FaultKind};
 use crate::identity::{Identity, Loaded, provider};
 use crate::observe::Observe;
-use crate::target::Protocols;
 use crate::trust::Trust;
 use crate::verify::Verifier;
 use crate::wire::Io;
@@ -32,7 +31,6 @@ impl Tls {
     pub(crate) fn new(
         trust: &Trust,
         identity: Option<&Identity>,
-        protocols: Protocols,
         observe: Arc<dyn Observe>,
     ) -> Result<Self, BuildError> {
         let provider = Arc::new(provider());
@@ -44,11 +42,7 @@ impl Tls {
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth();
-        let names: &[&[u8]] = match protocols {
-            Protocols::Http1 => &[b"http/1.1"],
-            Protocols::Http1And2 => &[b"h2", b"http/1.1"],
-        };
-        config.alpn_protocols = names.iter().map(|name| name.to_vec()).collect();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
         let config = Arc::new(config);
         let shown = match identity {
             Some(identity) => Some(show(&config, identity.load()?)),
@@ -100,9 +94,4 @@ fn show(config: &ClientConfig, loaded: Loaded) -> (Loaded, Arc<ClientConfig>) {
     config.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(Arc::clone(&loaded.key)));
     config.resumption = Resumption::default();
     (loaded, Arc::new(config))
-}
-
-/// Whether the server has agreed to speak HTTP/2.
-pub(crate) fn is_http2(connection: &ClientConnection) -> bool {
-    connection.alpn_protocol() == Some(b"h2")
 }

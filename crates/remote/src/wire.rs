@@ -20,7 +20,6 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 /// A connection, however many layers deep.
 pub(crate) struct Wire {
     io: Box<dyn Io>,
-    pub(crate) is_http2: bool,
     /// Whether a proxy reads the requests.
     pub(crate) is_relayed: bool,
     trouble: Trouble,
@@ -42,7 +41,7 @@ impl Wire {
         peer: Option<SocketAddr>,
     ) -> Self {
         let trouble = Trouble { first: Arc::default(), local, peer };
-        Self { io, is_http2: false, is_relayed: false, trouble }
+        Self { io, is_relayed: false, trouble }
     }
 
     fn note<T>(&self, operation: &str, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -76,8 +75,7 @@ impl Trouble {
 
 impl Connection for Wire {
     fn connected(&self) -> Connected {
-        let connected = Connected::new().proxy(self.is_relayed).extra(self.trouble.clone());
-        if self.is_http2 { connected.negotiated_h2() } else { connected }
+        Connected::new().proxy(self.is_relayed).extra(self.trouble.clone())
     }
 }
 

@@ -26,6 +26,10 @@ use crate::peer::Service;
 use crate::request::Request;
 use crate::stream::Stream;
 
+/// The most requests at a time on a connection. A server may permit as few, and a client must not
+/// make others wait for that.
+const STREAMS_MAX: u32 = 10;
+
 /// How a connection is made to end.
 #[derive(Default)]
 struct Ends {
@@ -43,8 +47,9 @@ pub(crate) async fn serve(stream: Stream, service: &Arc<Service>) -> io::Result<
         let (service, ends) = (Arc::clone(service), Arc::clone(&ends));
         async move { Ok::<_, Infallible>(respond(&service, &ends, request).await) }
     });
-    let connection =
-        http2::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), answer);
+    let connection = http2::Builder::new(TokioExecutor::new())
+        .max_concurrent_streams(STREAMS_MAX)
+        .serve_connection(TokioIo::new(stream), answer);
     let mut connection = pin!(connection);
     tokio::select! {
         ended = &mut connection => ended.map_err(io::Error::other),

@@ -14,10 +14,8 @@ pub(crate) enum Contest {
     CachedFew,
     /// The answer is remembered among many others, and has long been out of the processor's sight.
     CachedMany,
-    /// The service is called, one question after the other, over HTTP/1.1.
-    CallsHttp1,
-    /// The same over HTTP/2.
-    CallsHttp2,
+    /// The service is called, one question after the other.
+    Calls,
     /// The service is called by many at a time.
     CallsAtOnce,
     /// One question by very many at the same moment, none of whom knows the answer.
@@ -28,11 +26,10 @@ pub(crate) enum Contest {
 
 impl Contest {
     /// In the order of the report.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::CachedFew,
         Self::CachedMany,
-        Self::CallsHttp1,
-        Self::CallsHttp2,
+        Self::Calls,
         Self::CallsAtOnce,
         Self::Dead,
         Self::Storm,
@@ -43,9 +40,8 @@ impl Contest {
         match self {
             Self::CachedFew => "cached, few questions",
             Self::CachedMany => "cached, many questions",
-            Self::CallsHttp1 => "call, HTTP/1.1",
-            Self::CallsHttp2 => "call, HTTP/2",
-            Self::CallsAtOnce => "call, HTTP/2, 16 at a time",
+            Self::Calls => "call, HTTP/1.1",
+            Self::CallsAtOnce => "call, HTTP/1.1, 16 at a time",
             Self::Storm => "storm",
             Self::Dead => "dead service",
         }
@@ -60,7 +56,7 @@ impl Contest {
     pub(crate) fn kind(self) -> &'static str {
         match self {
             Self::CachedFew | Self::CachedMany => "cached",
-            Self::CallsHttp1 | Self::CallsHttp2 | Self::CallsAtOnce => "calls",
+            Self::Calls | Self::CallsAtOnce => "calls",
             Self::Storm => "storm",
             Self::Dead => "dead",
         }
@@ -69,10 +65,7 @@ impl Contest {
     /// Which service is asked.
     pub(crate) fn hook(self) -> Hook {
         match self {
-            Self::CachedFew | Self::CachedMany | Self::CallsHttp2 | Self::CallsAtOnce => {
-                Hook::Http2
-            }
-            Self::CallsHttp1 => Hook::Http1,
+            Self::CachedFew | Self::CachedMany | Self::Calls | Self::CallsAtOnce => Hook::Fast,
             Self::Storm => Hook::Slow,
             Self::Dead => Hook::Dead,
         }
@@ -116,7 +109,7 @@ impl Effort {
         let n_calls = self.n_calls;
         let (n_questions, n_warm_up, n_askers) = match contest {
             Contest::CachedFew | Contest::CachedMany => (self.n_cached, 0, 16),
-            Contest::CallsHttp1 | Contest::CallsHttp2 | Contest::Dead => (n_calls, n_calls / 10, 1),
+            Contest::Calls | Contest::Dead => (n_calls, n_calls / 10, 1),
             Contest::CallsAtOnce => (2 * n_calls, n_calls / 10, 16),
             Contest::Storm => (1, 0, self.n_storm),
         };

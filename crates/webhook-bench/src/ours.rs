@@ -57,12 +57,10 @@ impl Ours {
                 let filled = call_all(webhook, asked, 0..n_questions).await?;
                 Ok(ask_known(webhook, &asked.questions).plus_wrong(filled))
             }),
-            Contest::CallsHttp1 | Contest::CallsHttp2 | Contest::CallsAtOnce | Contest::Dead => {
-                self.runtime.block_on(async {
-                    let warm = call_all(webhook, asked, warm_up).await?;
-                    Ok(call_all(webhook, asked, rest).await?.plus_wrong(warm))
-                })
-            }
+            Contest::Calls | Contest::CallsAtOnce | Contest::Dead => self.runtime.block_on(async {
+                let warm = call_all(webhook, asked, warm_up).await?;
+                Ok(call_all(webhook, asked, rest).await?.plus_wrong(warm))
+            }),
             Contest::Storm => self.runtime.block_on(storm(webhook, asked)),
         }
     }

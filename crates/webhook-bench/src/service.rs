@@ -1,7 +1,7 @@
 //! The service that both sides ask, as a process of its own: it takes the same from either.
 //!
-//! It speaks HTTP/1.1 on one port and HTTP/2 on another, both over TLS, and knows its clients by their
-//! certificates. A line on its standard input is answered with how many questions it was asked.
+//! It speaks HTTP/1.1 over TLS, as our side does with webhooks, and knows its clients by their certificates.
+//! A line on its standard input is answered with how many questions it was asked.
 
 use std::convert::Infallible;
 use std::fs;
@@ -17,8 +17,9 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::TokioIo;
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use rustls_pki_types::pem::PemObject;
@@ -40,15 +41,12 @@ const NO: &[u8] = br#"{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAcc
 pub(crate) fn run(folder: &Path) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let n_calls = Arc::new(AtomicU64::new(0));
-    let mut ports = Vec::new();
-    for (protocol, is_http2) in [("http/1.1", false), ("h2", true)] {
-        let acceptor = acceptor(folder, protocol)?;
-        let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0)))?;
-        ports.push(listener.local_addr()?.port().to_string());
-        runtime.spawn(listen(listener, acceptor, is_http2, Arc::clone(&n_calls)));
-    }
+    let acceptor = acceptor(folder)?;
+    let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0)))?;
+    let port = listener.local_addr()?.port();
+    runtime.spawn(listen(listener, acceptor, Arc::clone(&n_calls)));
     let mut output = std::io::stdout().lock();
-    writeln!(output, "{}", ports.join(" "))?;
+    writeln!(output, "{port}")?;
     output.flush()?;
     for line in std::io::stdin().lock().lines() {
         line?;
@@ -58,7 +56,7 @@ pub(crate) fn run(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn acceptor(folder: &Path, protocol: &str) -> anyhow::Result<TlsAcceptor> {
+fn acceptor(folder: &Path) -> anyhow::Result<TlsAcceptor> {
     let read = |name: &str| fs::read(folder.join(name)).with_context(|| format!("no {name}"));
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(&read(AUTHORITY)?)?)?;
@@ -71,21 +69,16 @@ fn acceptor(folder: &Path, protocol: &str) -> anyhow::Result<TlsAcceptor> {
         .with_safe_default_protocol_versions()?
         .with_client_cert_verifier(verifier.build()?)
         .with_single_cert(vec![certificate], key)?;
-    config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-async fn listen(
-    listener: TcpListener,
-    acceptor: TlsAcceptor,
-    is_http2: bool,
-    n_calls: Arc<AtomicU64>,
-) {
+async fn listen(listener: TcpListener, acceptor: TlsAcceptor, n_calls: Arc<AtomicU64>) {
     while let Ok((stream, _)) = listener.accept().await {
         let (acceptor, n_calls) = (acceptor.clone(), Arc::clone(&n_calls));
         tokio::spawn(async move {
             // Whoever does not get an answer tells so.
-            let _ = serve(stream, &acceptor, is_http2, n_calls).await;
+            let _ = serve(stream, &acceptor, n_calls).await;
         });
     }
 }
@@ -93,7 +86,6 @@ async fn listen(
 async fn serve(
     stream: TcpStream,
     acceptor: &TlsAcceptor,
-    is_http2: bool,
     n_calls: Arc<AtomicU64>,
 ) -> anyhow::Result<()> {
     stream.set_nodelay(true)?;
@@ -103,12 +95,7 @@ async fn serve(
         async move { Ok::<_, Infallible>(answer(request, &n_calls).await) }
     });
     // A client that goes away ends its connections as it pleases.
-    let _ = if is_http2 {
-        let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
-        builder.serve_connection(stream, service).await
-    } else {
-        hyper::server::conn::http1::Builder::new().serve_connection(stream, service).await
-    };
+    let _ = http1::Builder::new().serve_connection(stream, service).await;
     Ok(())
 }
 

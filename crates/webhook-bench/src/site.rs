@@ -22,23 +22,20 @@ pub(crate) const SLOW_PATH: &str = "/slow";
 /// A webhook that can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hook {
-    /// The service over HTTP/1.1.
-    Http1,
-    /// The service over HTTP/2.
-    Http2,
-    /// The service over HTTP/2, taking its time.
+    /// The service.
+    Fast,
+    /// The service, taking its time.
     Slow,
     /// Nobody.
     Dead,
 }
 
 impl Hook {
-    const ALL: [Self; 4] = [Self::Http1, Self::Http2, Self::Slow, Self::Dead];
+    const ALL: [Self; 3] = [Self::Fast, Self::Slow, Self::Dead];
 
     fn name(self) -> &'static str {
         match self {
-            Self::Http1 => "http1",
-            Self::Http2 => "http2",
+            Self::Fast => "fast",
             Self::Slow => "slow",
             Self::Dead => "dead",
         }
@@ -71,13 +68,11 @@ impl Site {
         let input = service.stdin.take().context("the service has no standard input")?;
         let output = service.stdout.take().context("the service has no standard output")?;
         let mut site = Self { folder, service, input, output: BufReader::new(output) };
-        let ports = site.line()?;
-        let (http1, http2) = ports.split_once(' ').context("the service does not start")?;
+        let port: u16 = site.line()?.parse().context("the service does not start")?;
         for hook in Hook::ALL {
             let server = match hook {
-                Hook::Http1 => format!("https://127.0.0.1:{http1}/fast"),
-                Hook::Http2 => format!("https://127.0.0.1:{http2}/fast"),
-                Hook::Slow => format!("https://127.0.0.1:{http2}{SLOW_PATH}"),
+                Hook::Fast => format!("https://127.0.0.1:{port}/fast"),
+                Hook::Slow => format!("https://127.0.0.1:{port}{SLOW_PATH}"),
                 // A port that nobody may listen at without privileges, and nobody does.
                 Hook::Dead => "https://127.0.0.1:1/".to_owned(),
             };

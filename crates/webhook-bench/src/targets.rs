@@ -53,7 +53,7 @@ pub(crate) fn check(report: &Report) -> Vec<Target> {
         let promise = format!("{name}: at least 10 times as fast as upstream");
         targets.extend(faster(contest, &promise, CACHED_RATIO_MIN));
     }
-    for contest in [Contest::CallsHttp1, Contest::CallsHttp2, Contest::CallsAtOnce, Contest::Dead] {
+    for contest in [Contest::Calls, Contest::CallsAtOnce, Contest::Dead] {
         let promise = format!("{}: no slower than upstream", contest.name());
         targets.extend(faster(contest, &promise, CALL_RATIO_MIN));
     }
@@ -104,9 +104,9 @@ mod tests {
             missed(Contest::CachedFew, Outcome { n_allocations: 1, ..time(100.0) }, 5_000.0),
             ["cached, few questions: no allocation"]
         );
-        assert_eq!(missed(Contest::CallsHttp1, time(100.0), 100.0), [""; 0]);
+        assert_eq!(missed(Contest::Calls, time(100.0), 100.0), [""; 0]);
         assert_eq!(
-            missed(Contest::CallsHttp1, time(100.0), 99.0),
+            missed(Contest::Calls, time(100.0), 99.0),
             ["call, HTTP/1.1: no slower than upstream"]
         );
         assert_eq!(

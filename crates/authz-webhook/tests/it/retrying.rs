@@ -71,7 +71,6 @@ async fn a_status_in_the_body_decides_in_the_place_of_the_code() {
 async fn faults_that_are_retried() {
     for (kind, n) in [
         (FaultKind::Reset, 5),
-        (FaultKind::ConnectionLost, 5),
         (FaultKind::Timeout, 1),
         (FaultKind::TooLarge, 1),
         (FaultKind::Other, 1),

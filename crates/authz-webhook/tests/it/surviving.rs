@@ -40,7 +40,6 @@ async fn the_policy_applies_to_failures_of_the_webhook() {
         (fault(FaultKind::Connect, "refused"), "connect"),
         (fault(FaultKind::Tls, "unknown authority"), "tls"),
         (fault(FaultKind::Reset, "reset"), "connection_lost"),
-        (fault(FaultKind::ConnectionLost, "lost"), "connection_lost"),
         (fault(FaultKind::Other, "EOF"), "connection_lost"),
         (fault(FaultKind::Timeout, "late"), "timeout"),
         (too_late, "timeout"),

@@ -1,10 +1,9 @@
 //! Peers that misbehave: each gives its kind of fault, in time.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use remote::{Client, Fault, FaultKind, Limits, Unobserved};
+use remote::{Client, Fault, FaultKind};
 use scripted::{Answer, Body, Conduct, NOBODY, Peer};
 
 use crate::fixture::{LONG, client, close_connections, http, https, post, secure, until};
@@ -226,51 +225,4 @@ async fn silence_in_the_handshake() {
     let client = client(https(listener.local_addr().unwrap(), &authority.pem()));
     assert_eq!(fails_within(&client, SHORT).await.kind, FaultKind::Timeout);
     assert_eq!(client.check(SHORT).await.unwrap_err().kind, FaultKind::Timeout);
-}
-
-#[tokio::test]
-async fn http2_connections_that_are_lost() {
-    let (authority, tls) = secure();
-    let tls = tls.offer_http2();
-    let cases = [
-        (Conduct::Close, FaultKind::ConnectionLost),
-        (Conduct::Reset, FaultKind::Reset),
-        (Conduct::Hang, FaultKind::Timeout),
-    ];
-    for (conduct, kind) in cases {
-        let peer = Peer::start_tls(Answer::misbehave(conduct.clone()), &tls).unwrap();
-        let client = client(https(peer.address(), &authority.pem()));
-        let fault = fails_within(&client, SHORT * 3).await;
-        assert_eq!(fault.kind, kind, "{conduct:?}: {fault}");
-        drop(client);
-        until(|| peer.n_open() == 0).await;
-    }
-}
-
-/// A machine that has lost its network says nothing, also not that it lives.
-#[tokio::test]
-async fn http2_connections_that_fall_silent() {
-    let (authority, tls) = secure();
-    let peer = Peer::start_tls(Answer::misbehave(Conduct::Freeze), &tls.offer_http2()).unwrap();
-    let limits = Limits { ping_after: SHORT, ping_timeout: SHORT, ..Limits::default() };
-    let target = https(peer.address(), &authority.pem());
-    let client = Client::new(target, None, limits, Arc::new(Unobserved)).unwrap();
-    let fault = fails_within(&client, LONG).await;
-    assert_eq!(fault.kind, FaultKind::ConnectionLost, "{fault}");
-    assert!(fault.message.ends_with(": http2: client connection lost"), "{fault}");
-}
-
-#[tokio::test]
-async fn http2_answers_that_end_early_or_never() {
-    let (authority, tls) = secure();
-    let answers = vec![
-        Answer::json("{}").conduct(Conduct::Truncate),
-        Answer::json("").body(Body::Endless),
-        Answer::json("{}"),
-    ];
-    let peer = Peer::start_tls(answers, &tls.offer_http2()).unwrap();
-    let client = client(https(peer.address(), &authority.pem()));
-    assert_eq!(fails_within(&client, LONG).await.kind, FaultKind::Other);
-    assert_eq!(fails_within(&client, LONG).await.kind, FaultKind::TooLarge);
-    assert_eq!(post(&client).await.unwrap().status, 200);
 }

@@ -106,6 +106,34 @@ async fn a_check_connects_and_hangs_up() {
     assert_eq!(fault.message, message);
 }
 
+/// Nobody waits for a connection that the slow call of another holds, also not at a peer that would
+/// permit but a few requests at a time on a connection of HTTP/2.
+#[tokio::test]
+async fn slow_calls_do_not_delay_another() {
+    const N_SLOW: usize = 40;
+    let (authority, tls) = secure();
+    let script = Script::rule(|request: &Request| {
+        let answer = Answer::json("{}");
+        if request.body == b"slow" { answer.delay(LONG) } else { answer }
+    });
+    let peer = Peer::start_tls(script, &tls.offer_http2()).unwrap();
+    let client = Arc::new(client(https(peer.address(), &authority.pem())));
+    let slow: Vec<_> = (0..N_SLOW)
+        .map(|_| {
+            let client = Arc::clone(&client);
+            tokio::spawn(async move { client.post("", Bytes::from_static(b"slow"), LONG).await })
+        })
+        .collect();
+    until(|| peer.requests().len() == N_SLOW).await;
+    for _ in 0..3 {
+        let body = Bytes::from_static(b"quick");
+        client.post("", body, Duration::from_secs(3)).await.unwrap();
+    }
+    assert_eq!(peer.n_accepted(), N_SLOW + 1, "those who wait hold theirs, the others share one");
+    assert!(slow.iter().all(|call| !call.is_finished()));
+    slow.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
 /// Answers belong to their requests, however many are on their way.
 #[tokio::test]
 async fn a_storm_of_calls() {

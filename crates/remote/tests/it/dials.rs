@@ -99,35 +99,41 @@ async fn a_caller_that_gives_up_does_not_end_the_dial() {
 /// A target that answers is not connected to one by one: dials double.
 #[tokio::test]
 async fn callers_of_a_target_that_answers_wait_for_few_dials() {
+    const N_BURST: usize = 300;
     let (authority, tls) = secure();
-    let slow = Answer::json("{}").delay(Duration::from_millis(500));
+    let slow = Answer::json("{}").delay(Duration::from_secs(2));
     let peer = Peer::start_tls(slow, &tls).unwrap();
-    let handshake = Duration::from_millis(200);
+    let handshake = Duration::from_millis(100);
     let gate = Gate::start(handshake, Some(peer.address())).await;
     let client = client(gate.address, &authority.pem(), LONG);
     let began = std::time::Instant::now();
     let mut calls = tokio::task::JoinSet::new();
-    for _ in 0..N_CALLERS {
+    for _ in 0..N_BURST {
         let client = Arc::clone(&client);
         calls.spawn(async move { post(&client).await.unwrap().status });
     }
-    assert_eq!(calls.join_all().await, [200; N_CALLERS]);
-    assert!(began.elapsed() < handshake * N_CALLERS as u32, "{:?}", began.elapsed());
+    assert_eq!(calls.join_all().await, [200; N_BURST]);
+    assert!(began.elapsed() < handshake * N_BURST as u32 / 2, "{:?}", began.elapsed());
 }
 
-/// A peer that permits a hundred requests on a connection makes no request wait in this process.
+/// Whoever is out of time while the dials of others succeed has waited in this process, which is no
+/// fault of the target; one that connects nobody is at fault.
 #[tokio::test]
-async fn many_requests_take_more_than_one_http2_connection() {
+async fn waiting_for_the_dials_of_others_is_no_fault_of_the_target() {
     let (authority, tls) = secure();
-    let slow = Answer::json("{}").delay(Duration::from_millis(500));
-    let peer = Peer::start_tls(slow, &tls.offer_http2()).unwrap();
-    let client = client(peer.address(), &authority.pem(), LONG);
-    assert_eq!(post(&client).await.unwrap().status, 200);
-    let mut calls = tokio::task::JoinSet::new();
-    for _ in 0..250 {
-        let client = Arc::clone(&client);
-        calls.spawn(async move { post(&client).await.unwrap().status });
+    let peer = Peer::start_tls(Answer::json("{}").delay(LONG), &tls).unwrap();
+    for (peer, want) in [(Some(peer.address()), FaultKind::Local), (None, FaultKind::Timeout)] {
+        let gate = Gate::start(Duration::from_millis(800), peer).await;
+        let client = client(gate.address, &authority.pem(), LONG);
+        let others: Vec<_> = (0..N_CALLERS)
+            .map(|_| {
+                let client = Arc::clone(&client);
+                tokio::spawn(async move { post(&client).await })
+            })
+            .collect();
+        until(|| gate.n_accepted() == 1).await;
+        let hurried = client.post("", Bytes::new(), Duration::from_millis(1200)).await;
+        assert_eq!(hurried.unwrap_err().kind, want);
+        others.iter().for_each(tokio::task::JoinHandle::abort);
     }
-    assert_eq!(calls.join_all().await, [200; 250]);
-    assert!(peer.handshakes().len() >= 3, "{}", peer.handshakes().len());
 }

@@ -8,8 +8,7 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use remote::{
-    ANSWER_FACTOR, Client, Credentials, FaultKind, Impersonate, Limits, Protocols, Secret, Target,
-    Unobserved,
+    ANSWER_FACTOR, Client, Credentials, FaultKind, Impersonate, Limits, Secret, Target, Unobserved,
 };
 use scripted::{Answer, Body, Peer};
 
@@ -190,33 +189,13 @@ async fn the_body_limit_grows_with_what_was_sent() {
     );
 }
 
+/// Each of several calls at a time has a connection of its own, though the server offers HTTP/2.
 #[tokio::test]
-async fn http2_is_negotiated() {
-    let (authority, tls) = secure();
-    let peer = Peer::start_tls(Answer::json("{}"), &tls.offer_http2()).unwrap();
-    let client = client(https(peer.address(), &authority.pem()));
-    let (a, b) = tokio::join!(post(&client), post(&client));
-    assert_eq!((a.unwrap().status, b.unwrap().status), (200, 200));
-    for _ in 0..5 {
-        post(&client).await.unwrap();
-    }
-    let requests = peer.requests();
-    assert_eq!(requests.len(), 7);
-    assert!(requests.iter().all(|request| request.http_version == 2));
-    assert_eq!(requests[0].target, "/authorize?timeout=3s");
-    let last = &requests[2..];
-    assert!(last.iter().all(|request| request.connection == last[0].connection));
-}
-
-/// Who may not speak HTTP/2 does not, though the server offers it, and takes a connection for each
-/// call at a time.
-#[tokio::test]
-async fn http1_only() {
+async fn http1_is_spoken_to_a_peer_that_offers_http2() {
     let (authority, tls) = secure();
     let slow = Answer::json("{}").delay(Duration::from_millis(100));
     let peer = Peer::start_tls(slow, &tls.offer_http2()).unwrap();
-    let https = https(peer.address(), &authority.pem());
-    let client = client(Target { protocols: Protocols::Http1, ..https });
+    let client = client(https(peer.address(), &authority.pem()));
     let (one, two, three) = tokio::join!(post(&client), post(&client), post(&client));
     assert!([one, two, three].iter().all(Result::is_ok));
     assert!(peer.requests().iter().all(|request| request.http_version == 1));

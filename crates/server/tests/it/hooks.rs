@@ -35,10 +35,10 @@ impl Hooks {
         peer
     }
 
-    /// Starts a service with a certificate.
+    /// Starts a service with a certificate, which offers HTTP/2 as most do.
     pub(crate) fn service(&self, leaf: &Leaf, script: impl Into<Script>) -> Peer {
         let tls = ServerTls::new(self.authority.issue(leaf).expect("a certificate"));
-        Peer::start_tls(script, &tls).expect("a peer")
+        Peer::start_tls(script, &tls.offer_http2()).expect("a peer")
     }
 
     pub(crate) fn kubeconfig(&self, name: &str, server: &str) {

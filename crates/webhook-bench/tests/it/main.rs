@@ -13,7 +13,7 @@ fn the_benchmark_runs() {
         "| cached, few questions |",
         "| cached, many questions |",
         "| call, HTTP/1.1 |",
-        "| call, HTTP/2 |",
+        "| call, HTTP/1.1, 16 at a time |",
         "| dead service |",
         "| ours | 1 |",
         "met: cached, many questions: no allocation",

@@ -194,6 +194,29 @@ async fn a_slow_webhook_and_many_watches_open_nothing() {
     assert_eq!(attacks.len(), 16, "the attack goes on");
 }
 
+/// Attack A3: one user's slow questions hold connections to the webhook, which permits few requests at a time on
+/// one. The question about another user does not wait for them until it is out of time.
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_questions_of_one_user_do_not_hold_up_those_of_another() {
+    const N_SLOW: usize = 40;
+    let hooks = Hooks::new();
+    let peer = hooks.peer("w", denies_but(Said::misbehave(Conduct::Hang), "slow"));
+    let webhook = json!({"failurePolicy": "NoOpinion", "timeout": "20s"});
+    let cluster = serve(&hooks, webhook).await;
+    let mut attacks = tokio::task::JoinSet::new();
+    for n in 0..N_SLOW {
+        let bob = cluster.bob();
+        attacks.spawn(async move { bob.get(&format!("{MAPS}/slow{n}")).await.code });
+    }
+    assert!(peer.wait_requests(N_SLOW, LONG));
+    for n in 0..3 {
+        let began = std::time::Instant::now();
+        cluster.alice().get(&format!("{MAPS}/secret{n}")).await.expect(403);
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    }
+    assert!(attacks.try_join_next().is_none(), "the attack goes on");
+}
+
 /// Attack A4: requests of one user make the webhook fail in every way, and then another user asks for
 /// what it denies.
 #[tokio::test(flavor = "multi_thread")]
