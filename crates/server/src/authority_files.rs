@@ -40,6 +40,7 @@ struct Followed {
     kind: AuthorityKind,
     files: WatchedFiles,
     last_fault: String,
+    has_looked: bool,
 }
 
 /// Reads both files again and again, and puts what they hold in the place of what the server
@@ -50,7 +51,7 @@ pub(crate) async fn follow_authorities<S: Send + Sync + 'static>(
 ) {
     let followed = |kind, path: Option<PathBuf>| {
         let files = WatchedFiles::new(path.into_iter().collect());
-        Followed { kind, files, last_fault: String::new() }
+        Followed { kind, files, last_fault: String::new(), has_looked: false }
     };
     let mut all = [
         followed(AuthorityKind::Clients, files.clients),
@@ -61,7 +62,6 @@ pub(crate) async fn follow_authorities<S: Send + Sync + 'static>(
     }
     loop {
         let own = Arc::clone(&host);
-        // The first look repeats that of the start, and sees what has changed since.
         let looked = tokio::task::spawn_blocking(move || {
             for followed in &mut all {
                 followed.reload(&own);
@@ -89,7 +89,10 @@ impl Followed {
             Ok(true) => {
                 self.last_fault.clear();
                 count("success");
-                host.log.notice("the authorities were read", &[("file", &name)]);
+                // The first look repeats the one of the start, which is no news.
+                if self.has_looked {
+                    host.log.notice("the authorities were read again", &[("file", &name)]);
+                }
             }
             Err(error) => {
                 let fault = error.to_string();
@@ -101,6 +104,7 @@ impl Followed {
                 self.last_fault = fault;
             }
         }
+        self.has_looked = true;
     }
 
     /// Says whether there was something new.
