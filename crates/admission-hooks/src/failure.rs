@@ -8,7 +8,7 @@ use crate::refusal::HookStatus;
 /// How much of a body that is text goes into a message.
 const TEXT_BYTES_MAX: usize = 2048;
 
-/// A call that failed on the far side. What that means is up to the failure policy.
+/// A call that failed on the far side. The failure policy decides what that means.
 ///
 /// INVARIANT: nothing that happens on this side is one: no limit, no deadline of a caller, no lack of
 /// descriptors, no fault of ours. Those are [`Trouble::Local`](crate::call::Trouble::Local).
@@ -22,7 +22,7 @@ pub(crate) struct CallFailure {
     pub(crate) cause: FailOpenCause,
 }
 
-/// What was wrong with a hook that its failure policy lets requests pass without it.
+/// The reason why a failure policy let a request pass without its hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailOpenCause {
     /// There was no connection, or nobody to connect to.

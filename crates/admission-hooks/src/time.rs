@@ -29,8 +29,8 @@ impl Time {
     }
 }
 
-/// What a hook is told of its time: its time-out in whole seconds, rounded up. The deadline of the
-/// request is not told: a hook that gives up in time for it would fail because of the caller, and a
+/// The query that tells a hook its time-out, in whole seconds and rounded up. It does not tell the
+/// deadline of the request: a hook that gives up in time for it would fail because of the caller, and a
 /// failure policy would answer for that.
 pub(crate) fn query(timeout: Duration) -> String {
     format!("timeout={}s", timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0))
