@@ -80,6 +80,11 @@ macro_rules! suite {
             many_marks_are_told_in_whole_revisions
             writes_on_an_expected_mark_are_serial
             a_mark_neither_expires_nor_moves_by_expiry
+            a_transaction_is_one_revision_told_in_order
+            a_failed_condition_is_named_and_nothing_is_written
+            writes_beside_are_there_or_not_with_their_write
+            racing_reservations_have_one_holder
+            values_beside_have_a_largest_size
             concurrent_writes_are_linearizable
             one_of_many_creators_wins
         );

@@ -21,6 +21,7 @@ mod lists;
 mod marks;
 mod model;
 mod shorthand;
+mod transactions;
 mod watches;
 mod writes;
 
@@ -50,6 +51,11 @@ pub use marks::{
     many_marks_are_told_in_whole_revisions, writes_on_an_expected_mark_are_serial,
 };
 pub use model::random_histories_agree_with_the_model;
+pub use transactions::{
+    a_failed_condition_is_named_and_nothing_is_written,
+    a_transaction_is_one_revision_told_in_order, racing_reservations_have_one_holder,
+    values_beside_have_a_largest_size, writes_beside_are_there_or_not_with_their_write,
+};
 pub use watches::{
     a_dropped_wait_loses_nothing, an_idle_watch_tells_progress, events_carry_both_versions,
     watches_from_every_revision_tell_the_log, watches_of_the_future_wait,

@@ -28,6 +28,10 @@ fn delete(name: &str, at: Revision, mark: Option<Mark>) -> Delete {
     Delete { key: key(name), expect: Expect::At(at), mark }
 }
 
+fn moved_mark(current: Option<Entry>) -> WriteError {
+    WriteError::ConditionFailed { key: mark_key(), current }
+}
+
 async fn marked<S: Store>(store: &S, at: At) -> Option<Entry> {
     store.get(&mark_key(), at).await.unwrap().entry
 }
@@ -69,13 +73,13 @@ pub async fn a_moved_mark_refuses_writes(harness: &impl Harness) {
     let start = store.current_rev().await.unwrap();
     let expecting = |at: Revision| mark(Some(Expect::At(at)));
     let unmoved = store.put(put("a", "1", Expect::Absent, expecting(start))).await;
-    assert_eq!(unmoved, Err(WriteError::MarkMoved { current: None }));
+    assert_eq!(unmoved, Err(moved_mark(None)));
     let absent = mark(Some(Expect::Absent));
     let made = store.put(put("a", "1", Expect::Absent, absent.clone())).await.unwrap();
     let moved = store.put(put("a", "2", Expect::At(made), expecting(made))).await.unwrap();
 
     let current = Some(Entry { value: value(""), mod_rev: moved, create_rev: made });
-    let refused = Err(WriteError::MarkMoved { current: current.clone() });
+    let refused = Err(moved_mark(current.clone()));
     let wrong = [Revision::ZERO, made, moved.next(), Revision::new(u64::MAX)];
     for mark in wrong.map(expecting).into_iter().chain([absent]) {
         let create = put("b", "1", Expect::Absent, mark.clone());
@@ -100,7 +104,7 @@ pub async fn a_mark_is_kept_by_who_writes_something_else(harness: &impl Harness)
     assert_eq!(marked(&store, At::Newest).await, None);
     let moved = store.put(put("b", "1", Expect::Absent, mark(None))).await.unwrap();
     let current = Some(Entry { value: value(""), mod_rev: moved, create_rev: moved });
-    let refused = Err(WriteError::MarkMoved { current: current.clone() });
+    let refused = Err(moved_mark(current.clone()));
     for expect in [Expect::Absent, Expect::At(made), Expect::At(moved.next())] {
         let create = put("c", "1", Expect::Absent, kept(expect));
         assert_eq!(store.put(create).await, refused, "{expect:?}");
@@ -147,7 +151,7 @@ pub async fn a_mark_may_be_the_key_that_is_written(harness: &impl Harness) {
     let entry = Entry { value: value("1"), mod_rev: made, create_rev: made };
     assert_eq!(get(&store, "a", At::Newest).await.unwrap().entry, Some(entry.clone()));
     let mistaken = put("a", "2", Expect::At(made), own(Some(Expect::Absent)));
-    let moved = Err(WriteError::MarkMoved { current: Some(entry) });
+    let moved = Err(WriteError::ConditionFailed { key: key("a"), current: Some(entry) });
     assert_eq!(store.put(mistaken).await, moved);
     let right = put("a", "2", Expect::At(made), own(Some(Expect::At(made))));
     let updated = store.put(right).await.unwrap();
@@ -286,7 +290,7 @@ async fn number_next<S: Store>(store: &S, name: &str) -> usize {
         let mark = mark(Some(expect.unwrap_or(Expect::Absent)));
         match store.put(put(name, &n_keys, Expect::Absent, mark)).await {
             Ok(_) => return n_moved,
-            Err(WriteError::MarkMoved { .. }) => {}
+            Err(WriteError::ConditionFailed { .. }) => {}
             Err(error) => panic!("{error}"),
         }
     }

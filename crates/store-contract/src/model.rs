@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::Bound;
 
+use bytes::Bytes;
 use proptest::prelude::{Strategy, any, prop_oneof};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use store::{
-    At, Change, Delete, Entry, Event, Expect, Got, Item, Key, ListRequest, Mark, Page, Put,
-    ReadError, Revision, Store, WriteError,
+    At, Change, Condition, Delete, Entry, Event, Expect, Got, Item, Key, ListRequest, Mark, Page,
+    Put, ReadError, Revision, Store, Transaction, WriteBeside, WriteError,
 };
 
 use crate::shorthand::{history, key, things, value};
@@ -47,11 +48,29 @@ enum Marking {
     Kept { n: Option<u8>, belief: Belief },
 }
 
+/// What a transaction says of another key, which may be its own or that of its mark.
+#[derive(Debug, Clone, Copy)]
+enum Beside {
+    Require {
+        n: u8,
+        belief: Belief,
+    },
+    Put {
+        n: u8,
+        belief: Option<Belief>,
+    },
+    /// Only of a key that is there.
+    Delete {
+        n: u8,
+        is_stale: bool,
+    },
+}
+
 /// `back` counts revisions before the newest; a negative one is the future.
 #[derive(Debug, Clone)]
 enum Step {
-    Put { n: u8, belief: Belief, marking: Marking },
-    Delete { n: u8, belief: Belief, marking: Marking },
+    Put { n: u8, belief: Belief, marking: Marking, beside: Vec<Beside> },
+    Delete { n: u8, belief: Belief, marking: Marking, beside: Vec<Beside> },
     Get { n: u8, back: i8 },
     List { from: Option<u8>, limit: u8, back: i8 },
     Compact { back: i8 },
@@ -75,12 +94,23 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(n, belief)| Marking::Believed { n, belief }),
         1 => (mark, belief.clone()).prop_map(|(n, belief)| Marking::Kept { n, belief }),
     ];
+    let beside = prop_oneof![
+        1 => (0..N_KEYS, belief.clone()).prop_map(|(n, belief)| Beside::Require { n, belief }),
+        2 => (0..N_KEYS, proptest::option::weighted(0.7, belief.clone()))
+            .prop_map(|(n, belief)| Beside::Put { n, belief }),
+        1 => (0..N_KEYS, proptest::bool::weighted(0.1))
+            .prop_map(|(n, is_stale)| Beside::Delete { n, is_stale }),
+    ];
+    let beside = prop_oneof![
+        2 => proptest::prelude::Just(Vec::new()),
+        1 => proptest::collection::vec(beside, 1..4),
+    ];
     let back = -2..20_i8;
     prop_oneof![
-        6 => (0..N_KEYS, belief.clone(), marking.clone())
-            .prop_map(|(n, belief, marking)| Step::Put { n, belief, marking }),
-        3 => (0..N_KEYS, belief, marking)
-            .prop_map(|(n, belief, marking)| Step::Delete { n, belief, marking }),
+        6 => (0..N_KEYS, belief.clone(), marking.clone(), beside.clone())
+            .prop_map(|(n, belief, marking, beside)| Step::Put { n, belief, marking, beside }),
+        3 => (0..N_KEYS, belief, marking, beside)
+            .prop_map(|(n, belief, marking, beside)| Step::Delete { n, belief, marking, beside }),
         2 => (0..N_KEYS, back.clone()).prop_map(|(n, back)| Step::Get { n, back }),
         3 => (any::<Option<u8>>(), 0..4_u8, back.clone())
             .prop_map(|(from, limit, back)| Step::List { from, limit, back }),
@@ -147,29 +177,46 @@ impl Model {
         }
     }
 
-    /// Checks the expectations and writes, or deletes when there is no text.
-    fn write(
-        &mut self,
-        key: &Key,
-        expect: Expect,
-        text: Option<&str>,
-        mark: Option<&Mark>,
-    ) -> Result<Revision, WriteError> {
+    fn with_beside(&self, mut transaction: Transaction, beside: &[Beside]) -> Transaction {
+        for beside in beside {
+            transaction = match *beside {
+                Beside::Require { n, belief } => {
+                    transaction.require(name(n), self.expect(&name(n), belief))
+                }
+                Beside::Put { n, belief } => {
+                    let expect = belief.map(|belief| self.expect(&name(n), belief));
+                    transaction.put_beside(name(n), value("beside"), expect)
+                }
+                Beside::Delete { n, is_stale } => match self.newest().get(&name(n)) {
+                    Some(entry) if !is_stale => transaction.delete_beside(name(n), entry.mod_rev),
+                    Some(_) => transaction.delete_beside(name(n), self.start),
+                    None => transaction,
+                },
+            };
+        }
+        transaction
+    }
+
+    /// Checks the expectations and does what the transaction says.
+    fn write(&mut self, transaction: &Transaction) -> Result<Revision, WriteError> {
+        let key = transaction.key();
+        let content = transaction.content().map(|content| &content.value);
         let current = self.newest().get(key).cloned();
-        if !fits(current.as_ref(), expect) || (current.is_none() && text.is_none()) {
+        let is_nothing = current.is_none() && content.is_none();
+        if is_nothing || !fits(current.as_ref(), transaction.expect()) {
             return Err(WriteError::Conflict { current });
         }
-        if let Some((key, expect)) = mark.and_then(Mark::expected) {
+        for Condition { key, expect } in transaction.conditions() {
             let current = self.newest().get(key).cloned();
-            if !fits(current.as_ref(), expect) {
-                return Err(WriteError::MarkMoved { current });
+            if !fits(current.as_ref(), *expect) {
+                return Err(WriteError::ConditionFailed { key: key.clone(), current });
             }
         }
         let revision = self.current().next();
         let mut state = self.newest().clone();
-        self.change(&mut state, revision, key, text);
-        if let Some(moved) = mark.and_then(|mark| mark.moved_beside(key)) {
-            self.change(&mut state, revision, moved, Some(""));
+        self.change(&mut state, revision, key, content);
+        for WriteBeside { key, value } in transaction.beside() {
+            self.change(&mut state, revision, key, value.as_ref());
         }
         self.states.push(state);
         Ok(revision)
@@ -181,11 +228,11 @@ impl Model {
         state: &mut BTreeMap<Key, Entry>,
         revision: Revision,
         key: &Key,
-        text: Option<&str>,
+        value: Option<&Bytes>,
     ) {
         let prev = state.get(key).cloned();
-        let entry = text.map(|text| Entry {
-            value: value(text),
+        let entry = value.map(|value| Entry {
+            value: value.clone(),
             mod_rev: revision,
             create_rev: prev.as_ref().map_or(revision, |prev| prev.create_rev),
         });
@@ -261,18 +308,20 @@ async fn follow<H: Harness>(harness: &H, steps: &[Step]) {
 
 async fn compare<S: Store>(store: &S, model: &mut Model, idx: usize, step: &Step) {
     match *step {
-        Step::Put { n, belief, marking } => {
+        Step::Put { n, belief, marking, ref beside } => {
             let (key, text) = (name(n), idx.to_string());
             let (expect, mark) = (model.expect(&key, belief), model.mark(marking));
-            let want = model.write(&key, expect, Some(&text), mark.as_ref());
             let put = Put { key, value: value(&text), expect, ttl: None, mark };
-            assert_eq!(store.put(put).await, want, "{step:?}");
+            let transaction = model.with_beside(put.into(), beside);
+            let want = model.write(&transaction);
+            assert_eq!(store.write(transaction).await, want, "{step:?}");
         }
-        Step::Delete { n, belief, marking } => {
+        Step::Delete { n, belief, marking, ref beside } => {
             let key = name(n);
             let (expect, mark) = (model.expect(&key, belief), model.mark(marking));
-            let want = model.write(&key, expect, None, mark.as_ref());
-            assert_eq!(store.delete(Delete { key, expect, mark }).await, want, "{step:?}");
+            let transaction = model.with_beside(Delete { key, expect, mark }.into(), beside);
+            let want = model.write(&transaction);
+            assert_eq!(store.write(transaction).await, want, "{step:?}");
         }
         Step::Get { n, back } => {
             let (key, at) = (name(n), model.back(back.into()));

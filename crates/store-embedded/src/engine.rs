@@ -7,9 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use arc_swap::ArcSwap;
-use bytes::Bytes;
 use store::{
-    At, Delete, Got, Key, ListRequest, Page, Prefix, Put, ReadError, Revision, Store, Unavailable,
+    At, Got, Key, ListRequest, Page, Prefix, ReadError, Revision, Store, Transaction, Unavailable,
     VALUE_BYTES_MAX, WatchError, WriteError,
 };
 use tokio::sync::{Semaphore, oneshot};
@@ -17,7 +16,7 @@ use tokio::sync::{Semaphore, oneshot};
 use crate::error::OpenError;
 use crate::files::{Directory, io_error};
 use crate::options::{Clock, Options, SyncMode};
-use crate::queue::{BYTES_PER_PERMIT, Command, Content, QUEUE_BYTES_MAX, Queue, Write};
+use crate::queue::{BYTES_PER_PERMIT, Command, QUEUE_BYTES_MAX, Queue, Write};
 use crate::recovery;
 use crate::state::State;
 use crate::wakers::Wakers;
@@ -108,17 +107,6 @@ impl Embedded {
         done.await.ok();
     }
 
-    async fn write(&self, write: Write) -> Result<Revision, WriteError> {
-        let bytes = write.content.as_ref().map_or(0, |content| content.value.len());
-        let mark_bytes = write.mark.as_ref().map_or(0, |mark| mark.key().len());
-        let n_permits = 1 + (bytes + write.key.len() + mark_bytes) / BYTES_PER_PERMIT;
-        let n_permits = u32::try_from(n_permits).unwrap_or(u32::MAX);
-        let room = self.room.clone().acquire_many_owned(n_permits).await.map_err(|_| closed())?;
-        let (reply, answer) = oneshot::channel();
-        self.core.queue.push(Command::Write { write, reply, _room: room });
-        answer.await.unwrap_or_else(|_| Err(closed().into()))
-    }
-
     /// Reads a state, on another thread when files must be read.
     async fn read<T: Send + 'static>(
         &self,
@@ -164,24 +152,23 @@ impl Store for Embedded {
         self.read(request.at, move |state| state.list(&prefix, &request)).await
     }
 
-    async fn put(&self, put: Put) -> Result<Revision, WriteError> {
-        let bytes = put.value.len();
+    async fn write(&self, transaction: Transaction) -> Result<Revision, WriteError> {
+        let bytes = transaction.value_bytes_max();
         if bytes > VALUE_BYTES_MAX {
             return Err(WriteError::ValueTooLarge { bytes });
         }
-        let expires_at_ms = put.ttl.map(|ttl| {
+        let ttl = transaction.content().and_then(|content| content.ttl);
+        let expires_at_ms = ttl.map(|ttl| {
             let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
             self.clock.now_ms().saturating_add(ttl_ms).max(1)
         });
-        // A copy, because the bytes at hand may be a small part of a large buffer, which would be kept.
-        let value = Bytes::copy_from_slice(&put.value);
-        let content = Some(Content { value, expires_at_ms });
-        self.write(Write { key: put.key, expect: put.expect, content, mark: put.mark }).await
-    }
-
-    async fn delete(&self, delete: Delete) -> Result<Revision, WriteError> {
-        let Delete { key, expect, mark } = delete;
-        self.write(Write { key, expect, content: None, mark }).await
+        let n_permits = 1 + transaction.bytes() / BYTES_PER_PERMIT;
+        let n_permits = u32::try_from(n_permits).unwrap_or(u32::MAX);
+        let room = self.room.clone().acquire_many_owned(n_permits).await.map_err(|_| closed())?;
+        let (reply, answer) = oneshot::channel();
+        let write = Write { transaction, expires_at_ms };
+        self.core.queue.push(Command::Write { write, reply, _room: room });
+        answer.await.unwrap_or_else(|_| Err(closed().into()))
     }
 
     async fn watch(&self, prefix: Prefix, after: Revision) -> Result<EmbeddedWatch, WatchError> {

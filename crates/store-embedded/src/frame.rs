@@ -21,8 +21,8 @@ use store::Revision;
 /// The version of the format, which this program writes and up to which it reads. Whatever an earlier
 /// program would take for damage or read wrongly needs the next one: another header, another way to
 /// frame or to check, another type of record. Each version has a data directory among the fixtures of
-/// the server.
-pub(crate) const FORMAT_VERSION: u8 = 1;
+/// the server. Version 2 has records of several writes in one revision.
+pub(crate) const FORMAT_VERSION: u8 = 2;
 /// The place of the version in the header. It is a digit, `1` for version 1.
 const VERSION_AT: usize = 7;
 
@@ -112,20 +112,23 @@ impl Header {
         if !file.starts_with(&kind.magic()) || version <= FORMAT_VERSION {
             return Ok(());
         }
-        let mut ours: Vec<u8> = file.iter().take(HEADER_BYTES).copied().collect();
-        if let Some(digit) = ours.get_mut(VERSION_AT) {
-            *digit = b'0' + FORMAT_VERSION;
-        }
-        match Self::decode_checked(&ours, kind) {
-            Some(_) => Err(HeaderError::Malformed),
-            None => Err(HeaderError::Newer { version }),
+        let is_ours = |known: u8| {
+            let mut ours: Vec<u8> = file.iter().take(HEADER_BYTES).copied().collect();
+            if let Some(digit) = ours.get_mut(VERSION_AT) {
+                *digit = b'0' + known;
+            }
+            Self::decode_checked(&ours, kind).is_some()
+        };
+        match (1..=FORMAT_VERSION).any(is_ours) {
+            true => Err(HeaderError::Malformed),
+            false => Err(HeaderError::Newer { version }),
         }
     }
 
     fn decode_checked(file: &[u8], kind: Kind) -> Option<Self> {
         let bytes: &[u8; HEADER_BYTES] = file.first_chunk()?;
         if bytes[..VERSION_AT] != kind.magic()
-            || bytes[VERSION_AT] != b'0' + FORMAT_VERSION
+            || !(b'1'..=b'0' + FORMAT_VERSION).contains(&bytes[VERSION_AT])
             || crc32fast::hash(&bytes[..28]) != u32_at(bytes, 28)?
         {
             return None;
@@ -235,17 +238,30 @@ mod tests {
     fn headers_of_later_programs_are_told_from_damage() {
         for kind in [Kind::Log, Kind::Snapshot] {
             let mut bytes = Header::new(kind, Revision::new(7), false).encode();
-            bytes[VERSION_AT] = b'2';
+            bytes[VERSION_AT] = b'3';
             // The checksum of a header of the same form covers its version.
             let checksum = crc32fast::hash(&bytes[..28]);
             bytes[28..].copy_from_slice(&checksum.to_le_bytes());
-            let newer = Err(HeaderError::Newer { version: 2 });
+            let newer = Err(HeaderError::Newer { version: 3 });
             assert_eq!(Header::decode(&bytes, kind), newer);
             // One of another form may be shorter or longer.
             assert_eq!(Header::decode(&bytes[..8], kind), newer);
             let other = if kind == Kind::Log { Kind::Snapshot } else { Kind::Log };
             assert_eq!(Header::decode(&bytes, other), Err(HeaderError::Malformed));
         }
+    }
+
+    #[test]
+    fn headers_of_earlier_programs_are_read() {
+        let header = Header::new(Kind::Log, Revision::new(7), false);
+        let mut bytes = header.encode();
+        bytes[VERSION_AT] = b'1';
+        let checksum = crc32fast::hash(&bytes[..28]);
+        bytes[28..].copy_from_slice(&checksum.to_le_bytes());
+        assert_eq!(Header::decode(&bytes, Kind::Log), Ok(header));
+        // Damage to the version is told from a later program.
+        bytes[VERSION_AT] = b'5';
+        assert_eq!(Header::decode(&bytes, Kind::Log), Err(HeaderError::Malformed));
     }
 
     #[test]

@@ -3,8 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use store::{Expect, Key, Mark, ReadError, Revision, WriteError};
+use store::{ReadError, Revision, Transaction, WriteError};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// How many bytes may wait for the writer, and so the most that one batch can hold. Who comes later
@@ -38,18 +37,10 @@ pub(crate) enum Command {
 
 pub(crate) type Reply<T, E> = oneshot::Sender<Result<T, E>>;
 
-/// A put, or a delete when there is no content.
+/// A transaction whose content has a deadline in place of a time to live.
 #[derive(Debug)]
 pub(crate) struct Write {
-    pub(crate) key: Key,
-    pub(crate) expect: Expect,
-    pub(crate) content: Option<Content>,
-    pub(crate) mark: Option<Mark>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Content {
-    pub(crate) value: Bytes,
+    pub(crate) transaction: Transaction,
     pub(crate) expires_at_ms: Option<u64>,
 }
 

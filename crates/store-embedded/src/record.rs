@@ -16,7 +16,10 @@ const COMPACT: u8 = 3;
 const VERSION: u8 = 4;
 const END: u8 = 5;
 const STEP: u8 = 6;
+/// A put of an empty value beside a write, as format version 1 has it.
 const MARK: u8 = 7;
+const PUT_BESIDE: u8 = 8;
+const DELETE_BESIDE: u8 = 9;
 
 /// One thing that a file tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,8 +28,10 @@ pub(crate) enum Record {
     Put { revision: Revision, key: Key, value: Bytes, expires_at_ms: Option<u64> },
     /// A key was deleted.
     Delete { revision: Revision, key: Key },
-    /// A mark moved with the write that the record before tells, in the same revision.
-    Mark { key: Key },
+    /// A version was written in the revision of the write before. It does not expire.
+    PutBeside { key: Key, value: Bytes },
+    /// A key was deleted in the revision of the write before.
+    DeleteBeside { key: Key },
     /// States before the floor were forgotten.
     Compact { floor: Revision },
     /// A version there is, in a snapshot.
@@ -65,8 +70,15 @@ pub(crate) fn encode_delete(into: &mut Vec<u8>, revision: Revision, key: &Key) {
 }
 
 /// Goes into the frame behind its write, so that both are read or neither.
-pub(crate) fn encode_mark(into: &mut Vec<u8>, key: &Key) {
-    into.push(MARK);
+pub(crate) fn encode_put_beside(into: &mut Vec<u8>, key: &Key, value: &[u8]) {
+    into.push(PUT_BESIDE);
+    put_bytes(into, key.as_bytes());
+    put_bytes(into, value);
+}
+
+/// Goes into the frame behind its write, so that both are read or neither.
+pub(crate) fn encode_delete_beside(into: &mut Vec<u8>, key: &Key) {
+    into.push(DELETE_BESIDE);
     put_bytes(into, key.as_bytes());
 }
 
@@ -140,7 +152,9 @@ impl<'a> Reader<'a> {
                 Record::Put { revision, expires_at_ms, key: self.key()?, value: self.value()? }
             }
             DELETE => Record::Delete { revision: self.revision()?, key: self.key()? },
-            MARK => Record::Mark { key: self.key()? },
+            MARK => Record::PutBeside { key: self.key()?, value: Bytes::new() },
+            PUT_BESIDE => Record::PutBeside { key: self.key()?, value: self.value()? },
+            DELETE_BESIDE => Record::DeleteBeside { key: self.key()? },
             COMPACT => Record::Compact { floor: self.revision()? },
             VERSION => Record::Version(self.version()?),
             END => Record::End { n_versions: self.number()? },
@@ -228,7 +242,10 @@ mod tests {
         let mut bytes = Vec::new();
         encode_put(&mut bytes, &version);
         encode_delete(&mut bytes, revision, &key);
-        encode_mark(&mut bytes, &key);
+        encode_put_beside(&mut bytes, &key, b"beside");
+        encode_delete_beside(&mut bytes, &key);
+        bytes.push(MARK);
+        put_bytes(&mut bytes, key.as_bytes());
         encode_compact(&mut bytes, revision);
         encode_version(&mut bytes, &version);
         encode_step(&mut bytes, &step);
@@ -242,7 +259,9 @@ mod tests {
         let records = vec![
             put,
             Record::Delete { revision, key: key.clone() },
-            Record::Mark { key },
+            Record::PutBeside { key: key.clone(), value: Bytes::from_static(b"beside") },
+            Record::DeleteBeside { key: key.clone() },
+            Record::PutBeside { key, value: Bytes::new() },
             Record::Compact { floor: revision },
             Record::Version(version),
             Record::Step(step),

@@ -174,31 +174,40 @@ impl Replay<'_> {
 
     fn frame(&mut self, payload: &[u8]) -> Result<(), String> {
         let mut records = Reader::new(payload);
-        // The write of the record before, and whether the snapshot lacks it.
-        let mut before: Option<(Revision, bool)> = None;
+        // The last write, and whether the snapshot lacks it.
+        let mut last_write: Option<(Revision, bool)> = None;
         while let Some(record) = records.next().map_err(|error| error.to_string())? {
-            let written = before.take();
             match record {
                 Record::Put { revision, key, value, expires_at_ms } => {
                     let is_news = self.is_news(revision)?;
                     if is_news {
                         self.state.put(revision, key, value, expires_at_ms);
                     }
-                    before = Some((revision, is_news));
+                    last_write = Some((revision, is_news));
                 }
                 Record::Delete { revision, key } => {
                     let is_news = self.is_news(revision)?;
                     if is_news && self.state.delete(revision, &key).is_none() {
                         return Err(format!("it deletes `{key}`, which is not there"));
                     }
-                    before = Some((revision, is_news));
+                    last_write = Some((revision, is_news));
                 }
-                Record::Mark { key } => match written {
-                    Some((revision, true)) => drop(self.state.mark(revision, key)),
+                Record::PutBeside { key, value } => match last_write {
+                    Some((revision, true)) => drop(self.state.put(revision, key, value, None)),
                     Some((_, false)) => {}
-                    None => return Err(format!("it moves `{key}` without a write")),
+                    None => return Err(format!("it writes `{key}` beside no write")),
+                },
+                Record::DeleteBeside { key } => match last_write {
+                    Some((revision, true)) => {
+                        if self.state.delete(revision, &key).is_none() {
+                            return Err(format!("it deletes `{key}`, which is not there"));
+                        }
+                    }
+                    Some((_, false)) => {}
+                    None => return Err(format!("it deletes `{key}` beside no write")),
                 },
                 Record::Compact { floor } => {
+                    last_write = None;
                     if floor > self.state.revision {
                         return Err(format!("it compacts revision {floor} of the future"));
                     }
@@ -247,7 +256,9 @@ fn cut(path: &Path, len: usize) -> Result<(), OpenError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{encode_compact, encode_delete, encode_mark, encode_put};
+    use crate::record::{
+        encode_compact, encode_delete, encode_delete_beside, encode_put, encode_put_beside,
+    };
     use crate::version::Version;
     use bytes::Bytes;
     use store::Key;
@@ -270,9 +281,15 @@ mod tests {
         bytes
     }
 
-    fn mark() -> Vec<u8> {
+    fn beside() -> Vec<u8> {
         let mut bytes = Vec::new();
-        encode_mark(&mut bytes, &key("/mark"));
+        encode_put_beside(&mut bytes, &key("/beside"), b"value");
+        bytes
+    }
+
+    fn gone() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        encode_delete_beside(&mut bytes, &key("/beside"));
         bytes
     }
 
@@ -282,30 +299,36 @@ mod tests {
         bytes
     }
 
-    /// Where the mark is after a frame, on top of a snapshot of this revision.
+    /// Which revision wrote the key beside, after a frame on top of a snapshot of this revision.
     fn replayed(snapshot: u64, records: &[Vec<u8>]) -> Result<Option<u64>, String> {
         let mut state = State::new(Revision::new(snapshot), Tree::new());
         let revision = Some(Revision::FIRST);
         Replay { state: &mut state, revision, was_lazy: false }.frame(&records.concat())?;
-        Ok(state.tree.get("/mark").map(|version| version.mod_rev.number()))
+        Ok(state.tree.get("/beside").map(|version| version.mod_rev.number()))
     }
 
     #[test]
-    fn a_mark_belongs_to_the_write_before_it() {
+    fn writes_beside_belong_to_the_write_before_them() {
         assert_eq!(replayed(1, &[put(2)]), Ok(None));
-        assert_eq!(replayed(1, &[put(2), mark()]), Ok(Some(2)));
-        assert_eq!(replayed(1, &[put(2), mark(), put(3)]), Ok(Some(2)));
-        assert_eq!(replayed(1, &[put(2), mark(), delete(3), mark()]), Ok(Some(3)));
-        let refused = Err("it moves `/mark` without a write".to_owned());
-        assert_eq!(replayed(1, &[mark()]), refused);
-        assert_eq!(replayed(1, &[put(2), mark(), mark()]), refused);
-        assert_eq!(replayed(1, &[put(2), compact(), mark()]), refused);
+        assert_eq!(replayed(1, &[put(2), beside()]), Ok(Some(2)));
+        assert_eq!(replayed(1, &[put(2), beside(), put(3)]), Ok(Some(2)));
+        assert_eq!(replayed(1, &[put(2), beside(), delete(3), beside()]), Ok(Some(3)));
+        assert_eq!(replayed(1, &[put(2), beside(), put(3), gone()]), Ok(None));
+        assert_eq!(replayed(1, &[put(2), beside(), beside()]), Ok(Some(2)), "any number");
+        let refused = Err("it writes `/beside` beside no write".to_owned());
+        assert_eq!(replayed(1, &[beside()]), refused);
+        assert_eq!(replayed(1, &[put(2), compact(), beside()]), refused);
+        let refused = Err("it deletes `/beside` beside no write".to_owned());
+        assert_eq!(replayed(1, &[gone()]), refused);
+        let refused = Err("it deletes `/beside`, which is not there".to_owned());
+        assert_eq!(replayed(1, &[put(2), gone()]), refused);
     }
 
     #[test]
-    fn a_mark_that_the_snapshot_has_is_skipped() {
+    fn writes_beside_that_the_snapshot_has_are_skipped() {
         // The snapshot says that it was deleted since.
-        assert_eq!(replayed(2, &[put(2), mark()]), Ok(None));
-        assert_eq!(replayed(2, &[put(2), mark(), put(3), mark()]), Ok(Some(3)));
+        assert_eq!(replayed(2, &[put(2), beside()]), Ok(None));
+        assert_eq!(replayed(2, &[put(2), gone()]), Ok(None));
+        assert_eq!(replayed(2, &[put(2), beside(), put(3), beside()]), Ok(Some(3)));
     }
 }

@@ -88,7 +88,8 @@ pub(crate) fn read(directory: &Path, revision: Revision) -> Result<(Tree, u64), 
                 Record::End { .. } => return Err(damaged(offset, "versions are missing")),
                 Record::Put { .. }
                 | Record::Delete { .. }
-                | Record::Mark { .. }
+                | Record::PutBeside { .. }
+                | Record::DeleteBeside { .. }
                 | Record::Compact { .. }
                 | Record::Step(_) => return Err(damaged(offset, "a record of a log")),
             }

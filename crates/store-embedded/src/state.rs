@@ -53,11 +53,6 @@ impl State {
         (version, prev)
     }
 
-    /// Moves a mark with the write that has just made `revision`, and returns the version before.
-    pub(crate) fn mark(&mut self, revision: Revision, key: Key) -> Option<Arc<Version>> {
-        self.put(revision, key, Bytes::new(), None).1
-    }
-
     /// Deletes a key and returns its last version; absent when there is nothing to delete.
     pub(crate) fn delete(&mut self, revision: Revision, key: &str) -> Option<Arc<Version>> {
         let prev = self.tree.remove(key)?;

@@ -4,12 +4,14 @@
 //! wrote as one frame and syncs it. Then readers get the copy, watches are woken, and only then callers
 //! are answered, the refused ones included: what refused them must be durable before it is told.
 
+mod transaction;
+
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use store::{Expect, Key, Mark, ReadError, Revision, Unavailable, WriteError};
+use store::{Delete, Expect, Key, ReadError, Revision, Unavailable, WriteError};
 use tokio::sync::oneshot;
 
 use crate::checkpoint::{self, Checkpoint};
@@ -19,7 +21,7 @@ use crate::log::{Frame, Log};
 use crate::options::{Options, REVISION_GAP, SyncMode};
 use crate::page::Page;
 use crate::queue::{Command, Gather, Reply, Write};
-use crate::record::{encode_compact, encode_delete, encode_mark, encode_put};
+use crate::record::encode_compact;
 use crate::recovery::{Recovered, SealedLog};
 use crate::state::State;
 use crate::version::Version;
@@ -166,7 +168,7 @@ impl Writer {
     fn apply(&mut self, command: Command, batch: &mut Batch, frame: &mut Frame) {
         match command {
             Command::Write { write, reply, _room } => {
-                let result = self.write(write, batch, frame);
+                let result = self.write(&write, batch, frame);
                 batch.answers.push(Answer::Write(reply, result));
             }
             Command::Compact { revision, reply } => {
@@ -175,74 +177,6 @@ impl Writer {
             }
             Command::Tick { reply } => batch.ticks.push(reply),
             Command::Close { reply } => batch.close = Some(reply),
-        }
-    }
-
-    fn write(
-        &mut self,
-        write: Write,
-        batch: &mut Batch,
-        frame: &mut Frame,
-    ) -> Result<Revision, WriteError> {
-        if let Some(failure) = &self.failure {
-            return Err(failure.clone().into());
-        }
-        self.check(&write)?;
-        let Write { key, content, mark, .. } = write;
-        let revision = self.state.revision.next();
-        if revision == self.state.revision {
-            return Err(Unavailable { reason: "it has no revisions left".into() }.into());
-        }
-        // Who marks the key that is written has it moved by that.
-        let mark = mark.and_then(|mark| mark.moved_beside(&key).cloned());
-        batch.written.push(key.clone());
-        let prev = match content {
-            Some(content) => {
-                let deadline = content.expires_at_ms;
-                let (version, prev) = self.state.put(revision, key, content.value, deadline);
-                encode_put(frame.records(), &version);
-                self.expiries.extend(deadline.map(|deadline| (deadline, version.key.clone())));
-                // The old deadline goes, unless the new version has the same.
-                prev.filter(|prev| prev.expires_at_ms != deadline)
-            }
-            None => {
-                encode_delete(frame.records(), revision, &key);
-                self.state.delete(revision, &key)
-            }
-        };
-        self.forget_deadline(prev);
-        if let Some(key) = mark {
-            encode_mark(frame.records(), &key);
-            batch.written.push(key.clone());
-            let prev = self.state.mark(revision, key);
-            self.forget_deadline(prev);
-        }
-        Ok(revision)
-    }
-
-    /// Whether the key, and then its mark, are what the writer expects.
-    fn check(&self, write: &Write) -> Result<(), WriteError> {
-        let current = self.state.tree.get(&write.key);
-        let is_nothing = current.is_none() && write.content.is_none();
-        if is_nothing || !is_as_expected(current, write.expect) {
-            return Err(WriteError::Conflict { current: current.map(|version| version.entry()) });
-        }
-        if let Some((key, expect)) = write.mark.as_ref().and_then(Mark::expected) {
-            let current = self.state.tree.get(key);
-            if !is_as_expected(current, expect) {
-                let current = current.map(|version| version.entry());
-                return Err(WriteError::MarkMoved { current });
-            }
-        }
-        Ok(())
-    }
-
-    /// A version that is replaced or deleted does not expire any more.
-    fn forget_deadline(&mut self, prev: Option<Arc<Version>>) {
-        if let Some(prev) = prev
-            && let Some(deadline) = prev.expires_at_ms
-        {
-            self.expiries.remove(&(deadline, prev.key.clone()));
         }
     }
 
@@ -273,7 +207,9 @@ impl Writer {
                 continue;
             };
             let expect = Expect::At(version.mod_rev);
-            if self.write(Write { key, expect, content: None, mark: None }, batch, frame).is_err() {
+            let transaction = Delete { key, expect, mark: None }.into();
+            let write = Write { transaction, expires_at_ms: None };
+            if self.write(&write, batch, frame).is_err() {
                 return;
             }
         }
@@ -468,14 +404,6 @@ impl Writer {
             // What can not be removed now is removed after the next snapshot.
             self.remove_superfluous(revision).ok();
         }
-    }
-}
-
-fn is_as_expected(current: Option<&Arc<Version>>, expect: Expect) -> bool {
-    match (current, expect) {
-        (None, Expect::Absent) => true,
-        (Some(version), Expect::At(revision)) => version.mod_rev == revision,
-        (None, Expect::At(_)) | (Some(_), Expect::Absent) => false,
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use store::{
-    At, Delete, Got, Key, ListRequest, Page, Prefix, Put, ReadError, Revision, Store, Unavailable,
+    At, Got, Key, ListRequest, Page, Prefix, ReadError, Revision, Store, Transaction, Unavailable,
     WatchError, WriteError,
 };
 use tokio::sync::Semaphore;
@@ -114,12 +114,8 @@ impl Store for Etcd {
         read::list(&self.core.client, prefix, request).await
     }
 
-    async fn put(&self, put: Put) -> Result<Revision, WriteError> {
-        write::put(&self.core.client, &self.leases, put).await
-    }
-
-    async fn delete(&self, delete: Delete) -> Result<Revision, WriteError> {
-        write::delete(&self.core.client, delete).await
+    async fn write(&self, transaction: Transaction) -> Result<Revision, WriteError> {
+        write::write(&self.core.client, &self.leases, transaction).await
     }
 
     async fn watch(&self, prefix: Prefix, after: Revision) -> Result<EtcdWatch, WatchError> {

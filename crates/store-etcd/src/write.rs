@@ -1,9 +1,10 @@
-//! Puts and deletes: one transaction each, which writes if the key and its mark are as expected, and
-//! reads them if not.
+//! Writes: one transaction of etcd each, which writes if every key is as expected, and reads those keys
+//! if not.
 
 use bytes::Bytes;
 use store::{
-    Delete, Entry, Expect, Key, Mark, Put, Revision, Unavailable, VALUE_BYTES_MAX, WriteError,
+    Entry, Expect, Key, Revision, Transaction, Unavailable, VALUE_BYTES_MAX, WriteBeside,
+    WriteError,
 };
 
 use crate::client::Client;
@@ -12,23 +13,23 @@ use crate::failure::CallError;
 use crate::lease::Leases;
 use crate::member::TXN;
 use crate::messages::{
-    Compare, DeleteRangeRequest, Operation, PutRequest, TxnRequest, TxnResponse,
+    Compare, DeleteRangeRequest, KeyValue, Operation, PutRequest, TxnRequest, TxnResponse,
 };
 use crate::read;
 
 /// The revision of no key, neither one that exists nor one that does not.
 const NEVER: i64 = -1;
 
-pub(crate) async fn put(
+pub(crate) async fn write(
     client: &Client,
     leases: &Leases,
-    put: Put,
+    transaction: Transaction,
 ) -> Result<Revision, WriteError> {
-    let Put { key, value, expect, ttl, mark } = put;
-    let bytes = value.len();
+    let bytes = transaction.value_bytes_max();
     if bytes > VALUE_BYTES_MAX {
         return Err(WriteError::ValueTooLarge { bytes });
     }
+    let ttl = transaction.content().and_then(|content| content.ttl);
     let mut is_second = false;
     loop {
         let lease = match ttl {
@@ -38,9 +39,7 @@ pub(crate) async fn put(
             }
             None => 0,
         };
-        let put = PutRequest { key: read::bytes_of(&key), value: value.clone(), lease };
-        let put = Operation::Put(put);
-        match write(client, &key, expected(expect), mark.as_ref(), put).await {
+        match write_once(client, &transaction, lease).await {
             // Nothing was written, so a second attempt is a first one.
             Err(Refusal::Call(CallError::NoLease)) if !is_second => {
                 leases.forget(lease);
@@ -49,18 +48,6 @@ pub(crate) async fn put(
             result => return result.map_err(|refusal| refusal.into_error(bytes)),
         }
     }
-}
-
-pub(crate) async fn delete(client: &Client, delete: Delete) -> Result<Revision, WriteError> {
-    let Delete { key, expect, mark } = delete;
-    let expected = match expect {
-        // etcd would delete nothing and call it a success.
-        Expect::Absent => NEVER,
-        Expect::At(_) => expected(expect),
-    };
-    let operation = Operation::DeleteRange(DeleteRangeRequest { key: read::bytes_of(&key) });
-    let result = write(client, &key, expected, mark.as_ref(), operation).await;
-    result.map_err(|refusal| refusal.into_error(0))
 }
 
 /// The revision that must have written the key, zero for none.
@@ -72,9 +59,18 @@ fn expected(expect: Expect) -> i64 {
     }
 }
 
+/// The same for the key of the write.
+fn expected_of_write(transaction: &Transaction) -> i64 {
+    match transaction.expect() {
+        // etcd would delete nothing and call it a success.
+        Expect::Absent if transaction.content().is_none() => NEVER,
+        expect => expected(expect),
+    }
+}
+
 enum Refusal {
     Conflict(Option<Entry>),
-    MarkMoved(Option<Entry>),
+    ConditionFailed(Key, Option<Entry>),
     Call(CallError),
 }
 
@@ -82,7 +78,7 @@ impl Refusal {
     fn into_error(self, bytes: usize) -> WriteError {
         match self {
             Self::Conflict(current) => WriteError::Conflict { current },
-            Self::MarkMoved(current) => WriteError::MarkMoved { current },
+            Self::ConditionFailed(key, current) => WriteError::ConditionFailed { key, current },
             Self::Call(error) => write_error(error, bytes),
         }
     }
@@ -103,16 +99,13 @@ fn write_error(error: CallError, bytes: usize) -> WriteError {
     }
 }
 
-async fn write(
+async fn write_once(
     client: &Client,
-    key: &Key,
-    expected: i64,
-    mark: Option<&Mark>,
-    operation: Operation,
+    transaction: &Transaction,
+    lease: i64,
 ) -> Result<Revision, Refusal> {
-    let compare = Compare::mod_revision(read::bytes_of(key), expected);
-    let txn = with_mark(TxnRequest::write(compare, operation), key, mark);
-    let response: TxnResponse = client.call(TXN, &txn).await.map_err(Refusal::Call)?;
+    let request = request(transaction, lease);
+    let response: TxnResponse = client.call(TXN, &request).await.map_err(Refusal::Call)?;
     let revision = entries::revision(response.header.as_ref().map_or(0, |header| header.revision));
     client.has_reached(revision);
     if response.succeeded {
@@ -120,21 +113,44 @@ async fn write(
     }
     let mut currents = response.currents();
     let current = currents.next().flatten();
-    if current.as_ref().map_or(0, |kv| kv.mod_revision) != expected {
+    if !is_at(current.as_ref(), expected_of_write(transaction)) {
         return Err(Refusal::Conflict(current.as_ref().map(entries::entry)));
     }
-    let mark = currents.next().flatten();
-    Err(Refusal::MarkMoved(mark.as_ref().map(entries::entry)))
+    for (condition, current) in transaction.conditions().iter().zip(currents) {
+        if !is_at(current.as_ref(), expected(condition.expect)) {
+            let current = current.as_ref().map(entries::entry);
+            return Err(Refusal::ConditionFailed(condition.key.clone(), current));
+        }
+    }
+    let reason = "etcd refuses a transaction whose conditions hold".into();
+    Err(Refusal::Call(CallError::Unavailable(Unavailable { reason })))
 }
 
-/// Has the mark move with the write of a key, or be where it was. etcd refuses to write a key twice in one transaction, and
-/// who marks the key that is written has it moved by that.
-fn with_mark(mut txn: TxnRequest, key: &Key, mark: Option<&Mark>) -> TxnRequest {
-    let Some(mark) = mark else { return txn };
-    if let Some((key, expect)) = mark.expected() {
-        txn = txn.only_if(Compare::mod_revision(read::bytes_of(key), expected(expect)));
+fn is_at(current: Option<&KeyValue>, expected: i64) -> bool {
+    current.map_or(0, |kv| kv.mod_revision) == expected
+}
+
+/// The operations come in the order in which watches tell them. etcd refuses to write a key twice in one
+/// transaction, which a [`Transaction`] never does.
+fn request(transaction: &Transaction, lease: i64) -> TxnRequest {
+    let key = read::bytes_of(transaction.key());
+    let compare = Compare::mod_revision(key.clone(), expected_of_write(transaction));
+    let content = transaction.content().map(|content| &content.value);
+    let mut txn = TxnRequest::write(compare, operation(key, content, lease));
+    for condition in transaction.conditions() {
+        let key = read::bytes_of(&condition.key);
+        txn = txn.only_if(Compare::mod_revision(key, expected(condition.expect)));
     }
-    let Some(moved) = mark.moved_beside(key) else { return txn };
-    let put = PutRequest { key: read::bytes_of(moved), value: Bytes::new(), lease: 0 };
-    txn.and(Operation::Put(put))
+    for WriteBeside { key, value } in transaction.beside() {
+        txn = txn.and(operation(read::bytes_of(key), value.as_ref(), 0));
+    }
+    txn
+}
+
+/// A put, or a delete when there is no value.
+fn operation(key: Bytes, value: Option<&Bytes>, lease: i64) -> Operation {
+    match value {
+        Some(value) => Operation::Put(PutRequest { key, value: value.clone(), lease }),
+        None => Operation::DeleteRange(DeleteRangeRequest { key }),
+    }
 }

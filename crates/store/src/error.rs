@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Entry, Revision};
+use crate::{Entry, Key, Revision};
 
 /// The store can not do its work. It is neither the client's fault nor a matter of the request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,7 +41,7 @@ pub enum ReadError {
 
 /// Why a write is not acknowledged.
 ///
-/// After [`Self::Conflict`], [`Self::MarkMoved`] and [`Self::ValueTooLarge`] nothing was written and no
+/// After [`Self::Conflict`], [`Self::ConditionFailed`] and [`Self::ValueTooLarge`] nothing was written and no
 /// revision was used. After the others the outcome is unknown: the write may turn out to be there, and who must know
 /// reads again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,10 +52,13 @@ pub enum WriteError {
         /// What it is instead, which feeds the next attempt.
         current: Option<Entry>,
     },
-    /// The key is what the writer expected, but its [`Mark`](crate::Mark) is not: somebody has moved it.
-    #[error("the mark has moved")]
-    MarkMoved {
-        /// What the mark is instead; absent when it was never moved, or deleted.
+    /// The key is what the writer expected, but another key is not that the write depends on: a
+    /// [`Condition`](crate::Condition) or a [`Mark`](crate::Mark).
+    #[error("`{key}`, which the write depends on, has changed")]
+    ConditionFailed {
+        /// The other key.
+        key: Key,
+        /// What it is instead; absent when it does not exist.
         current: Option<Entry>,
     },
     /// The value is larger than [`VALUE_BYTES_MAX`](crate::VALUE_BYTES_MAX).

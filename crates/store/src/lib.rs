@@ -14,6 +14,7 @@ mod event;
 mod key;
 mod revision;
 mod store;
+mod transaction;
 mod write;
 
 pub use entry::{At, Entry, Got, Item, ListRequest, Page, VALUE_BYTES_MAX};
@@ -22,4 +23,5 @@ pub use event::{Batch, Change, Event};
 pub use key::{KEY_BYTES_MAX, Key, KeyError, Prefix};
 pub use revision::Revision;
 pub use store::{PROGRESS_SECONDS_MAX, Store, Watch};
+pub use transaction::{Condition, Content, Transaction, WriteBeside};
 pub use write::{Delete, Expect, Mark, Put};

@@ -3,8 +3,8 @@
 use std::future::Future;
 
 use crate::{
-    At, Batch, Delete, Got, Key, ListRequest, Page, Prefix, Put, ReadError, Revision, Unavailable,
-    WatchError, WriteError,
+    At, Batch, Delete, Got, Key, ListRequest, Page, Prefix, Put, ReadError, Revision, Transaction,
+    Unavailable, WatchError, WriteError,
 };
 
 /// After so many seconds at most, a watch without events tells that the store has advanced. Bookmarks
@@ -19,9 +19,8 @@ pub const PROGRESS_SECONDS_MAX: u64 = 10;
 /// - A write is acknowledged only when it is durable, and no read or watch shows it earlier.
 /// - An operation whose future is dropped has either not happened or happened whole.
 ///
-/// There is no write of several objects at once. Each object has a revision of its own, so such a write
-/// would save round trips only, and those are saved by writing concurrently. The one thing that goes
-/// with a write is a [`Mark`](crate::Mark), which holds no object.
+/// A write changes one object. What goes with it are conditions on other keys and writes of keys that
+/// hold no object, such as a [`Mark`](crate::Mark) or a reservation; see [`Transaction`].
 pub trait Store: Send + Sync + 'static {
     /// A running watch of this engine.
     type Watch: Watch;
@@ -36,12 +35,23 @@ pub trait Store: Send + Sync + 'static {
         request: ListRequest,
     ) -> impl Future<Output = Result<Page, ReadError>> + Send;
 
+    /// Does all that a transaction says, in one revision, and returns that; or nothing of it.
+    ///
+    /// A transaction that deletes its key with [`Expect::Absent`](crate::Expect::Absent) never succeeds.
+    fn write(
+        &self,
+        transaction: Transaction,
+    ) -> impl Future<Output = Result<Revision, WriteError>> + Send;
+
     /// Writes a version and returns its revision.
-    fn put(&self, put: Put) -> impl Future<Output = Result<Revision, WriteError>> + Send;
+    fn put(&self, put: Put) -> impl Future<Output = Result<Revision, WriteError>> + Send {
+        self.write(put.into())
+    }
 
     /// Deletes a key and returns the revision of the deletion.
-    /// [`Expect::Absent`](crate::Expect::Absent) never succeeds.
-    fn delete(&self, delete: Delete) -> impl Future<Output = Result<Revision, WriteError>> + Send;
+    fn delete(&self, delete: Delete) -> impl Future<Output = Result<Revision, WriteError>> + Send {
+        self.write(delete.into())
+    }
 
     /// Starts to tell all events after a revision. A revision in the future is waited for.
     ///
@@ -88,7 +98,7 @@ pub trait Watch: Send + 'static {
     /// Waits for more to tell: events, or progress within [`PROGRESS_SECONDS_MAX`] of it.
     ///
     /// Events come in the order of their revisions, each once, none left out; those of one revision are
-    /// in one batch, a write before its mark. Dropping the future loses nothing: the next call tells it. After an error every
+    /// in one batch, a write before what is written beside it. Dropping the future loses nothing: the next call tells it. After an error every
     /// further call gives an error.
     fn next(&mut self) -> impl Future<Output = Result<Batch, WatchError>> + Send;
 }

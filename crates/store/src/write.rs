@@ -24,8 +24,8 @@ pub enum Expect {
 /// it was, has decided on what is still so. Who writes something else by what these keys say has the mark
 /// kept: the write happens only if none of them was written since.
 ///
-/// A write and the move of its mark are one revision: both are there or neither. Moving writes an empty value, which creates the mark if need be, and takes a time to live from it if
-/// it had one. Watches tell it as the write of a key that it is. Keys that expire move no mark.
+/// A write and the move of its mark are one [`Transaction`](crate::Transaction): both are there or neither. Moving
+/// writes an empty value, which creates the mark if need be, and takes a time to live from it if it had one. Watches tell it as the write of a key that it is. Keys that expire move no mark.
 ///
 /// A write may name its own key. Then it is the write that moves the mark, and nothing else is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,34 +44,6 @@ pub enum Mark {
         /// What must hold of it, besides what must hold of the written key.
         expect: Expect,
     },
-}
-
-impl Mark {
-    /// Where it lies.
-    #[must_use]
-    pub fn key(&self) -> &Key {
-        match self {
-            Self::Move { key, .. } | Self::Keep { key, .. } => key,
-        }
-    }
-
-    /// What must hold, and of which key.
-    #[must_use]
-    pub fn expected(&self) -> Option<(&Key, Expect)> {
-        match self {
-            Self::Move { key, expect } => expect.map(|expect| (key, expect)),
-            Self::Keep { key, expect } => Some((key, *expect)),
-        }
-    }
-
-    /// The key that is written beside that of the write.
-    #[must_use]
-    pub fn moved_beside(&self, written: &Key) -> Option<&Key> {
-        match self {
-            Self::Move { key, .. } if key != written => Some(key),
-            Self::Move { .. } | Self::Keep { .. } => None,
-        }
-    }
 }
 
 /// A version to be written.

@@ -51,13 +51,13 @@ fn a_later_version_of_any_file_is_refused_and_nothing_is_changed() {
     for (path, bytes) in before.iter().filter(|(_, bytes)| bytes.starts_with(b"PCUL")) {
         // A later version may keep nothing but the first bytes.
         let mut later = bytes.clone();
-        later[VERSION_AT] = b'2';
+        later[VERSION_AT] = b'3';
         later.truncate(later.len() / 2);
         later[VERSION_AT + 1..].reverse();
         fs::write(path, &later).unwrap();
         let error = Embedded::open(directory.path(), Options::default()).unwrap_err();
         let words = format!(
-            "`{}` has format version 2, and this program reads versions up to 1: start the program \
+            "`{}` has format version 3, and this program reads versions up to 2: start the program \
              that wrote it or a later one; nothing was changed",
             path.display()
         );
@@ -82,7 +82,7 @@ fn a_damaged_version_is_told_as_damage() {
     let directory = directory();
     let log = files(directory.path()).into_iter().rfind(|(_, bytes)| bytes.starts_with(b"PCULLOG"));
     let (path, mut bytes) = log.unwrap();
-    bytes[VERSION_AT] = b'3';
+    bytes[VERSION_AT] = b'6';
     fs::write(&path, bytes).unwrap();
     let error = Embedded::open(directory.path(), Options::default()).unwrap_err();
     assert!(matches!(error, OpenError::Damaged { offset: 0, .. }), "{error}");

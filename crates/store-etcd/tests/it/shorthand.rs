@@ -54,7 +54,7 @@ pub(crate) fn is_unsure(error: &WriteError) -> bool {
     match error {
         WriteError::Unavailable(_) | WriteError::Timeout => true,
         WriteError::Conflict { .. }
-        | WriteError::MarkMoved { .. }
+        | WriteError::ConditionFailed { .. }
         | WriteError::ValueTooLarge { .. } => false,
     }
 }

@@ -1,0 +1,208 @@
+//! Transactions: a write with conditions on other keys and writes of other keys.
+
+use std::sync::Arc;
+
+use store::{
+    At, Change, Delete, Entry, Expect, Key, Prefix, Put, Revision, Store, Transaction,
+    VALUE_BYTES_MAX, WriteError,
+};
+
+use crate::Harness;
+use crate::shorthand::{create, delete, events, get, history, key, text, value};
+
+/// Not under the prefix of things.
+fn reservation(name: &str) -> Key {
+    Key::new(&format!("/registry/reservations/{name}")).unwrap()
+}
+
+fn put(name: &str, text: &str, expect: Expect) -> Transaction {
+    Put { key: key(name), value: value(text), expect, ttl: None, mark: None }.into()
+}
+
+fn removal(name: &str, at: Revision) -> Transaction {
+    Delete { key: key(name), expect: Expect::At(at), mark: None }.into()
+}
+
+async fn reserved<S: Store>(store: &S, name: &str, at: At) -> Option<Entry> {
+    store.get(&reservation(name), at).await.unwrap().entry
+}
+
+/// The write comes first, then the writes beside it in their order, in one batch and one revision.
+pub async fn a_transaction_is_one_revision_told_in_order(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let start = create(&store, "owner", "1").await;
+    let first = put("a", "1", Expect::Absent)
+        .require(key("owner"), Expect::At(start))
+        .put_beside(reservation("x"), value("x"), Some(Expect::Absent))
+        .put_beside(reservation("y"), value("y"), Some(Expect::Absent));
+    let made = store.write(first).await.unwrap();
+    assert_eq!(made, start.next(), "one revision for all");
+    let second = put("a", "2", Expect::At(made))
+        .delete_beside(reservation("x"), made)
+        .put_beside(reservation("y"), value("Y"), Some(Expect::At(made)))
+        .put_beside(reservation("z"), value("z"), None);
+    let updated = store.write(second).await.unwrap();
+    assert_eq!(updated, made.next());
+    let last = removal("a", updated)
+        .delete_beside(reservation("y"), updated)
+        .delete_beside(reservation("z"), updated);
+    let gone = store.write(last).await.unwrap();
+    let entry = |text: &str, mod_rev, create_rev| Entry { value: value(text), mod_rev, create_rev };
+    let (x, y) = (entry("x", made, made), entry("y", made, made));
+    let (y_next, z) = (entry("Y", updated, made), entry("z", updated, updated));
+    let all = Prefix::new("/registry/reservations/").unwrap();
+    let mut watch = store.watch(all, start).await.unwrap();
+    let told = events(&mut watch, start, gone).await;
+    let told: Vec<(Key, Revision, Change)> =
+        told.into_iter().map(|event| (event.key, event.revision, event.change)).collect();
+    let want = [
+        ("x", made, Change::Create(x.clone())),
+        ("y", made, Change::Create(y.clone())),
+        ("x", updated, Change::Delete { prev: x.clone() }),
+        ("y", updated, Change::Update { entry: y_next.clone(), prev: y.clone() }),
+        ("z", updated, Change::Create(z.clone())),
+        ("y", gone, Change::Delete { prev: y_next.clone() }),
+        ("z", gone, Change::Delete { prev: z.clone() }),
+    ];
+    let want = want.map(|(name, revision, change)| (reservation(name), revision, change));
+    assert_eq!(told, want);
+    let mut watch = store.watch(Prefix::new("/registry/").unwrap(), start).await.unwrap();
+    let told = events(&mut watch, start, gone).await;
+    let keys: Vec<&Key> = told.iter().map(|event| &event.key).collect();
+    let of = |name: &str| reservation(name);
+    let (a, x_key, y_key, z_key) = (key("a"), of("x"), of("y"), of("z"));
+    let order = [&a, &x_key, &y_key, &a, &x_key, &y_key, &z_key, &a, &y_key, &z_key];
+    assert_eq!(keys, order);
+    // Older states are whole.
+    for (at, want) in [
+        (start, [None, None, None]),
+        (made, [Some(x), Some(y), None]),
+        (updated, [None, Some(y_next), Some(z)]),
+        (gone, [None, None, None]),
+    ] {
+        for (name, want) in ["x", "y", "z"].into_iter().zip(want) {
+            assert_eq!(reserved(&store, name, At::Exactly(at)).await, want, "{name} at {at}");
+        }
+    }
+}
+
+/// The error names the first condition that does not hold, and what its key is instead.
+pub async fn a_failed_condition_is_named_and_nothing_is_written(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let start = store.current_rev().await.unwrap();
+    let first = create(&store, "first", "1").await;
+    let second = create(&store, "second", "1").await;
+    let current = |at| Some(Entry { value: value("1"), mod_rev: at, create_rev: at });
+    let failed = |name: &str, current| {
+        Err::<Revision, _>(WriteError::ConditionFailed { key: key(name), current })
+    };
+    let with = |one: Expect, other: Expect| {
+        put("a", "1", Expect::Absent)
+            .require(key("first"), one)
+            .require(key("second"), other)
+            .put_beside(reservation("x"), value("x"), Some(Expect::Absent))
+    };
+    let (right, also_right) = (Expect::At(first), Expect::At(second));
+    for (transaction, want) in [
+        (with(Expect::Absent, also_right), failed("first", current(first))),
+        (with(Expect::At(second), Expect::Absent), failed("first", current(first))),
+        (with(right, Expect::At(first)), failed("second", current(second))),
+        (with(right, also_right).require(key("none"), right), failed("none", None)),
+        (
+            with(right, also_right).delete_beside(key("second"), first),
+            failed("second", current(second)),
+        ),
+        (with(right, also_right).delete_beside(key("none"), first), failed("none", None)),
+        (with(right, also_right).require(key("a"), right), failed("a", None)),
+    ] {
+        assert_eq!(store.write(transaction.clone()).await, want, "{transaction:?}");
+    }
+    // The key of the write goes before all conditions.
+    let conflict = put("first", "2", Expect::Absent).require(key("second"), Expect::Absent);
+    let want = Err(WriteError::Conflict { current: current(first) });
+    assert_eq!(store.write(conflict).await, want);
+    assert_eq!(store.current_rev().await, Ok(second));
+    assert_eq!(history(&store, start).await.len(), 2);
+    assert_eq!(reserved(&store, "x", At::Newest).await, None);
+    let made = store.write(with(right, also_right)).await.unwrap();
+    assert_eq!(made, second.next());
+    // A deleted key is as absent as one that never was, and one that was made again is another.
+    delete(&store, "first", first).await;
+    let create_again = put("b", "1", Expect::Absent);
+    let absent = create_again.clone().require(key("first"), right);
+    assert_eq!(store.write(absent).await, failed("first", None));
+    let again = create(&store, "first", "1").await;
+    let other = create_again.clone().require(key("first"), right);
+    assert_eq!(store.write(other).await, failed("first", current(again)));
+    store.write(create_again.require(key("first"), Expect::At(again))).await.unwrap();
+}
+
+/// A reservation that is in somebody's way takes the whole write with it.
+pub async fn writes_beside_are_there_or_not_with_their_write(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let holding = |name: &str| {
+        let holder = value(name);
+        put(name, "1", Expect::Absent).put_beside(reservation("x"), holder, Some(Expect::Absent))
+    };
+    let made = store.write(holding("a")).await.unwrap();
+    let current = Some(Entry { value: value("a"), mod_rev: made, create_rev: made });
+    let taken = WriteError::ConditionFailed { key: reservation("x"), current };
+    assert_eq!(store.write(holding("b")).await, Err(taken));
+    assert_eq!(get(&store, "b", At::Newest).await.unwrap().entry, None);
+    let again = store.write(holding("a")).await;
+    assert!(matches!(again, Err(WriteError::Conflict { .. })), "{again:?}");
+    let freed = removal("a", made).delete_beside(reservation("x"), made);
+    let gone = store.write(freed.clone()).await.unwrap();
+    assert_eq!(reserved(&store, "x", At::Newest).await, None);
+    assert_eq!(store.write(freed).await, Err(WriteError::Conflict { current: None }));
+    assert_eq!(store.write(holding("b")).await, Ok(gone.next()));
+}
+
+/// Many writers want the same few keys beside their own: each of those has one holder, and who got none
+/// has not written.
+pub async fn racing_reservations_have_one_holder(harness: &impl Harness) {
+    const N_WRITERS: usize = 12;
+    const N_RESERVATIONS: usize = 3;
+    let store = Arc::new(harness.fresh().await);
+    let mut writers = Vec::new();
+    for writer in 0..N_WRITERS {
+        let store = store.clone();
+        writers.push(tokio::spawn(async move {
+            let name = format!("w{writer}");
+            let wanted = reservation(&(writer % N_RESERVATIONS).to_string());
+            let holder = value(&name);
+            let write = put(&name, "1", Expect::Absent).put_beside(
+                wanted.clone(),
+                holder,
+                Some(Expect::Absent),
+            );
+            match store.write(write).await {
+                Ok(_) => true,
+                Err(WriteError::ConditionFailed { key, .. }) if key == wanted => false,
+                Err(error) => panic!("{error}"),
+            }
+        }));
+    }
+    let mut n_done = 0;
+    for (writer, task) in writers.into_iter().enumerate() {
+        let name = format!("w{writer}");
+        let is_done = task.await.unwrap();
+        let wanted = (writer % N_RESERVATIONS).to_string();
+        let holder = reserved(&*store, &wanted, At::Newest).await.expect("a holder").value;
+        assert_eq!(holder == value(&name), is_done, "{name}");
+        assert_eq!(text(&*store, &name).await.is_some(), is_done, "{name}");
+        n_done += usize::from(is_done);
+    }
+    assert_eq!(n_done, N_RESERVATIONS);
+}
+
+/// Values beside a write have the same largest size as others.
+pub async fn values_beside_have_a_largest_size(harness: &impl Harness) {
+    let store = harness.fresh().await;
+    let start = store.current_rev().await.unwrap();
+    let bytes = VALUE_BYTES_MAX + 1;
+    let large = value(&"x".repeat(bytes));
+    let write = put("a", "1", Expect::Absent).put_beside(reservation("x"), large, None);
+    assert_eq!(store.write(write).await, Err(WriteError::ValueTooLarge { bytes }));
+    assert_eq!(store.current_rev().await, Ok(start));
+}

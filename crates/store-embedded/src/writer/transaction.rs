@@ -1,0 +1,116 @@
+//! One transaction: its checks, and what it writes into the state and the frame.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use store::{Expect, Key, Revision, Transaction, Unavailable, WriteBeside, WriteError};
+
+use super::{Batch, Writer};
+use crate::log::Frame;
+use crate::queue::Write;
+use crate::record::{encode_delete, encode_delete_beside, encode_put, encode_put_beside};
+use crate::version::Version;
+
+impl Writer {
+    pub(super) fn write(
+        &mut self,
+        write: &Write,
+        batch: &mut Batch,
+        frame: &mut Frame,
+    ) -> Result<Revision, WriteError> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone().into());
+        }
+        let Write { transaction, expires_at_ms } = write;
+        self.check(transaction)?;
+        let revision = self.state.revision.next();
+        if revision == self.state.revision {
+            return Err(Unavailable { reason: "it has no revisions left".into() }.into());
+        }
+        let key = transaction.key();
+        batch.written.push(key.clone());
+        match transaction.content() {
+            Some(content) => {
+                let value = own_copy(&content.value);
+                let version = self.put(revision, key, value, *expires_at_ms);
+                encode_put(frame.records(), &version);
+            }
+            None => {
+                encode_delete(frame.records(), revision, key);
+                self.delete(revision, key);
+            }
+        }
+        for WriteBeside { key, value } in transaction.beside() {
+            batch.written.push(key.clone());
+            match value {
+                Some(value) => {
+                    let version = self.put(revision, key, own_copy(value), None);
+                    encode_put_beside(frame.records(), key, &version.value);
+                }
+                None => {
+                    encode_delete_beside(frame.records(), key);
+                    self.delete(revision, key);
+                }
+            }
+        }
+        Ok(revision)
+    }
+
+    /// Whether the key of the write, and then the keys of its conditions, are as expected.
+    fn check(&self, transaction: &Transaction) -> Result<(), WriteError> {
+        let current = self.state.tree.get(transaction.key());
+        let is_nothing = current.is_none() && transaction.content().is_none();
+        if is_nothing || !is_as_expected(current, transaction.expect()) {
+            return Err(WriteError::Conflict { current: current.map(|version| version.entry()) });
+        }
+        for condition in transaction.conditions() {
+            let current = self.state.tree.get(&condition.key);
+            if !is_as_expected(current, condition.expect) {
+                let current = current.map(|version| version.entry());
+                return Err(WriteError::ConditionFailed { key: condition.key.clone(), current });
+            }
+        }
+        Ok(())
+    }
+
+    fn put(
+        &mut self,
+        revision: Revision,
+        key: &Key,
+        value: Bytes,
+        expires_at_ms: Option<u64>,
+    ) -> Arc<Version> {
+        let (version, prev) = self.state.put(revision, key.clone(), value, expires_at_ms);
+        self.expiries.extend(expires_at_ms.map(|deadline| (deadline, key.clone())));
+        // The old deadline goes, unless the new version has the same.
+        self.forget_deadline(prev.filter(|prev| prev.expires_at_ms != expires_at_ms));
+        version
+    }
+
+    fn delete(&mut self, revision: Revision, key: &Key) {
+        let prev = self.state.delete(revision, key);
+        self.forget_deadline(prev);
+    }
+
+    /// A version that is replaced or deleted does not expire any more.
+    fn forget_deadline(&mut self, prev: Option<Arc<Version>>) {
+        if let Some(prev) = prev
+            && let Some(deadline) = prev.expires_at_ms
+        {
+            self.expiries.remove(&(deadline, prev.key.clone()));
+        }
+    }
+}
+
+/// The bytes at hand may be a small part of a large buffer, which they would keep in memory.
+fn own_copy(value: &Bytes) -> Bytes {
+    Bytes::copy_from_slice(value)
+}
+
+fn is_as_expected(current: Option<&Arc<Version>>, expect: Expect) -> bool {
+    match (current, expect) {
+        (None, Expect::Absent) => true,
+        (Some(version), Expect::At(revision)) => version.mod_rev == revision,
+        (None, Expect::At(_)) | (Some(_), Expect::Absent) => false,
+    }
+}
