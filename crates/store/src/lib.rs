@@ -13,6 +13,7 @@ mod error;
 mod event;
 mod key;
 mod revision;
+mod status;
 mod store;
 mod write;
 
@@ -21,5 +22,6 @@ pub use error::{ReadError, Unavailable, WatchError, WriteError};
 pub use event::{Batch, Change, Event};
 pub use key::{KEY_BYTES_MAX, Key, KeyError, Prefix};
 pub use revision::Revision;
+pub use status::{Alarm, StoreStatus, Usage};
 pub use store::{PROGRESS_SECONDS_MAX, Store, Watch};
 pub use write::{Delete, Expect, Mark, Put};
