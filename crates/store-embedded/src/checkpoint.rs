@@ -77,10 +77,22 @@ impl Checkpoint {
     }
 }
 
-/// Removes logs and older snapshots. The oldest log goes first, so that what is left is contiguous.
-pub(crate) fn remove(directory: &Path, logs: &[SealedLog], snapshot: Revision) -> io::Result<()> {
-    for log in logs {
-        fs::remove_file(files::log(directory, log.sequence))?;
+/// Removes the oldest logs and older snapshots. The oldest log goes first, and one that can not be removed
+/// stays in the list for another time, so that what is left is contiguous.
+pub(crate) fn remove(
+    directory: &Path,
+    sealed: &mut Vec<SealedLog>,
+    n_logs: usize,
+    snapshot: Revision,
+) -> io::Result<()> {
+    for _ in 0..n_logs.min(sealed.len()) {
+        if let Some(log) = sealed.first() {
+            match fs::remove_file(files::log(directory, log.sequence)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        sealed.remove(0);
     }
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();

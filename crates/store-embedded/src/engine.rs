@@ -8,14 +8,15 @@ use std::thread::JoinHandle;
 
 use arc_swap::ArcSwap;
 use store::{
-    At, Got, Key, ListRequest, Page, Prefix, ReadError, Revision, Store, Transaction, Unavailable,
-    VALUE_BYTES_MAX, WatchError, WriteError,
+    At, Got, Key, ListRequest, Page, Prefix, ReadError, Revision, Store, StoreStatus, Transaction,
+    Unavailable, VALUE_BYTES_MAX, WatchError, WriteError,
 };
 use tokio::sync::{Semaphore, oneshot};
 
+use crate::directory::LockedDirectory;
 use crate::error::OpenError;
-use crate::files::{Directory, io_error};
-use crate::options::{Clock, Options, SyncMode};
+use crate::files::io_error;
+use crate::options::{Clock, Options};
 use crate::queue::{BYTES_PER_PERMIT, Command, QUEUE_BYTES_MAX, Queue, Write};
 use crate::recovery;
 use crate::state::State;
@@ -49,8 +50,9 @@ pub(crate) struct Core {
     pub(crate) queue: Queue,
     pub(crate) wakers: Wakers,
     pub(crate) n_watches: Arc<AtomicUsize>,
-    /// Why the store is not well.
+    /// Why the store can not be written.
     pub(crate) problem: Mutex<Option<Unavailable>>,
+    pub(crate) status: ArcSwap<StoreStatus>,
     is_closed: AtomicBool,
 }
 
@@ -74,32 +76,37 @@ impl Core {
 impl Embedded {
     /// Opens a directory, creating it if need be. Blocks while it reads.
     pub fn open(directory: &Path, options: Options) -> Result<Self, OpenError> {
-        let locked = Directory::lock(directory)?;
-        let is_lazy = match options.sync {
-            SyncMode::Always => false,
-            SyncMode::Interval(_) => true,
-        };
-        let recovered = recovery::recover(&locked, is_lazy)?;
+        Self::open_locked(LockedDirectory::lock(directory)?, options)
+    }
+
+    /// The same, of a directory that was locked before.
+    ///
+    /// # Errors
+    /// Its files can not be used.
+    pub fn open_locked(directory: LockedDirectory, options: Options) -> Result<Self, OpenError> {
+        let recovered = recovery::recover(directory.path(), &options)?;
         let core = Arc::new(Core {
             state: ArcSwap::from_pointee(recovered.state.clone()),
             queue: Queue::default(),
             wakers: Wakers::new(),
             n_watches: Arc::default(),
             problem: Mutex::default(),
+            status: ArcSwap::default(),
             is_closed: AtomicBool::new(false),
         });
         let clock = options.clock.clone();
-        let writer = Writer::new(core.clone(), locked, recovered, options);
+        let path = directory.path().to_owned();
+        let writer = Writer::new(core.clone(), directory, recovered, options);
         let writer = std::thread::Builder::new()
             .name("store-writer".into())
             .spawn(move || writer.run())
-            .map_err(|source| io_error("start a thread for", directory, source))?;
+            .map_err(|source| io_error("start a thread for", &path, source))?;
         let room = Arc::new(Semaphore::new(QUEUE_BYTES_MAX / BYTES_PER_PERMIT));
         Ok(Self { core, room, clock, writer: Some(writer) })
     }
 
     /// Does at once what is otherwise done every second: expiry, compaction by age, progress of idle
-    /// watches. For tests that move the clock.
+    /// watches; and tries at once what has failed. For tests that move the clock.
     pub async fn tick(&self) {
         let (reply, done) = oneshot::channel();
         self.core.queue.push(Command::Tick { reply });
@@ -207,6 +214,10 @@ impl Store for Embedded {
         }
         let problem = self.core.problem.lock().unwrap_or_else(PoisonError::into_inner);
         problem.clone().map_or(Ok(()), Err)
+    }
+
+    fn status(&self) -> StoreStatus {
+        StoreStatus::clone(&self.core.status.load())
     }
 
     async fn close(&self) {

@@ -12,6 +12,30 @@ pub enum OpenError {
         /// The directory.
         directory: PathBuf,
     },
+    /// Others than its owner may write to it.
+    #[error(
+        "data directory `{0}` has mode {mode:04o}: others than its owner can exchange its files; \
+         run `chmod go-w {0}`", directory.display()
+    )]
+    Writable {
+        /// The directory.
+        directory: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// It belongs to another user, who can exchange its files.
+    #[error(
+        "data directory `{0}` belongs to user {owner}, and this program runs as user {own}; run \
+         `chown {own} {0}`", directory.display()
+    )]
+    Foreign {
+        /// The directory.
+        directory: PathBuf,
+        /// Its owner.
+        owner: u32,
+        /// The user of this process.
+        own: u32,
+    },
     /// A file was complete once and is not any more. Only the operator can say what is right: restore
     /// a backup, or give up what follows.
     #[error("`{}` is damaged at offset {offset}: {reason}", file.display())]

@@ -2,8 +2,8 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use store::Revision;
 
@@ -15,11 +15,6 @@ const SNAPSHOT: &str = "snapshot-";
 const PAGE: &str = "page-";
 const UNFINISHED: &str = ".tmp";
 
-/// How long a lock is waited for. Whoever is being started by the process that had it holds it, too,
-/// until it runs its own program, which takes moments.
-const LOCK_PATIENCE: Duration = Duration::from_millis(500);
-const LOCK_RETRY: Duration = Duration::from_millis(5);
-
 /// What a directory holds, each in rising order.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
@@ -29,61 +24,24 @@ pub(crate) struct Listing {
     pub(crate) leftovers: Vec<PathBuf>,
 }
 
-/// A directory that no other process has open.
-#[derive(Debug)]
-pub(crate) struct Directory {
-    path: PathBuf,
-    /// Locked as long as it is open.
-    _lock: File,
-}
-
-impl Directory {
-    /// Creates the directory if need be and locks it.
-    pub(crate) fn lock(path: &Path) -> Result<Self, OpenError> {
-        create_directory(path).map_err(|source| io_error("create", path, source))?;
-        let file = path.join("lock");
-        let lock = private(OpenOptions::new().write(true).create(true).truncate(false))
-            .open(&file)
-            .map_err(|source| io_error("open", &file, source))?;
-        let begun = Instant::now();
-        loop {
-            match lock.try_lock() {
-                Ok(()) => return Ok(Self { path: path.to_owned(), _lock: lock }),
-                Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_PATIENCE => {
-                    std::thread::sleep(LOCK_RETRY);
-                }
-                Err(fs::TryLockError::WouldBlock) => {
-                    return Err(OpenError::Locked { directory: path.to_owned() });
-                }
-                Err(fs::TryLockError::Error(source)) => {
-                    return Err(io_error("lock", &file, source));
-                }
-            }
+/// The files of the store in a directory.
+pub(crate) fn list(directory: &Path) -> io::Result<Listing> {
+    let mut listing = Listing::default();
+    for entry in fs::read_dir(directory)? {
+        let name = entry?.file_name();
+        let Some(name) = name.to_str() else { continue };
+        let number = |prefix| name.strip_prefix(prefix).and_then(|rest| rest.parse().ok());
+        if name.ends_with(UNFINISHED) || name.starts_with(PAGE) {
+            listing.leftovers.push(directory.join(name));
+        } else if let Some(sequence) = number(LOG) {
+            listing.logs.push(sequence);
+        } else if let Some(revision) = number(SNAPSHOT) {
+            listing.snapshots.push(Revision::new(revision));
         }
     }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub(crate) fn list(&self) -> io::Result<Listing> {
-        let mut listing = Listing::default();
-        for entry in fs::read_dir(&self.path)? {
-            let name = entry?.file_name();
-            let Some(name) = name.to_str() else { continue };
-            let number = |prefix| name.strip_prefix(prefix).and_then(|rest| rest.parse().ok());
-            if name.ends_with(UNFINISHED) || name.starts_with(PAGE) {
-                listing.leftovers.push(self.path.join(name));
-            } else if let Some(sequence) = number(LOG) {
-                listing.logs.push(sequence);
-            } else if let Some(revision) = number(SNAPSHOT) {
-                listing.snapshots.push(Revision::new(revision));
-            }
-        }
-        listing.logs.sort_unstable();
-        listing.snapshots.sort_unstable();
-        Ok(listing)
-    }
+    listing.logs.sort_unstable();
+    listing.snapshots.sort_unstable();
+    Ok(listing)
 }
 
 pub(crate) fn log(directory: &Path, sequence: u64) -> PathBuf {
@@ -103,13 +61,38 @@ pub(crate) fn page(directory: &Path, run: u64, sequence: u64) -> PathBuf {
 /// The first bytes of a file: its header, or all of a file that is shorter.
 pub(crate) fn read_head(path: &Path) -> io::Result<Vec<u8>> {
     let mut head = Vec::with_capacity(HEADER_BYTES);
-    File::open(path)?.take(HEADER_BYTES as u64).read_to_end(&mut head)?;
+    open(path)?.take(HEADER_BYTES as u64).read_to_end(&mut head)?;
     Ok(head)
+}
+
+/// Opens a file to read it.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    open_with(OpenOptions::new().read(true), path)
+}
+
+/// Reads a whole file.
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Creates a file that only its owner can read: it may hold secrets.
 pub(crate) fn create_new(path: &Path) -> io::Result<File> {
-    private(OpenOptions::new().write(true).create_new(true)).open(path)
+    open_with(OpenOptions::new().write(true).create_new(true), path)
+}
+
+/// Opens a file, or creates it for its owner alone. A symbolic link is not followed: somebody who
+/// could make one in the directory would choose which file is read or written.
+pub(crate) fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
+    let opened = options.mode(0o600).custom_flags(no_follow).open(path);
+    opened.map_err(|error| match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => io::Error::other(
+            "it is a symbolic link, and links in a data directory are not followed",
+        ),
+        Ok(_) | Err(_) => error,
+    })
 }
 
 /// Makes a file that is whole from the moment it has its name: `write` fills another one, which is
@@ -134,13 +117,15 @@ fn write_and_rename(
     unfinished: &Path,
     write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<File> {
+    let mut options = OpenOptions::new();
     let mut file =
-        private(OpenOptions::new().write(true).create(true).truncate(true)).open(unfinished)?;
+        open_with(options.read(true).write(true).create(true).truncate(true), unfinished)?;
     write(&mut file)?;
     file.sync_all()?;
     fs::rename(unfinished, path)?;
     if let Some(directory) = path.parent() {
-        sync_directory(directory)?;
+        // A file that may have its name after a crash, or not, must not stay.
+        sync_directory(directory).inspect_err(|_| drop(fs::remove_file(path)))?;
     }
     Ok(file)
 }
@@ -152,21 +137,4 @@ pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
 
 pub(crate) fn io_error(action: &'static str, path: &Path, source: io::Error) -> OpenError {
     OpenError::Io { action, path: path.to_owned(), source }
-}
-
-#[cfg(unix)]
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600)
-}
-
-#[cfg(not(unix))]
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    options
-}
-
-fn create_directory(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(path)
 }

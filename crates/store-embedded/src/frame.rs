@@ -15,6 +15,7 @@
 //! nor a value made to look like a frame is taken for one.
 
 use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Read};
 
 use store::Revision;
 
@@ -165,6 +166,44 @@ pub(crate) fn read(file: &[u8], salt: u64, offset: usize) -> Found<'_> {
     }
     let proves = |at| frame_at(file, salt, at).is_some_and(|(_, durable)| durable > offset as u64);
     if (offset + 1..file.len()).any(proves) { Found::Damaged } else { Found::Torn }
+}
+
+/// Reads the next frame of a file that has no torn end, such as a snapshot, so that the file need not be
+/// in memory as a whole. `bytes_max` is what is left of the file. Absent when there is no good frame.
+pub(crate) fn read_from(
+    file: &mut dyn Read,
+    salt: u64,
+    offset: u64,
+    bytes_max: u64,
+) -> io::Result<Option<Vec<u8>>> {
+    let mut header = [0; FRAME_HEADER_BYTES];
+    if bytes_max < FRAME_HEADER_BYTES as u64 {
+        return Ok(None);
+    }
+    file.read_exact(&mut header)?;
+    let len = u32_at(&header, 0).unwrap_or(0);
+    if checksum(salt, offset, &header[..16]) != u32_at(&header, 16).unwrap_or(0)
+        || u64::from(len) > bytes_max - FRAME_HEADER_BYTES as u64
+    {
+        return Ok(None);
+    }
+    let mut payload = vec![0; len as usize];
+    file.read_exact(&mut payload)?;
+    let is_good = checksum(salt, offset, &payload) == u32_at(&header, 12).unwrap_or(0);
+    Ok(is_good.then_some(payload))
+}
+
+/// Whether bytes that stand at an offset of a file are good frames and nothing else.
+pub(crate) fn are_frames(bytes: &[u8], salt: u64, offset: u64) -> bool {
+    let mut at = 0;
+    while let Some(mut rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        let left = rest.len() as u64;
+        match read_from(&mut rest, salt, offset + at as u64, left) {
+            Ok(Some(payload)) => at += FRAME_HEADER_BYTES + payload.len(),
+            Ok(None) | Err(_) => return false,
+        }
+    }
+    true
 }
 
 /// The payload of a good frame and what it knew to be durable.

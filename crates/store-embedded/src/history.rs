@@ -106,6 +106,12 @@ impl History {
         self.resident_bytes
     }
 
+    /// The last revision of the oldest chunk that is in memory.
+    pub(crate) fn oldest_resident(&self) -> Option<Revision> {
+        let resident = |chunk: &&Chunk| matches!(chunk.body, Body::Resident(_));
+        self.sealed.iter().find(resident).map(|chunk| chunk.last)
+    }
+
     pub(crate) fn push(&mut self, step: Step) {
         self.tail_bytes += step.bytes();
         self.resident_bytes += step.ended_bytes();

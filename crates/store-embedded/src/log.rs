@@ -1,7 +1,8 @@
 //! The log file that is being written.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use store::Revision;
@@ -20,6 +21,8 @@ pub(crate) struct Log {
     end: u64,
     /// How much of it is on disk.
     durable: u64,
+    /// How much of it readers and callers know of. Without a sync for every write that may be more.
+    acknowledged: u64,
 }
 
 /// The bytes of a batch: room for the header of a frame, then records.
@@ -33,6 +36,10 @@ impl Frame {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.len() <= FRAME_HEADER_BYTES
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.0.len() as u64
     }
 
     /// Where to append records.
@@ -60,7 +67,7 @@ impl Log {
         let path = files::log(directory, sequence);
         let file = files::create_whole(&path, &mut |file| file.write_all(&header.encode()))?;
         let end = HEADER_BYTES as u64;
-        Ok(Self { file, salt: header.salt, sequence, base, end, durable: end })
+        Ok(Self { file, salt: header.salt, sequence, base, end, durable: end, acknowledged: end })
     }
 
     pub(crate) fn sequence(&self) -> u64 {
@@ -79,15 +86,42 @@ impl Log {
         self.durable == self.end
     }
 
-    /// Appends a frame, not yet durable. After an error nothing more may be appended.
+    /// What was appended so far will be shown and acknowledged.
+    pub(crate) fn acknowledge(&mut self) {
+        self.acknowledged = self.end;
+    }
+
+    /// Appends a frame, not yet durable. After an error nothing more may be appended before
+    /// [`Self::repair`].
     pub(crate) fn append(&mut self, frame: &mut Frame) -> io::Result<()> {
         frame::seal(&mut frame.0, self.salt, self.end, self.durable);
         if let Err(error) = self.file.write_all(&frame.0) {
-            // A half frame would be cut off by recovery too; this only spares it the work.
+            // A half frame would be cut off by repair and recovery too; this frees its space at once.
             self.file.set_len(self.end).ok();
             return Err(error);
         }
         self.end += frame.0.len() as u64;
+        Ok(())
+    }
+
+    /// After an error, makes the file end where the last acknowledged frame ends, durably.
+    ///
+    /// A sync that failed may have dropped what was to be written, although the bytes can still be read
+    /// and the next sync succeeds. So frames that were acknowledged before they were durable are
+    /// checked and written again.
+    pub(crate) fn repair(&mut self) -> io::Result<()> {
+        let unsynced = usize::try_from(self.acknowledged.saturating_sub(self.durable));
+        let mut bytes = vec![0; unsynced.map_err(io::Error::other)?];
+        self.file.read_exact_at(&mut bytes, self.durable)?;
+        if !frame::are_frames(&bytes, self.salt, self.durable) {
+            return Err(io::Error::other("acknowledged frames can not be read back"));
+        }
+        self.file.write_all_at(&bytes, self.durable)?;
+        self.file.set_len(self.acknowledged)?;
+        self.file.seek(SeekFrom::Start(self.acknowledged))?;
+        self.file.sync_all()?;
+        self.end = self.acknowledged;
+        self.durable = self.end;
         Ok(())
     }
 

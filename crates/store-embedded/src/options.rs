@@ -6,6 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::disk::Disk;
+use crate::share::ShareOf;
+
 /// After a run that acknowledged writes before they were durable, the counter skips this many
 /// revisions, because a client may have seen revisions that the disk never did. Such a run syncs
 /// before it is that far ahead.
@@ -20,6 +23,10 @@ pub struct Options {
     pub clock: Clock,
     /// How much is kept.
     pub limits: Limits,
+    /// Which share of the store a key counts for.
+    pub share_of: ShareOf,
+    /// Where the free space of the disk is looked up.
+    pub disk: Disk,
 }
 
 /// When writes are made durable.
@@ -96,12 +103,20 @@ pub struct Limits {
     /// More states than this are not kept even if they are younger, so that a burst of writes does not
     /// fill memory and disk.
     pub history_revisions_max: u64,
+    /// More bytes of changes than this are not kept even if they are younger. A change counts the
+    /// version that it made and the version that it ended.
+    pub history_bytes_max: u64,
     /// Old versions beyond this are moved from memory to files.
     pub history_memory_bytes_max: usize,
     /// A log file of this size is followed by a new one.
     pub log_file_bytes_max: u64,
     /// A snapshot is written when it frees at least so many bytes of log, and as many as it takes.
     pub checkpoint_bytes_min: u64,
+    /// The current versions of all keys may take up so many bytes, in memory and in a snapshot.
+    pub quota_bytes: u64,
+    /// So much of the disk is left free, beside what a snapshot takes, so that deletes find room. With 0
+    /// the disk is not looked at.
+    pub disk_free_bytes_min: u64,
 }
 
 impl Default for Limits {
@@ -110,9 +125,12 @@ impl Default for Limits {
             history_age: Duration::from_secs(5 * 60),
             history_revisions_min: 1000,
             history_revisions_max: 1_000_000,
+            history_bytes_max: 1024 * 1024 * 1024,
             history_memory_bytes_max: 64 * 1024 * 1024,
             log_file_bytes_max: 16 * 1024 * 1024,
             checkpoint_bytes_min: 64 * 1024 * 1024,
+            quota_bytes: 2 * 1024 * 1024 * 1024,
+            disk_free_bytes_min: 256 * 1024 * 1024,
         }
     }
 }

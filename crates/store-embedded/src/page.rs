@@ -3,10 +3,13 @@
 //! Pages are for the running process alone: the log tells the history again after a restart. So they
 //! are not synced, and what is left of them is removed when the directory is opened.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::fs;
+use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::files;
 use crate::history::Step;
 use crate::record::{Reader, Record, encode_step};
 
@@ -15,24 +18,28 @@ use crate::record::{Reader, Record, encode_step};
 pub(crate) struct Page {
     path: PathBuf,
     checksum: u32,
+    len: u64,
+    /// Counts the bytes of all pages.
+    total: Arc<AtomicU64>,
 }
 
 impl Page {
-    /// Writes the steps to a new file.
-    pub(crate) fn write(path: PathBuf, steps: &[Step]) -> io::Result<Self> {
+    /// Writes the steps to a new file, and adds its length to a total for as long as it is there.
+    pub(crate) fn write(path: PathBuf, steps: &[Step], total: &Arc<AtomicU64>) -> io::Result<Self> {
         let mut bytes = Vec::new();
         for step in steps {
             encode_step(&mut bytes, step);
         }
-        let page = Self { path, checksum: crc32fast::hash(&bytes) };
-        crate::files::create_new(&page.path)?.write_all(&bytes)?;
+        let (checksum, len) = (crc32fast::hash(&bytes), bytes.len() as u64);
+        total.fetch_add(len, Ordering::Relaxed);
+        let page = Self { path, checksum, len, total: total.clone() };
+        files::create_new(&page.path)?.write_all(&bytes)?;
         Ok(page)
     }
 
     /// Reads the steps again.
     pub(crate) fn read(&self) -> io::Result<Vec<Step>> {
-        let mut bytes = Vec::new();
-        File::open(&self.path)?.read_to_end(&mut bytes)?;
+        let bytes = files::read(&self.path)?;
         if crc32fast::hash(&bytes) != self.checksum {
             return Err(self.damaged("its checksum is wrong"));
         }
@@ -57,5 +64,6 @@ impl Drop for Page {
     fn drop(&mut self) {
         // A page that can not be removed now is removed when the directory is opened again.
         fs::remove_file(&self.path).ok();
+        self.total.fetch_sub(self.len, Ordering::Relaxed);
     }
 }

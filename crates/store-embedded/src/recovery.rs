@@ -4,7 +4,8 @@
 //! 2. Leftovers of a process that is gone are removed: unfinished files and pages of history.
 //! 3. The newest snapshot is the first state; without one it is the empty store.
 //! 4. Each log is read in turn. Records that the snapshot has already are skipped; every other one must
-//!    make the next revision.
+//!    make the next revision. History is moved to files and forgotten by its bytes as it is while the
+//!    store runs, so that opening takes no more memory and no more disk than running.
 //! 5. In the last log a torn tail is cut off. Anything else that is not a good frame is damage, and the
 //!    store does not start.
 //! 6. If that log acknowledged writes before they were durable, revisions that it may have lost are
@@ -12,16 +13,20 @@
 //! 7. A new log begins.
 
 use std::fs::{self, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use store::Revision;
 
 use crate::error::OpenError;
-use crate::files::{self, Directory, Listing, io_error};
+use crate::files::{self, Listing, io_error};
 use crate::frame::{self, FORMAT_VERSION, Found, HEADER_BYTES, Header, HeaderError, Kind};
+use crate::ledger::Ledger;
 use crate::log::Log;
-use crate::options::REVISION_GAP;
+use crate::options::{Options, REVISION_GAP, SyncMode};
+use crate::pager::Pager;
 use crate::record::{Reader, Record};
+use crate::retention::Retention;
 use crate::snapshot;
 use crate::state::State;
 use crate::tree::Tree;
@@ -35,6 +40,8 @@ pub(crate) struct Recovered {
     /// The logs before it, oldest first.
     pub(crate) sealed: Vec<SealedLog>,
     pub(crate) snapshot_bytes: u64,
+    pub(crate) ledger: Ledger,
+    pub(crate) pager: Pager,
 }
 
 /// A log that is not written any more.
@@ -47,9 +54,8 @@ pub(crate) struct SealedLog {
 }
 
 /// Reads the directory and begins a new log.
-pub(crate) fn recover(directory: &Directory, is_lazy: bool) -> Result<Recovered, OpenError> {
-    let path = directory.path();
-    let listing = directory.list().map_err(|source| io_error("list", path, source))?;
+pub(crate) fn recover(path: &Path, options: &Options) -> Result<Recovered, OpenError> {
+    let listing = files::list(path).map_err(|source| io_error("list", path, source))?;
     check_versions(path, &listing)?;
     for leftover in &listing.leftovers {
         fs::remove_file(leftover).map_err(|source| io_error("remove", leftover, source))?;
@@ -61,7 +67,11 @@ pub(crate) fn recover(directory: &Directory, is_lazy: bool) -> Result<Recovered,
         }
         None => (State::new(Revision::FIRST, Tree::new()), 0),
     };
-    let mut replay = Replay { state: &mut state, revision: None, was_lazy: false };
+    let run = listing.logs.last().map_or(1, |sequence| sequence + 1);
+    let ledger = Ledger::new(options.share_of.clone(), &state);
+    let pager = Pager::new(path, run, options.limits.history_memory_bytes_max);
+    let mut replay =
+        Replay { state: &mut state, ledger, pager, options, revision: None, was_lazy: false };
     let mut sealed: Vec<SealedLog> = Vec::new();
     for (idx, sequence) in listing.logs.iter().enumerate() {
         if let Some(before) = sealed.last()
@@ -75,7 +85,7 @@ pub(crate) fn recover(directory: &Directory, is_lazy: bool) -> Result<Recovered,
     if sealed.is_empty() && snapshot_bytes > 0 {
         return Err(OpenError::Missing { file: files::log(path, 1) });
     }
-    let (end, was_lazy) = (replay.revision, replay.was_lazy);
+    let Replay { ledger, pager, revision: end, was_lazy, .. } = replay;
     if let (Some(end), Some(log)) = (end, sealed.last())
         && end < state.revision
     {
@@ -85,10 +95,10 @@ pub(crate) fn recover(directory: &Directory, is_lazy: bool) -> Result<Recovered,
     if was_lazy {
         state.revision = skip(state.revision);
     }
-    let sequence = sealed.last().map_or(1, |log| log.sequence + 1);
-    let log = Log::create(path, sequence, state.revision, is_lazy)
-        .map_err(|source| io_error("create", &files::log(path, sequence), source))?;
-    Ok(Recovered { state, log, sealed, snapshot_bytes })
+    let is_lazy = matches!(options.sync, SyncMode::Interval(_));
+    let log = Log::create(path, run, state.revision, is_lazy)
+        .map_err(|source| io_error("create", &files::log(path, run), source))?;
+    Ok(Recovered { state, log, sealed, snapshot_bytes, ledger, pager })
 }
 
 /// Refuses a directory in which a later program wrote.
@@ -110,6 +120,9 @@ fn check_versions(directory: &Path, listing: &Listing) -> Result<(), OpenError> 
 /// Reading logs into a state.
 struct Replay<'a> {
     state: &'a mut State,
+    ledger: Ledger,
+    pager: Pager,
+    options: &'a Options,
     /// The last revision that was read; absent before the first log.
     revision: Option<Revision>,
     /// Whether the last log acknowledged writes before they were durable.
@@ -124,7 +137,7 @@ impl Replay<'_> {
         is_last: bool,
     ) -> Result<SealedLog, OpenError> {
         let path = files::log(directory, sequence);
-        let file = fs::read(&path).map_err(|source| io_error("read", &path, source))?;
+        let file = files::read(&path).map_err(|source| io_error("read", &path, source))?;
         let damaged = |offset, reason: &str| damage(&path, offset, reason);
         let header = Header::decode(&file, Kind::Log)
             .map_err(|_| damaged(0, "the header is not that of a log"))?;
@@ -134,6 +147,7 @@ impl Replay<'_> {
             match frame::read(&file, header.salt, offset) {
                 Found::Frame { payload, next } => {
                     self.frame(payload).map_err(|reason| damaged(offset, &reason))?;
+                    self.bound_history();
                     offset = next;
                 }
                 Found::End => break,
@@ -147,6 +161,32 @@ impl Replay<'_> {
             }
         }
         Ok(SealedLog { sequence, base: header.base, bytes: offset as u64 })
+    }
+
+    /// Keeps as much history as the running store would, where the running store would keep it. On a
+    /// disk that takes no pages it is forgotten instead: a full disk must not prevent the start.
+    fn bound_history(&mut self) {
+        self.ledger.absorb(self.state);
+        self.ledger.commit(self.state.floor);
+        let limits = &self.options.limits;
+        if Retention::is_due(limits, self.state, &self.ledger)
+            && let Some(floor) = self.ledger.floor_keeping(limits.history_bytes_max)
+        {
+            self.compact(floor);
+        }
+        let mut paged: io::Result<bool> = self.pager.page_out(&mut self.state.history);
+        while paged.is_err()
+            && let Some(floor) = self.state.history.oldest_resident()
+        {
+            self.compact(floor);
+            paged = self.pager.page_out(&mut self.state.history);
+        }
+    }
+
+    fn compact(&mut self, floor: Revision) {
+        self.ledger.absorb(self.state);
+        self.state.compact(floor);
+        self.ledger.commit(self.state.floor);
     }
 
     /// Checks that a log follows on what was read before.
@@ -211,7 +251,7 @@ impl Replay<'_> {
                     if floor > self.state.revision {
                         return Err(format!("it compacts revision {floor} of the future"));
                     }
-                    self.state.compact(floor);
+                    self.compact(floor);
                 }
                 Record::Version(_) | Record::End { .. } | Record::Step(_) => {
                     return Err("a record of a snapshot".to_owned());
@@ -243,9 +283,7 @@ fn damage(path: &Path, offset: usize, reason: &str) -> OpenError {
 
 /// Cuts a torn tail off, durably, so that it can not come back behind later writes.
 fn cut(path: &Path, len: usize) -> Result<(), OpenError> {
-    OpenOptions::new()
-        .write(true)
-        .open(path)
+    files::open_with(OpenOptions::new().write(true), path)
         .and_then(|file| {
             file.set_len(len as u64)?;
             file.sync_all()
@@ -302,8 +340,12 @@ mod tests {
     /// Which revision wrote the key beside, after a frame on top of a snapshot of this revision.
     fn replayed(snapshot: u64, records: &[Vec<u8>]) -> Result<Option<u64>, String> {
         let mut state = State::new(Revision::new(snapshot), Tree::new());
-        let revision = Some(Revision::FIRST);
-        Replay { state: &mut state, revision, was_lazy: false }.frame(&records.concat())?;
+        let (revision, options) = (Some(Revision::FIRST), &Options::default());
+        let ledger = Ledger::new(options.share_of.clone(), &state);
+        let pager = Pager::new(Path::new("/nowhere"), 1, usize::MAX);
+        let state_read = &mut state;
+        Replay { state: state_read, ledger, pager, options, revision, was_lazy: false }
+            .frame(&records.concat())?;
         Ok(state.tree.get("/beside").map(|version| version.mod_rev.number()))
     }
 

@@ -1,7 +1,6 @@
 //! Snapshots: all versions of one state in one file.
 
-use std::fs;
-use std::io;
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use store::Revision;
 
 use crate::error::OpenError;
 use crate::files;
-use crate::frame::{self, FRAME_HEADER_BYTES, Found, HEADER_BYTES, Header, Kind};
+use crate::frame::{self, FRAME_HEADER_BYTES, HEADER_BYTES, Header, Kind};
 use crate::record::{Reader, Record, encode_end, encode_version};
 use crate::state::State;
 use crate::tree::Tree;
@@ -53,37 +52,41 @@ pub(crate) fn write(
     Ok(offset)
 }
 
-/// Reads the snapshot of a revision and returns its versions and its size.
+/// Reads the snapshot of a revision and returns its versions and its size. The file is read frame by
+/// frame, so that opening a store takes no more memory than running it.
 pub(crate) fn read(directory: &Path, revision: Revision) -> Result<(Tree, u64), OpenError> {
     let path = files::snapshot(directory, revision);
-    let file = fs::read(&path).map_err(|source| files::io_error("read", &path, source))?;
-    let damaged = |offset: usize, reason: &str| OpenError::Damaged {
+    let failed = |source| files::io_error("read", &path, source);
+    let file = files::open(&path).map_err(failed)?;
+    let file_bytes = file.metadata().map_err(failed)?.len();
+    let mut file = BufReader::with_capacity(FRAME_BYTES, file);
+    let damaged = |offset: u64, reason: &str| OpenError::Damaged {
         file: path.clone(),
-        offset: offset as u64,
+        offset,
         reason: reason.to_owned(),
     };
-    let header = Header::decode(&file, Kind::Snapshot)
+    let mut head = Vec::with_capacity(HEADER_BYTES);
+    Read::by_ref(&mut file).take(HEADER_BYTES as u64).read_to_end(&mut head).map_err(failed)?;
+    let header = Header::decode(&head, Kind::Snapshot)
         .ok()
         .filter(|header| header.base == revision)
         .ok_or_else(|| damaged(0, "the header is not that of this snapshot"))?;
     let mut tree = Tree::new();
-    let mut offset = HEADER_BYTES;
+    let mut offset = HEADER_BYTES as u64;
     loop {
-        let (payload, next) = match frame::read(&file, header.salt, offset) {
-            Found::Frame { payload, next } => (payload, next),
-            // A snapshot has its name only when it is whole, so it has no torn tail.
-            Found::End | Found::Torn | Found::Damaged => {
-                return Err(damaged(offset, "the checksum is wrong or the file is cut"));
-            }
-        };
-        let mut records = Reader::new(payload);
+        let left = file_bytes.saturating_sub(offset);
+        let found = frame::read_from(&mut file, header.salt, offset, left).map_err(failed)?;
+        // A snapshot has its name only when it is whole, so it has no torn tail.
+        let payload =
+            found.ok_or_else(|| damaged(offset, "the checksum is wrong or the file is cut"))?;
+        let mut records = Reader::new(&payload);
         while let Some(record) = records.next().map_err(|e| damaged(offset, &e.to_string()))? {
             match record {
                 Record::Version(version) => {
                     tree.insert(Arc::new(version));
                 }
                 Record::End { n_versions } if n_versions == tree.len() as u64 => {
-                    return Ok((tree, file.len() as u64));
+                    return Ok((tree, file_bytes));
                 }
                 Record::End { .. } => return Err(damaged(offset, "versions are missing")),
                 Record::Put { .. }
@@ -94,6 +97,6 @@ pub(crate) fn read(directory: &Path, revision: Revision) -> Result<(Tree, u64), 
                 | Record::Step(_) => return Err(damaged(offset, "a record of a log")),
             }
         }
-        offset = next;
+        offset += (FRAME_HEADER_BYTES + payload.len()) as u64;
     }
 }

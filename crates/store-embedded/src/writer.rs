@@ -6,23 +6,27 @@
 
 mod transaction;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::io;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use store::{Delete, Expect, Key, ReadError, Revision, Unavailable, WriteError};
 use tokio::sync::oneshot;
 
-use crate::checkpoint::{self, Checkpoint};
+use crate::budget::Budget;
+use crate::checkpoint::Checkpoint;
+use crate::chores::{Chore, Troubles};
+use crate::directory::LockedDirectory;
 use crate::engine::Core;
-use crate::files::{self, Directory};
+use crate::ledger::Ledger;
 use crate::log::{Frame, Log};
 use crate::options::{Options, REVISION_GAP, SyncMode};
-use crate::page::Page;
+use crate::pager::Pager;
 use crate::queue::{Command, Gather, Reply, Write};
 use crate::record::encode_compact;
 use crate::recovery::{Recovered, SealedLog};
+use crate::retention::{Pressure, Retention};
 use crate::state::State;
 use crate::version::Version;
 
@@ -30,8 +34,6 @@ use crate::version::Version;
 const TICK: Duration = Duration::from_secs(1);
 /// A tick deletes at most so many expired keys; the rest follows in the next batch.
 const EXPIRED_MAX: usize = 1000;
-/// The age of the history is known to this part of it.
-const SAMPLES_PER_AGE: u64 = 30;
 /// A run that does not sync every write syncs a batch, before anybody sees it, that would bring it so
 /// many revisions ahead of the disk. So what a crash can lose is always less than the gap.
 const UNSYNCED_REVISIONS_MAX: u64 = REVISION_GAP / 2;
@@ -40,33 +42,31 @@ const UNSYNCED_REVISIONS_MAX: u64 = REVISION_GAP / 2;
 const GATHER_PART: u32 = 4;
 /// And never longer than this.
 const GATHER_MAX: Duration = Duration::from_millis(1);
-/// When a snapshot or a page could not be written, so long nothing of the kind is tried.
-const TIDY_PAUSE: Duration = Duration::from_secs(10);
 
 /// Everything that belongs to the thread.
 pub(crate) struct Writer {
-    core: Arc<Core>,
-    directory: Directory,
-    options: Options,
+    pub(crate) core: Arc<Core>,
+    pub(crate) directory: LockedDirectory,
+    pub(crate) options: Options,
     /// Ahead of what readers see while a batch is on its way.
-    state: State,
-    log: Log,
-    sealed: Vec<SealedLog>,
-    snapshot_bytes: u64,
-    checkpoint: Option<Checkpoint>,
-    expiries: BTreeSet<(u64, Key)>,
-    /// When the store was at which revision, oldest first.
-    samples: VecDeque<(u64, Revision)>,
-    synced: Revision,
+    pub(crate) state: State,
+    pub(crate) log: Log,
+    pub(crate) sealed: Vec<SealedLog>,
+    pub(crate) snapshot_bytes: u64,
+    pub(crate) checkpoint: Option<Checkpoint>,
+    pub(crate) expiries: BTreeSet<(u64, Key)>,
+    pub(crate) ledger: Ledger,
+    pub(crate) budget: Budget,
+    pub(crate) retention: Retention,
+    pub(crate) pager: Pager,
+    pub(crate) troubles: Troubles,
+    pub(crate) synced: Revision,
     gather: Gather,
     next_tick: Instant,
-    next_sync: Option<Instant>,
-    tidy_after: Instant,
-    /// The number of the first log of this run.
-    run: u64,
-    n_pages: u64,
-    /// Set when the log can not be written: from then on the store only reads.
-    failure: Option<Unavailable>,
+    pub(crate) next_sync: Option<Instant>,
+    pub(crate) tidy_after: Instant,
+    /// Set while the log can not be written: then the store only reads.
+    pub(crate) failure: Option<Unavailable>,
 }
 
 /// What a batch has written so far, and the answers it will give.
@@ -95,33 +95,35 @@ impl Drop for CloseOnDrop {
 impl Writer {
     pub(crate) fn new(
         core: Arc<Core>,
-        directory: Directory,
+        directory: LockedDirectory,
         recovered: Recovered,
         options: Options,
     ) -> Self {
-        let Recovered { state, log, sealed, snapshot_bytes } = recovered;
-        let run = log.sequence();
-        let expiry = |version: &Arc<Version>| Some((version.expires_at_ms?, version.key.clone()));
-        Self {
+        let Recovered { state, log, sealed, snapshot_bytes, ledger, pager } = recovered;
+        let mut writer = Self {
             core,
             directory,
+            expiries: expiries(&state),
+            budget: Budget::new(&options.limits),
             options,
-            expiries: state.tree.iter_from("").filter_map(expiry).collect(),
             synced: state.revision,
             state,
             log,
             sealed,
             snapshot_bytes,
             checkpoint: None,
-            samples: VecDeque::new(),
+            ledger,
+            retention: Retention::default(),
+            pager,
+            troubles: Troubles::default(),
             gather: Gather::default(),
             next_tick: Instant::now() + TICK,
             next_sync: None,
             tidy_after: Instant::now(),
-            run,
-            n_pages: 0,
             failure: None,
-        }
+        };
+        writer.look_around();
+        writer
     }
 
     /// Serves commands until one says to close.
@@ -131,6 +133,11 @@ impl Writer {
         loop {
             let deadline = self.next_sync.map_or(self.next_tick, |sync| sync.min(self.next_tick));
             let commands = self.core.queue.take(deadline, &self.gather);
+            let is_time = Instant::now() >= self.next_tick;
+            if is_time || commands.iter().any(|command| matches!(command, Command::Tick { .. })) {
+                self.revive();
+                self.look_around();
+            }
             let n_commands = commands.len();
             let mut batch = Batch::default();
             for command in commands {
@@ -141,12 +148,13 @@ impl Writer {
                 self.next_tick = Instant::now() + TICK;
                 self.expire(&mut batch, &mut frame);
             }
-            if is_tick || self.is_history_too_long() {
-                self.compact_by_age(&mut frame);
+            if is_tick || Retention::is_due(&self.options.limits, &self.state, &self.ledger) {
+                self.compact_by_retention(&mut frame);
             }
             let is_close = batch.close.is_some();
             let began = Instant::now();
             self.commit(&mut frame, is_close).unwrap_or_else(|error| self.fail(&error));
+            frame.clear();
             let time_max = (began.elapsed() / GATHER_PART).min(GATHER_MAX);
             self.gather = Gather { n_commands, time_max };
             self.publish(&batch, is_tick);
@@ -157,6 +165,9 @@ impl Writer {
                 drop(guard);
                 close.send(()).ok();
                 return;
+            }
+            if !ticks.is_empty() {
+                self.tidy_after = Instant::now();
             }
             self.tidy();
             for tick in ticks {
@@ -169,6 +180,7 @@ impl Writer {
         match command {
             Command::Write { write, reply, _room } => {
                 let result = self.write(&write, batch, frame);
+                self.ledger.absorb(&self.state);
                 batch.answers.push(Answer::Write(reply, result));
             }
             Command::Compact { revision, reply } => {
@@ -208,44 +220,25 @@ impl Writer {
             };
             let expect = Expect::At(version.mod_rev);
             let transaction = Delete { key, expect, mark: None }.into();
-            let write = Write { transaction, expires_at_ms: None };
-            if self.write(&write, batch, frame).is_err() {
+            let delete = Write { transaction, expires_at_ms: None };
+            let deleted = self.write(&delete, batch, frame);
+            self.ledger.absorb(&self.state);
+            if deleted.is_err() {
                 return;
             }
         }
         self.next_tick = Instant::now();
     }
 
-    /// Whether the history must not wait for the next tick. Some slack spares the log most of the
-    /// records that say so.
-    fn is_history_too_long(&self) -> bool {
-        let max = self.options.limits.history_revisions_max;
-        self.state.history.len() as u64 > max.saturating_add(max / 8)
-    }
-
-    /// Raises the floor to what is both old enough and not among the newest.
-    fn compact_by_age(&mut self, frame: &mut Frame) {
-        let limits = &self.options.limits;
-        let now_ms = self.options.clock.now_ms();
-        let age_ms = u64::try_from(limits.history_age.as_millis()).unwrap_or(u64::MAX);
-        let current = self.state.revision;
-        if self
-            .samples
-            .back()
-            .is_none_or(|(at_ms, _)| now_ms.saturating_sub(*at_ms) >= age_ms / SAMPLES_PER_AGE)
-        {
-            self.samples.push_back((now_ms, current));
-        }
-        let is_old = |(at_ms, _): &(u64, Revision)| now_ms.saturating_sub(*at_ms) >= age_ms;
-        // The newest sample that is old enough stays, because it goes on to be so.
-        while self.samples.get(1).is_some_and(is_old) {
-            self.samples.pop_front();
-        }
-        let known = self.samples.front().filter(|sample| is_old(sample));
-        let mut floor = known.map_or(self.state.floor, |(_, revision)| *revision);
-        let newest = |n: u64| Revision::new(current.number().saturating_sub(n));
-        floor = floor.min(newest(limits.history_revisions_min));
-        floor = floor.max(newest(limits.history_revisions_max));
+    /// Raises the floor to what [`Retention`] calls for.
+    fn compact_by_retention(&mut self, frame: &mut Frame) {
+        let pressure = Pressure {
+            is_disk_short: self.budget.is_disk_short(),
+            is_memory_short: self.troubles.is_failing(Chore::Page)
+                && self.pager.is_overdue(&self.state.history),
+        };
+        let (limits, now_ms) = (&self.options.limits, self.options.clock.now_ms());
+        let floor = self.retention.floor(limits, now_ms, &self.state, &self.ledger, pressure);
         // Refused only for a revision in the future, which this is not.
         self.compact(floor, frame).ok();
     }
@@ -257,38 +250,33 @@ impl Writer {
         }
         if !frame.is_empty() {
             self.log.append(frame)?;
-            frame.clear();
+            self.budget.spend(frame.len());
         }
-        if self.log.is_synced() {
-            return Ok(());
+        if !self.log.is_synced() && self.is_sync_due(is_close) {
+            self.sync()?;
         }
+        self.log.acknowledge();
+        self.ledger.commit(self.state.floor);
+        Ok(())
+    }
+
+    fn is_sync_due(&mut self, is_close: bool) -> bool {
         let now = Instant::now();
-        let is_due = match self.options.sync {
+        match self.options.sync {
             SyncMode::Always => true,
             SyncMode::Interval(interval) => {
-                let unsynced = self.state.revision.number() - self.synced.number();
+                let unsynced = self.state.revision.number().saturating_sub(self.synced.number());
                 let due = *self.next_sync.get_or_insert(now + interval);
                 is_close || now >= due || unsynced >= UNSYNCED_REVISIONS_MAX
             }
-        };
-        if is_due { self.sync() } else { Ok(()) }
+        }
     }
 
-    fn sync(&mut self) -> io::Result<()> {
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
         self.log.sync()?;
         self.synced = self.state.revision;
         self.next_sync = None;
         Ok(())
-    }
-
-    /// From now on the store only reads: what readers see stays, what was on its way is refused.
-    fn fail(&mut self, error: &io::Error) {
-        let reason = format!("it can not write its log and only reads: {error}");
-        let failure = Unavailable { reason: reason.into() };
-        self.report(Some(failure.clone()));
-        self.failure = Some(failure);
-        self.next_sync = None;
-        self.state = State::clone(&self.core.state.load());
     }
 
     /// Shows the state to readers, then wakes watches.
@@ -305,98 +293,6 @@ impl Writer {
         }
     }
 
-    /// What can be done after callers were answered: new log files, snapshots, pages.
-    fn tidy(&mut self) {
-        if self.failure.is_some() {
-            return;
-        }
-        if self.log.bytes() >= self.options.limits.log_file_bytes_max {
-            self.rotate().unwrap_or_else(|error| self.fail(&error));
-        }
-        if Instant::now() < self.tidy_after {
-            return;
-        }
-        let result = self.finish_checkpoint().and_then(|()| self.start_checkpoint());
-        if let Err(error) = result.and_then(|()| self.page_out()) {
-            self.tidy_after = Instant::now() + TIDY_PAUSE;
-            let reason = format!("it can not write snapshots or history: {error}").into();
-            self.report(Some(Unavailable { reason }));
-        }
-    }
-
-    fn rotate(&mut self) -> io::Result<()> {
-        self.sync()?;
-        let is_lazy = matches!(self.options.sync, SyncMode::Interval(_));
-        let sequence = self.log.sequence() + 1;
-        let next = Log::create(self.directory.path(), sequence, self.state.revision, is_lazy)?;
-        let old = std::mem::replace(&mut self.log, next);
-        self.sealed.push(SealedLog {
-            sequence: old.sequence(),
-            base: old.base(),
-            bytes: old.bytes(),
-        });
-        Ok(())
-    }
-
-    fn start_checkpoint(&mut self) -> io::Result<()> {
-        let bytes_min = self.options.limits.checkpoint_bytes_min.max(self.snapshot_bytes);
-        let (newest_base, floor) = (self.log.base(), self.state.floor);
-        if self.checkpoint.is_some()
-            || checkpoint::worthwhile(&self.sealed, newest_base, floor, bytes_min).is_none()
-        {
-            return Ok(());
-        }
-        // A snapshot must not know more than the log.
-        if !self.log.is_synced() {
-            self.sync().inspect_err(|error| self.fail(error))?;
-        }
-        let directory = self.directory.path().to_owned();
-        self.checkpoint = Some(Checkpoint::start(directory, self.state.clone())?);
-        Ok(())
-    }
-
-    fn finish_checkpoint(&mut self) -> io::Result<()> {
-        let Some(checkpoint) = self.checkpoint.take_if(|checkpoint| checkpoint.is_finished())
-        else {
-            return Ok(());
-        };
-        let (revision, bytes) = checkpoint.finish()?;
-        self.snapshot_bytes = bytes;
-        self.remove_superfluous(revision)?;
-        self.report(None);
-        Ok(())
-    }
-
-    /// Removes the files that a snapshot of this revision replaces.
-    fn remove_superfluous(&mut self, snapshot: Revision) -> io::Result<()> {
-        let n_logs = checkpoint::superfluous(&self.sealed, self.log.base(), snapshot);
-        let logs: Vec<SealedLog> = self.sealed.drain(..n_logs).collect();
-        checkpoint::remove(self.directory.path(), &logs, snapshot)
-    }
-
-    /// Moves the oldest part of the history to files while it takes too much memory.
-    fn page_out(&mut self) -> io::Result<()> {
-        let mut is_changed = false;
-        while self.state.history.resident_bytes() > self.options.limits.history_memory_bytes_max {
-            let before = self.state.history.resident_bytes();
-            let path = files::page(self.directory.path(), self.run, self.n_pages);
-            self.n_pages += 1;
-            self.state.history.page_out(&mut |steps| Page::write(path.clone(), steps))?;
-            if self.state.history.resident_bytes() == before {
-                break;
-            }
-            is_changed = true;
-        }
-        if is_changed {
-            self.core.state.store(Arc::new(self.state.clone()));
-        }
-        Ok(())
-    }
-
-    fn report(&self, problem: Option<Unavailable>) {
-        *self.core.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
-    }
-
     /// The last frame is synced by now; what is left is to let go of the directory.
     fn close(mut self) {
         let checkpoint = self.checkpoint.take();
@@ -405,6 +301,12 @@ impl Writer {
             self.remove_superfluous(revision).ok();
         }
     }
+}
+
+/// The keys that expire, earliest first.
+pub(crate) fn expiries(state: &State) -> BTreeSet<(u64, Key)> {
+    let expiry = |version: &Arc<Version>| Some((version.expires_at_ms?, version.key.clone()));
+    state.tree.iter_from("").filter_map(expiry).collect()
 }
 
 impl Answer {

@@ -1,6 +1,7 @@
 //! What can go wrong, and whose fault it is.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::{Entry, Key, Revision};
 
@@ -41,8 +42,9 @@ pub enum ReadError {
 
 /// Why a write is not acknowledged.
 ///
-/// After [`Self::Conflict`], [`Self::ConditionFailed`] and [`Self::ValueTooLarge`] nothing was written and no
-/// revision was used. After the others the outcome is unknown: the write may turn out to be there, and who must know
+/// After [`Self::Conflict`], [`Self::ConditionFailed`], [`Self::ValueTooLarge`], [`Self::NoSpace`] and
+/// [`Self::Throttled`] nothing was written and no revision was used. After the others the outcome is
+/// unknown: the write may turn out to be there, and who must know
 /// reads again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
@@ -66,6 +68,21 @@ pub enum WriteError {
     ValueTooLarge {
         /// Its length.
         bytes: usize,
+    },
+    /// There is no room for what the write would add. Deletes and updates that shrink are accepted.
+    #[error("database space exceeded")]
+    NoSpace {
+        /// The namespace, or the prefix of other keys, that has used up its share; absent when
+        /// everybody together has used up all.
+        share: Option<Arc<str>>,
+    },
+    /// One namespace has written more than its share of the history. Writes of others are accepted.
+    #[error("`{share}` has written more than its share of the history")]
+    Throttled {
+        /// The namespace, or the prefix of other keys.
+        share: Arc<str>,
+        /// When to try again.
+        retry_after: Duration,
     },
     /// The store can not write.
     #[error(transparent)]

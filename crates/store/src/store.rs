@@ -3,8 +3,8 @@
 use std::future::Future;
 
 use crate::{
-    At, Batch, Delete, Got, Key, ListRequest, Page, Prefix, Put, ReadError, Revision, Transaction,
-    Unavailable, WatchError, WriteError,
+    At, Batch, Delete, Got, Key, ListRequest, Page, Prefix, Put, ReadError, Revision, StoreStatus,
+    Transaction, Unavailable, WatchError, WriteError,
 };
 
 /// After so many seconds at most, a watch without events tells that the store has advanced. Bookmarks
@@ -87,6 +87,11 @@ pub trait Store: Send + Sync + 'static {
 
     /// Whether the store can read and write, and why not.
     fn health(&self) -> impl Future<Output = Result<(), Unavailable>> + Send;
+
+    /// How full it is, and which of its duties it can not do at present. It does not wait.
+    fn status(&self) -> StoreStatus {
+        StoreStatus::default()
+    }
 
     /// Finishes the writes that have begun, makes them durable and lets go of files and connections.
     /// Later operations and running watches get [`Unavailable`]. Closing twice is closing once.

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use store::{Expect, Key, Revision, Transaction, Unavailable, WriteBeside, WriteError};
 
 use super::{Batch, Writer};
+use crate::budget::Addition;
 use crate::log::Frame;
 use crate::queue::Write;
 use crate::record::{encode_delete, encode_delete_beside, encode_put, encode_put_beside};
@@ -23,6 +24,7 @@ impl Writer {
         }
         let Write { transaction, expires_at_ms } = write;
         self.check(transaction)?;
+        self.find_room(transaction)?;
         let revision = self.state.revision.next();
         if revision == self.state.revision {
             return Err(Unavailable { reason: "it has no revisions left".into() }.into());
@@ -69,6 +71,20 @@ impl Writer {
                 let current = current.map(|version| version.entry());
                 return Err(WriteError::ConditionFailed { key: condition.key.clone(), current });
             }
+        }
+        Ok(())
+    }
+
+    /// Whether there is room for everything that is written. There always is for a delete, which makes
+    /// room, and for the little that is written beside it.
+    fn find_room(&mut self, transaction: &Transaction) -> Result<(), WriteError> {
+        let Some(content) = transaction.content() else { return Ok(()) };
+        let own = (transaction.key(), content.value.len());
+        let beside = transaction.beside().iter();
+        let beside = beside.filter_map(|write| Some((&write.key, write.value.as_ref()?.len())));
+        for (key, value_len) in std::iter::once(own).chain(beside) {
+            let prev_len = self.state.tree.get(key).map(|version| version.value.len());
+            self.budget.admit(Addition { key, value_len, prev_len }, &self.ledger)?;
         }
         Ok(())
     }

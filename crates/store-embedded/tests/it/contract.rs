@@ -17,7 +17,7 @@ struct Fresh {
 
 fn fresh(sync: SyncMode, limits: Limits) -> Fresh {
     let hands = Hands::default();
-    let options = Options { sync, limits, clock: hands.clock() };
+    let options = Options { sync, limits, clock: hands.clock(), ..Options::default() };
     Fresh { hands, directories: TempDir::new().unwrap(), options }
 }
 

@@ -9,9 +9,11 @@
 mod contract;
 mod crash;
 mod damage;
+mod directory;
 mod format;
 mod history;
 mod limits;
 mod restart;
 mod scratch;
+mod space;
 mod write_errors;

@@ -1,0 +1,196 @@
+//! Which writes there is room for.
+//!
+//! A delete is always accepted: it is what makes room. Every put passes these tests in order:
+//!
+//! 1. The disk. With less free space than the reserve the alarm is on: puts that add are refused. With
+//!    half of the reserve left, large puts are refused, and with a quarter all are, because each of
+//!    them takes space in the log whatever it adds.
+//! 2. The quota. When the current versions of all keys would take up more, the alarm is on and puts
+//!    that add are refused. A share that holds a quarter of the quota is refused when all together hold
+//!    three quarters, so that the rest is left for the others.
+//! 3. The history. A share that takes up a quarter of it is put off while all together take up three
+//!    quarters. So a flood of writes does not make the store forget what others still want to read.
+//!
+//! A small addition to an existing key does not count as adding until a part of the room beyond the
+//! quota is used up too: an object with finalizers grows a little before it can go.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use store::{Alarm, Usage, WriteError};
+
+use crate::ledger::{Ledger, version_bytes};
+use crate::options::Limits;
+
+/// The parts of a budget at which shares begin to matter, and which one share may take up then.
+const SHARED_FROM: (u64, u64) = (3, 4);
+const SHARE_MAX: (u64, u64) = (1, 4);
+/// An update that adds no more than this adds nothing.
+const SMALL_BYTES_MAX: u64 = 1024;
+/// So small updates may go beyond the quota by this part of it.
+const BEYOND_QUOTA: (u64, u64) = (1, 16);
+/// With less than half of the reserve, no larger value is written.
+const LARGE_BYTES_MIN: u64 = 64 * 1024;
+/// The alarms are off again below this part of the quota, and with this much more than the reserve.
+const CLEAR_BELOW: (u64, u64) = (19, 20);
+const CLEAR_ABOVE: (u64, u64) = (9, 8);
+/// When a share that was put off may try again. History is forgotten by the minute.
+const RETRY_AFTER: Duration = Duration::from_secs(10);
+
+/// The room there is, and what was refused.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    quota_bytes: u64,
+    history_bytes_max: u64,
+    disk_free_bytes_min: u64,
+    /// As last looked up, less what was written since.
+    disk_free_bytes: Option<u64>,
+    /// Whether a snapshot is being written, which takes the space that was kept for it.
+    has_checkpoint: bool,
+    is_over_quota: bool,
+    is_disk_short: bool,
+    n_refused: u64,
+    n_throttled: u64,
+}
+
+/// A put: its key, the bytes of its value, and those of the value that it replaces.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Addition<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) value_len: usize,
+    pub(crate) prev_len: Option<usize>,
+}
+
+fn part(of: u64, (numerator, denominator): (u64, u64)) -> u64 {
+    (of / denominator).saturating_mul(numerator)
+}
+
+impl Budget {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            quota_bytes: limits.quota_bytes,
+            history_bytes_max: limits.history_bytes_max,
+            disk_free_bytes_min: limits.disk_free_bytes_min,
+            disk_free_bytes: None,
+            has_checkpoint: false,
+            is_over_quota: false,
+            is_disk_short: false,
+            n_refused: 0,
+            n_throttled: 0,
+        }
+    }
+
+    pub(crate) fn is_disk_short(&self) -> bool {
+        self.is_disk_short
+    }
+
+    /// Whether there is room for a put. What is refused counts, and may raise an alarm.
+    pub(crate) fn admit(&mut self, put: Addition<'_>, ledger: &Ledger) -> Result<(), WriteError> {
+        let result = self.check(put, ledger);
+        match &result {
+            Err(WriteError::Throttled { .. }) => self.n_throttled += 1,
+            Err(_) => self.n_refused += 1,
+            Ok(()) => {}
+        }
+        result
+    }
+
+    fn check(&mut self, put: Addition<'_>, ledger: &Ledger) -> Result<(), WriteError> {
+        let bytes = version_bytes(put.key.len(), put.value_len);
+        let prev = put.prev_len.map_or(0, |len| version_bytes(put.key.len(), len));
+        let growth = bytes.saturating_sub(prev);
+        let is_small = put.prev_len.is_some() && growth <= SMALL_BYTES_MAX;
+        let is_adding = growth > 0 && !is_small;
+        let full = |share: Option<&str>| WriteError::NoSpace { share: share.map(Arc::from) };
+        self.is_disk_short |= self.disk_is_below(self.disk_reserve(ledger));
+        if self.is_disk_short {
+            let min = self.disk_free_bytes_min;
+            let is_too_large = bytes > LARGE_BYTES_MIN && self.disk_is_below(min / 2);
+            if is_adding || is_too_large || self.disk_is_below(min / 4) {
+                return Err(full(None));
+            }
+        }
+        let (share, own_live, own_history) = ledger.share(put.key);
+        let live = ledger.live_bytes().saturating_add(growth);
+        if is_adding {
+            self.is_over_quota |= live > self.quota_bytes;
+            if self.is_over_quota {
+                return Err(full(None));
+            }
+            if is_unfair(live, own_live.saturating_add(growth), self.quota_bytes) {
+                return Err(full(Some(share)));
+            }
+        } else if growth > 0 && live > self.quota_bytes + part(self.quota_bytes, BEYOND_QUOTA) {
+            return Err(full(None));
+        }
+        let written = bytes.saturating_add(prev);
+        let history = ledger.history_bytes().saturating_add(written);
+        if is_unfair(history, own_history.saturating_add(written), self.history_bytes_max) {
+            return Err(WriteError::Throttled { share: share.into(), retry_after: RETRY_AFTER });
+        }
+        Ok(())
+    }
+
+    /// Looks whether the alarms can be taken back, with the free space as it was just looked up.
+    pub(crate) fn refresh(
+        &mut self,
+        disk_free_bytes: Option<u64>,
+        has_checkpoint: bool,
+        ledger: &Ledger,
+    ) {
+        self.disk_free_bytes = disk_free_bytes;
+        self.has_checkpoint = has_checkpoint;
+        let reserve = self.disk_reserve(ledger);
+        let wanted = if self.is_disk_short { part(reserve, CLEAR_ABOVE) } else { reserve };
+        self.is_disk_short = self.disk_is_below(wanted);
+        if ledger.live_bytes() <= part(self.quota_bytes, CLEAR_BELOW) {
+            self.is_over_quota = false;
+        }
+    }
+
+    /// So many bytes were written since the free space was looked up.
+    pub(crate) fn spend(&mut self, bytes: u64) {
+        self.disk_free_bytes = self.disk_free_bytes.map(|free| free.saturating_sub(bytes));
+    }
+
+    pub(crate) fn alarms(&self) -> Vec<Alarm> {
+        let is_on = |alarm: &Alarm| match alarm {
+            Alarm::Quota => self.is_over_quota,
+            Alarm::Disk => self.is_disk_short,
+        };
+        Alarm::ALL.into_iter().filter(is_on).collect()
+    }
+
+    /// What it knows of; the files are those of the writer.
+    pub(crate) fn usage(&self, ledger: &Ledger) -> Usage {
+        Usage {
+            live_bytes: ledger.live_bytes(),
+            quota_bytes: self.quota_bytes,
+            history_bytes: ledger.history_bytes(),
+            history_bytes_max: self.history_bytes_max,
+            disk_free_bytes: self.disk_free_bytes,
+            n_refused: self.n_refused,
+            n_throttled: self.n_throttled,
+            ..Usage::default()
+        }
+    }
+
+    /// The free space that must be left: what the operator says, and a snapshot, without which no log
+    /// can be removed.
+    fn disk_reserve(&self, ledger: &Ledger) -> u64 {
+        match self.disk_free_bytes_min {
+            0 => 0,
+            min if self.has_checkpoint => min,
+            min => min.saturating_add(ledger.live_bytes()),
+        }
+    }
+
+    fn disk_is_below(&self, bytes: u64) -> bool {
+        self.disk_free_bytes.is_some_and(|free| free < bytes)
+    }
+}
+
+/// Whether one share takes up more than its part of a budget that is running out.
+fn is_unfair(total: u64, own: u64, max: u64) -> bool {
+    total > part(max, SHARED_FROM) && own > part(max, SHARE_MAX)
+}

@@ -1,0 +1,92 @@
+//! A directory that one process has for itself.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::error::OpenError;
+use crate::files::{self, io_error};
+
+/// A directory is made for its owner alone.
+pub const DIRECTORY_MODE: u32 = 0o700;
+/// Whoever may write to the directory may put other files in place of those of the store.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+/// How long a lock is waited for. A process that is being started by the owner of the lock holds it,
+/// too, until it runs its own program, which takes moments.
+const LOCK_PATIENCE: Duration = Duration::from_millis(500);
+const LOCK_RETRY: Duration = Duration::from_millis(5);
+
+/// A directory that no other process has open, until this value is dropped.
+#[derive(Debug)]
+pub struct LockedDirectory {
+    path: PathBuf,
+    /// Locked as long as it is open.
+    _lock: File,
+}
+
+impl LockedDirectory {
+    /// Creates the directory if need be, looks who may write to it, and locks it.
+    ///
+    /// # Errors
+    /// Another process has it, others than its owner may write to it, or the system refuses.
+    pub fn lock(path: &Path) -> Result<Self, OpenError> {
+        let mut builder = DirBuilder::new();
+        let created = builder.recursive(true).mode(DIRECTORY_MODE).create(path);
+        created.map_err(|source| io_error("create", path, source))?;
+        check_owner(path)?;
+        let file = path.join("lock");
+        let begun = Instant::now();
+        loop {
+            let mut options = OpenOptions::new();
+            let options = options.write(true).create(true).truncate(false);
+            let lock = files::open_with(options, &file)
+                .map_err(|source| io_error("open", &file, source))?;
+            match lock.try_lock() {
+                // The owner before may have removed the file; then another one is to be locked.
+                Ok(()) if !is_same(&lock, &file) => {}
+                Ok(()) => return Ok(Self { path: path.to_owned(), _lock: lock }),
+                Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_PATIENCE => {
+                    std::thread::sleep(LOCK_RETRY);
+                }
+                Err(fs::TryLockError::WouldBlock) => {
+                    return Err(OpenError::Locked { directory: path.to_owned() });
+                }
+                Err(fs::TryLockError::Error(source)) => {
+                    return Err(io_error("lock", &file, source));
+                }
+            }
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn is_same(lock: &File, path: &Path) -> bool {
+    let place = |found: io::Result<fs::Metadata>| found.map(|found| (found.dev(), found.ino()));
+    match (place(lock.metadata()), place(fs::symlink_metadata(path))) {
+        (Ok(locked), Ok(named)) => locked == named,
+        (Ok(_) | Err(_), _) => false,
+    }
+}
+
+/// Refuses a directory in which others could exchange files.
+fn check_owner(path: &Path) -> Result<(), OpenError> {
+    let found = fs::metadata(path).map_err(|source| io_error("look at", path, source))?;
+    let directory = || path.to_owned();
+    if found.mode() & WRITABLE_BY_OTHERS != 0 {
+        let mode = found.mode() & 0o7777;
+        return Err(OpenError::Writable { directory: directory(), mode });
+    }
+    let own = rustix::process::geteuid().as_raw();
+    if found.uid() != own && found.uid() != 0 {
+        return Err(OpenError::Foreign { directory: directory(), owner: found.uid(), own });
+    }
+    Ok(())
+}

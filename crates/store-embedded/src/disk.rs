@@ -1,0 +1,40 @@
+//! The free space of the disk that the store is on.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Where the free space is looked up.
+#[derive(Debug, Clone, Default)]
+pub enum Disk {
+    /// The file system of the directory.
+    #[default]
+    System,
+    /// A test: free bytes.
+    Manual(Arc<AtomicU64>),
+}
+
+impl Disk {
+    /// The bytes that a process like this one may still write; absent when the system does not say.
+    pub(crate) fn free_bytes(&self, directory: &Path) -> Option<u64> {
+        match self {
+            Self::System => {
+                let found = rustix::fs::statvfs(directory).ok()?;
+                Some(found.f_bavail.saturating_mul(found.f_frsize))
+            }
+            Self::Manual(bytes) => Some(bytes.load(Ordering::SeqCst)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_knows_the_free_space_of_a_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(Disk::System.free_bytes(directory.path()).is_some_and(|bytes| bytes > 0));
+        assert_eq!(Disk::System.free_bytes(&directory.path().join("none")), None);
+    }
+}

@@ -1,0 +1,34 @@
+//! Whose part of the store a key belongs to.
+
+use std::fmt;
+use std::sync::Arc;
+
+type NameShare = dyn for<'k> Fn(&'k str) -> &'k str + Send + Sync;
+
+/// Tells for a key which share of the store it counts for, as a part of the key's text. The program
+/// that uses the store knows what its keys mean; without its word each directory of keys is a share.
+#[derive(Clone)]
+pub struct ShareOf(Arc<NameShare>);
+
+impl ShareOf {
+    /// Shares as this function names them.
+    pub fn new(share: impl for<'k> Fn(&'k str) -> &'k str + Send + Sync + 'static) -> Self {
+        Self(Arc::new(share))
+    }
+
+    pub(crate) fn of<'k>(&self, key: &'k str) -> &'k str {
+        (self.0)(key)
+    }
+}
+
+impl Default for ShareOf {
+    fn default() -> Self {
+        Self::new(|key| key.rfind('/').and_then(|at| key.get(..=at)).unwrap_or(key))
+    }
+}
+
+impl fmt::Debug for ShareOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ShareOf(..)")
+    }
+}
