@@ -24,6 +24,7 @@ mod answer;
 mod call;
 mod caught;
 mod failure;
+mod identity;
 mod members;
 mod patching;
 mod review;

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use crate::annotations::Position;
 use crate::call::{Call, Trouble};
 use crate::failure::{CallFailure, FailOpenCause};
+use crate::identity;
 use crate::kinds::as_kind;
 use crate::observe::{CallReport, Phase, RejectionCause};
 use crate::passage::Asking;
@@ -127,6 +128,8 @@ async fn ask(
         return Err(CallFailure { message, code: 400, cause }.into());
     }
     let patched = patching::apply(object, &patch).map_err(|why| Trouble::internal(&why))?;
+    identity::check(object, &patched)
+        .map_err(|change| Trouble::internal(&change.text(&hook.name)))?;
     let patched =
         asking.kinds.settle(patched, &presented.kind).map_err(|why| Trouble::internal(&why))?;
     let has_changed = patched != **object;

@@ -59,6 +59,6 @@ pub use service_account::{
     TokenError, TokenIssuer,
 };
 pub use token_file::{TOKEN_FILE_BYTES_MAX, TokenFile, TokenFileError, TokenFileWarning};
-pub use token_request::{IssuedToken, TokenRequest, TokenRequestSettings};
+pub use token_request::{IssuedToken, TokenRequest, TokenRequestSettings, default_token_request};
 pub use token_review::user_info;
 pub use trust::AuthorityKind;

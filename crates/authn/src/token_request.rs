@@ -63,6 +63,17 @@ struct BoundReference {
     uid: String,
 }
 
+/// Fills in what a request for a token leaves open and what needs no account: its lifetime. The first
+/// hook that sees a request sees it with this.
+pub fn default_token_request(posted: &mut Tree) {
+    if let None | Some(Value::Null | Value::Object(_)) = posted.get("spec") {
+        let spec = object::object_mut(posted, "spec");
+        if spec.get("expirationSeconds").is_none_or(Value::is_null) {
+            spec.insert("expirationSeconds".to_owned(), LIFETIME_SECONDS_DEFAULT.into());
+        }
+    }
+}
+
 impl TokenRequest {
     /// Reads what was posted for an account, fills in what it leaves open, and checks it.
     ///
@@ -105,6 +116,7 @@ impl TokenRequest {
         let tree = object::object_mut(&mut posted, "spec");
         tree.insert("audiences".to_owned(), json!(spec.audiences));
         tree.insert("expirationSeconds".to_owned(), spec.lifetime_seconds.into());
+        tree.entry("boundObjectRef").or_insert(Value::Null);
         posted.remove("status");
         Ok(Self {
             object: posted,

@@ -6,8 +6,7 @@
 //!
 //! Owns: the table of built-in resources, what definitions add to it, discovery and OpenAPI
 //! documents, defaults and validation of single kinds, table columns, field selectors, storage keys.
-//! Must not know: HTTP, stores, clocks, who asks, the rules that hold for the metadata of every
-//! object.
+//! Must not know: HTTP, stores, clocks, who asks, how the metadata of every object is validated.
 
 mod resource;
 mod verb;
@@ -23,6 +22,7 @@ mod openapi;
 mod schema;
 
 mod admitted_as;
+mod complete;
 mod kind;
 
 mod age;
@@ -37,6 +37,7 @@ mod tree;
 pub use admitted_as::{equivalents, group_version_resource, written_kind};
 pub use built_in::BuiltIn;
 pub use columns::{Column, cells, columns};
+pub use complete::{complete_create, complete_update};
 pub use custom::{
     CLEANUP_FINALIZER, Condition, ConditionStatus, Definition, Deprecation, Names, PrinterColumn,
     Served, Version, establish, set_condition, settle_names,

@@ -115,7 +115,10 @@ impl<'a, S: Store> Call<'a, S> {
             return Ok(tree);
         }
         let mut question = self.question(write, &standing);
-        if list.matching(&question.attributes(object::name(&tree))).is_empty() {
+        question.kinds.old = old;
+        // Hooks are told the name that the request has, which none of them changes.
+        let name = object::name(&tree).to_owned();
+        if list.matching(&question.attributes(&name)).is_empty() {
             return Ok(tree);
         }
         if !is_deletion {
@@ -125,10 +128,11 @@ impl<'a, S: Store> Call<'a, S> {
         let former = if is_deletion { Some(&tree) } else { old };
         let old = former.map(|former| self.as_read(former, write));
         let object = (!is_deletion).then_some(&tree);
-        question.find_namespace(self, object::name(&tree), object, old.as_ref()).await?;
+        question.find_namespace(self, &name, object, old.as_ref()).await?;
         let begun = Clock::now();
         let mut passage = self.passage();
-        let outcome = self.run_rounds(&question, &mut passage, tree, old.as_ref()).await;
+        let asking = question.asking(&name, None, old.as_ref());
+        let outcome = self.run_rounds(&asking, &mut passage, tree).await;
         self.entrance.passage = Some(passage);
         let (metrics, name) = (&self.host.admission_metrics, "MutatingAdmissionWebhook");
         let is_refused = outcome.is_err();
@@ -142,17 +146,14 @@ impl<'a, S: Store> Call<'a, S> {
     /// Asks the mutating hooks, and again if one has changed what others have seen.
     async fn run_rounds(
         &self,
-        question: &Question<'_>,
+        asking: &Asking<'_>,
         passage: &mut Passage,
         mut tree: Tree,
-        old: Option<&Tree>,
     ) -> Result<Tree, Status> {
-        let operation = question.write.operation;
+        let operation = asking.attributes.operation;
         loop {
-            let name = object::name(&tree).to_owned();
             let object = (operation != Operation::Delete).then(|| std::mem::take(&mut tree));
-            let asking = question.asking(&name, None, old);
-            if let Some(next) = passage.mutate(&asking, object).await? {
+            if let Some(next) = passage.mutate(asking, object).await? {
                 tree = next;
             }
             if !passage.needs_another_round() {
@@ -234,7 +235,14 @@ impl<'a, S: Store> Call<'a, S> {
             resource: self.resource,
             namespace: self.namespace.unwrap_or_default(),
             equivalents: equivalents(registry, self.resource, &write.subresource),
-            kinds: Served { registry, operation: write.operation },
+            kinds: Served {
+                registry,
+                operation: write.operation,
+                resource: self.resource,
+                subresource: &write.subresource,
+                user: self.authorized.user(),
+                old: None,
+            },
             observe: self.host.admission_metrics.as_ref(),
             user: self.authorized.user(),
             chain: AskChain(self.chain()),

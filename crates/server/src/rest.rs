@@ -12,6 +12,7 @@ mod update;
 mod watch;
 
 pub(crate) use call::{Call, Shown};
+pub(crate) use create::requester;
 pub(crate) use delete::Deleted;
 pub(crate) use filter::Filter;
 pub(crate) use list::Listed;

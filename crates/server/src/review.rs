@@ -110,13 +110,14 @@ pub(crate) async fn token<S: Store>(
     let options = errand.query().write_options("CreateOptions")?;
     let write = Write::create_part("token", name, options, errand.query());
     let tree = call.admit_mutating(&write, tree, None).await?;
-    let tree = call.admit_validating(&write, tree, None).await?.into_tree();
     let settings = TokenRequestSettings {
         api_audiences: host.authenticator.api_audiences(),
         lifetime_seconds_max: None,
     };
     let now = errand.now();
     let request = TokenRequest::read(tree, namespace, name, settings, host, now).await?;
+    // Validating hooks decide about the token that will be issued, which they can not change.
+    call.admit_validating(&write, request.object().clone(), None).await?;
     let issued = request.issue(settings, &host.issuer, host).await?;
     Ok(Reply::Tree { code: 201, tree: issued.object })
 }

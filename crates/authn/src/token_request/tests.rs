@@ -63,7 +63,7 @@ fn what_is_left_open_is_filled_in() {
             "name": "sa", "namespace": "ns", "uid": "sa-uid",
             "creationTimestamp": "2026-11-16T10:00:00Z",
         },
-        "spec": {"audiences": ["iss"], "expirationSeconds": 3600},
+        "spec": {"audiences": ["iss"], "expirationSeconds": 3600, "boundObjectRef": null},
     });
     assert_eq!(Value::Object(request.object().clone()), want);
     let issued = issue(posted, &issuer).unwrap();

@@ -49,10 +49,15 @@ fn set_finalizers(tree: &mut Tree, finalizers: Value) {
     };
 }
 
+/// Only the server says under which name selectors find a namespace. One whose name is still to be
+/// generated has none, so that it can not borrow the name of another.
 fn label(tree: &mut Tree) {
     let name = object::name(tree).to_owned();
+    let metadata = metadata_mut(tree);
     if !name.is_empty() {
-        object_mut(metadata_mut(tree), "labels").insert(NAME_LABEL.to_owned(), name.into());
+        object_mut(metadata, "labels").insert(NAME_LABEL.to_owned(), name.into());
+    } else if let Some(Value::Object(labels)) = metadata.get_mut("labels") {
+        labels.shift_remove(NAME_LABEL);
     }
 }
 

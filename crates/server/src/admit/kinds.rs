@@ -2,14 +2,25 @@
 
 use admission::{GroupVersionKind, Operation};
 use admission_hooks::{Kinds, Untyped};
-use object::{GroupVersion, Tree};
-use resources::Registry;
+use authz::User;
+use object::{GroupVersion, Status, Tree};
+use resources::{Registry, Resource, written_kind};
 use wire::Expected;
 
-/// The kinds that are served.
+use crate::rest::requester;
+
+/// The kinds that are served, and the write that hooks are asked about.
 pub(super) struct Served<'a> {
     pub(super) registry: &'a Registry,
     pub(super) operation: Operation,
+    /// The resource that is written to.
+    pub(super) resource: &'a Resource,
+    /// Empty for the resource itself.
+    pub(super) subresource: &'a str,
+    /// The user who asks.
+    pub(super) user: &'a User,
+    /// The stored object, if there is one.
+    pub(super) old: Option<&'a Tree>,
 }
 
 impl Kinds for Served<'_> {
@@ -21,26 +32,58 @@ impl Kinds for Served<'_> {
     fn settle(&self, tree: Tree, kind: &GroupVersionKind<'_>) -> Result<Tree, String> {
         let mut tree = Untyped.settle(tree, kind)?;
         check_type(&mut tree, kind)?;
-        let resource = self.registry.resource_of_kind(kind.group, kind.version, kind.kind);
+        let resource = self.resource_of(kind);
         let expected = Expected {
             group: kind.group,
             version: kind.version,
             kind: kind.kind,
-            is_custom: resource.is_some_and(|own| own.is_custom()),
+            is_custom: resource.is_some_and(Resource::is_custom),
         };
         // Unknown members are dropped here as they are for any client that does not insist.
         wire::conform_object(&mut tree, &expected).map_err(|error| error.to_string())?;
         object::shape_metadata(&mut tree).map_err(|error| error.to_string())?;
-        if let Some(resource) = resource
-            && self.operation == Operation::Create
-        {
-            // Defaults that depend on the stored object come with it, later.
-            if resource.has_status() {
-                tree.shift_remove("status");
+        match resource {
+            Some(resource) => {
+                self.complete(resource, &mut tree, kind).map_err(|status| status.message)?;
             }
-            resources::prepare_create(resource, &mut tree).map_err(|status| status.message)?;
+            None if self.subresource == "token" => authn::default_token_request(&mut tree),
+            None => {}
         }
         Ok(tree)
+    }
+}
+
+impl Served<'_> {
+    /// The resource whose objects are of a kind, which is another version of the one that is written to
+    /// if a hook asks for that.
+    fn resource_of(&self, kind: &GroupVersionKind<'_>) -> Option<&Resource> {
+        match *kind == written_kind(self.resource, "") {
+            true => Some(self.resource),
+            false => {
+                let found = self.registry.resource_of_kind(kind.group, kind.version, kind.kind);
+                found.map(std::ops::Deref::deref)
+            }
+        }
+    }
+
+    /// Makes the object what it will be when it is stored.
+    fn complete(
+        &self,
+        resource: &Resource,
+        tree: &mut Tree,
+        kind: &GroupVersionKind<'_>,
+    ) -> Result<(), Status> {
+        match (self.operation, self.old) {
+            (Operation::Create, _) if self.subresource.is_empty() => {
+                resources::complete_create(resource, tree, &requester(self.user))
+            }
+            (Operation::Update, Some(old)) => {
+                let old = self.convert(old, kind).map_err(|why| Status::internal(&why))?;
+                let subresource = Some(self.subresource).filter(|own| !own.is_empty());
+                resources::complete_update(resource, tree, &old, subresource)
+            }
+            (_, _) => Ok(()),
+        }
     }
 }
 

@@ -109,12 +109,9 @@ impl<S: Store> Call<'_, S> {
     ) -> Result<Stored, NotWritten> {
         let now = object::rfc3339(self.now);
         let uid = object::uuid4(self.host.random());
+        let requester = requester(self.authorized.user());
+        resources::complete_create(self.resource, &mut tree, &requester)?;
         object::begin_metadata(&mut tree, uid, &now, self.resource.has_generation)?;
-        if self.resource.has_status() {
-            tree.shift_remove("status");
-        }
-        resources::prepare_create(self.resource, &mut tree)?;
-        resources::set_requester(self.resource, &mut tree, &requester(self.authorized.user()));
         let name = object::name(&tree).to_owned();
         let rule = self.resource.name_rule;
         let name_faults = |name: &str, is_prefix: bool| match is_prefix {
@@ -251,7 +248,7 @@ impl<S: Store> Call<'_, S> {
 }
 
 /// A user as objects say who asked for them.
-fn requester(user: &User) -> Tree {
+pub(crate) fn requester(user: &User) -> Tree {
     let mut requester = Tree::new();
     requester.insert("username".to_owned(), user.name.as_str().into());
     if !user.uid.is_empty() {

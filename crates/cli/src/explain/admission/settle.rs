@@ -5,7 +5,8 @@ use object::{Status, Tree};
 use resources::Resource;
 
 /// Brings an object into the state in which a server takes it to the hooks: in shape, in its
-/// namespace, and a new one with its defaults.
+/// namespace, and as it would be stored. The next state of an object whose stored state is not known
+/// stays as it is given.
 ///
 /// # Errors
 /// The answer of a server that does not take it.
@@ -15,6 +16,7 @@ pub(super) fn settle(
     subresource: &str,
     namespace: &str,
     mut tree: Tree,
+    stored: Option<&Tree>,
 ) -> Result<Tree, Status> {
     let bad = |why: String| {
         let (kind, version) = (&resource.kind, &resource.version);
@@ -25,11 +27,18 @@ pub(super) fn settle(
     object::shape_metadata(&mut tree).map_err(|error| bad(error.to_string()))?;
     admission::shape_initializers(&mut tree).map_err(|error| bad(error.to_string()))?;
     object::fit_namespace(&mut tree, namespace)?;
-    if operation == Operation::Create && subresource.is_empty() {
-        if resource.has_status() {
-            tree.shift_remove("status");
+    match (operation, stored) {
+        (Operation::Create, _) if subresource.is_empty() => {
+            if resource.has_status() {
+                tree.shift_remove("status");
+            }
+            resources::prepare_create(resource, &mut tree)?;
         }
-        resources::prepare_create(resource, &mut tree)?;
+        (Operation::Update, Some(stored)) => {
+            let subresource = Some(subresource).filter(|own| !own.is_empty());
+            resources::complete_update(resource, &mut tree, stored, subresource)?;
+        }
+        (_, _) => {}
     }
     Ok(tree)
 }

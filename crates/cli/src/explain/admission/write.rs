@@ -94,15 +94,18 @@ impl<'a> Write<'a> {
         };
         let kind = Kind::of(&kind(resource, how, &written));
         let mut refusal = None;
-        let mut settled = |kept: &Kept| {
+        let mut settled = |kept: &Kept, stored: Option<&Tree>| {
             let tree = kept.value.clone();
-            let settled = settle(resource, how.operation, subresource, namespace, tree);
+            let settled = settle(resource, how.operation, subresource, namespace, tree, stored);
             settled.map_err(|status| refusal.get_or_insert(status)).ok()
         };
         let (object, old_object) = match how.operation {
-            Operation::Create => (settled(new), None),
-            Operation::Update => (settled(new), old.and_then(&mut settled)),
-            Operation::Delete => (None, settled(new)),
+            Operation::Create => (settled(new, None), None),
+            Operation::Update => {
+                let old = old.and_then(|old| settled(old, None));
+                (settled(new, old.as_ref()), old)
+            }
+            Operation::Delete => (None, settled(new, None)),
             Operation::Connect => (Some(connection(&kind)), None),
         };
         // A namespace is in itself.

@@ -1,0 +1,101 @@
+//! The members of an object that no patch of a hook changes.
+//!
+//! A request was authorized for one object. A hook that makes another one of it has not understood the
+//! question, so that its answer counts neither in part nor as a whole: the request is refused, whatever
+//! the failure policy. To undo the change silently would store an object that the hook never agreed to.
+
+use object::Tree;
+
+/// A member that a patch changed and may not change.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct IdentityChange {
+    field: &'static str,
+    from: String,
+    to: String,
+}
+
+impl IdentityChange {
+    /// The whole message for a client.
+    pub(crate) fn text(&self, hook: &str) -> String {
+        let Self { field, from, to } = self;
+        let (hook, from, to) = (gotext::quote(hook), gotext::quote(from), gotext::quote(to));
+        format!(
+            "admission webhook {hook} attempted to change {field} of the object from {from} to {to}, \
+             which is not supported"
+        )
+    }
+}
+
+/// Compares an object with what the patch of a hook made of it. A name may be given to an object that
+/// has none yet. An object that no longer tells its kind or version is the business of the decoder.
+pub(crate) fn check(object: &Tree, patched: &Tree) -> Result<(), IdentityChange> {
+    let (own, made) = (object::metadata(object), object::metadata(patched));
+    for (field, from, to, is_settable, is_removable) in [
+        (
+            "apiVersion",
+            object::text(object, "apiVersion"),
+            object::text(patched, "apiVersion"),
+            false,
+            true,
+        ),
+        ("kind", object::text(object, "kind"), object::text(patched, "kind"), false, true),
+        ("metadata.name", object::text(own, "name"), object::text(made, "name"), true, false),
+        (
+            "metadata.namespace",
+            object::text(own, "namespace"),
+            object::text(made, "namespace"),
+            false,
+            false,
+        ),
+        ("metadata.uid", object::text(own, "uid"), object::text(made, "uid"), false, false),
+    ] {
+        let is_permitted = (is_settable && from.is_empty()) || (is_removable && to.is_empty());
+        if from != to && !is_permitted {
+            return Err(IdentityChange { field, from: from.to_owned(), to: to.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn tree(value: Value) -> Tree {
+        let Value::Object(tree) = value else { panic!("no object: {value}") };
+        tree
+    }
+
+    #[test]
+    fn the_nearest_change_on_the_other_side_of_each_rule() {
+        let named = json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": "a", "namespace": "n", "uid": "u"}});
+        let unnamed = json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"generateName": "a-", "namespace": "n"}});
+        let cluster = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}});
+        for (object, at, value, want) in [
+            (&named, "/metadata/labels", json!({"a": "b"}), None),
+            (&named, "/metadata/name", json!("b"), Some("metadata.name")),
+            (&named, "/metadata/name", Value::Null, Some("metadata.name")),
+            (&unnamed, "/metadata/name", json!("b"), None),
+            (&named, "/metadata/namespace", json!("m"), Some("metadata.namespace")),
+            (&named, "/metadata/namespace", Value::Null, Some("metadata.namespace")),
+            (&cluster, "/metadata/namespace", json!("m"), Some("metadata.namespace")),
+            (&named, "/metadata/uid", json!("v"), Some("metadata.uid")),
+            (&named, "/metadata/uid", Value::Null, Some("metadata.uid")),
+            (&unnamed, "/metadata/uid", json!("v"), Some("metadata.uid")),
+            (&named, "/metadata", Value::Null, Some("metadata.name")),
+            (&named, "/kind", json!("Secret"), Some("kind")),
+            (&named, "/apiVersion", json!("v2"), Some("apiVersion")),
+            (&named, "/apiVersion", Value::Null, None),
+        ] {
+            let object = tree(object.clone());
+            let patch = json!([{"op": "add", "path": at, "value": value}]);
+            let patched = patch::json_patch(object.clone(), patch).unwrap();
+            let got = check(&object, &patched).err().map(|change| change.field);
+            assert_eq!(got, want, "{at} {value}");
+        }
+    }
+}
