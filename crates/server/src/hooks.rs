@@ -17,6 +17,9 @@ pub struct Hooks {
     configurations: Arc<BTreeMap<String, Arc<Configuration>>>,
     /// What is stored and can not be read, and why.
     pub(crate) unreadable: Arc<BTreeMap<String, String>>,
+    /// Those that were known before everything is read again. One of them stays in force if the next thing
+    /// that is read in its place can not be decoded.
+    last_known: Arc<BTreeMap<String, Arc<Configuration>>>,
     /// All of them, in order and indexed.
     pub(crate) snapshot: Arc<Snapshot>,
     /// The ways to the hooks.
@@ -64,6 +67,7 @@ impl Hooks {
         Self {
             configurations: Arc::default(),
             unreadable: Arc::default(),
+            last_known: Arc::default(),
             snapshot: Arc::new(Snapshot::new(&[])),
             connections: Arc::default(),
             surroundings,
@@ -75,6 +79,7 @@ impl Hooks {
         Self {
             configurations: Arc::default(),
             unreadable: Arc::default(),
+            last_known: Arc::clone(&self.configurations),
             snapshot: Arc::new(Snapshot::new(&[])),
             connections: Arc::clone(&self.connections),
             surroundings: Arc::clone(&self.surroundings),
@@ -82,7 +87,9 @@ impl Hooks {
     }
 
     /// The hooks after these changes. Only what changed is compiled again, and connections are kept.
-    /// What can not be read counts as absent: one such object must not stop the others.
+    ///
+    /// A configuration that can not be decoded must not stop the others, and says nothing. Where this server
+    /// knows what it said before, that stays in force: a hook does not vanish because of damaged bytes.
     pub(crate) fn with_changes(&self, changes: Vec<Changed>) -> Self {
         let mut configurations = self.configurations.as_ref().clone();
         let mut unreadable = self.unreadable.as_ref().clone();
@@ -96,7 +103,9 @@ impl Hooks {
                     configurations.insert(path, Arc::new(Configuration::compile(kind, &tree)));
                 }
                 Some(Err(why)) => {
-                    configurations.remove(&path);
+                    if let Some(known) = self.last_known.get(&path) {
+                        configurations.entry(path.clone()).or_insert_with(|| Arc::clone(known));
+                    }
                     unreadable.insert(path, why);
                 }
             }
@@ -107,6 +116,7 @@ impl Hooks {
         Self {
             configurations: Arc::new(configurations),
             unreadable: Arc::new(unreadable),
+            last_known: Arc::default(),
             snapshot: Arc::new(snapshot),
             connections: Arc::new(connections),
             surroundings: Arc::clone(&self.surroundings),

@@ -22,6 +22,7 @@ use crate::initialize::{GetMode, Overseer};
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::standing::PolledConfiguration;
+use crate::undecodable::SoundVersions;
 
 /// The most checks of roles and bindings that run at one time beside those that take no time.
 pub(crate) const ESCALATION_CHECKS_MAX: usize = 4;
@@ -60,6 +61,8 @@ pub(crate) struct Host<S> {
     /// Of the keys in the store, without a slash at the end.
     pub(crate) prefix: String,
     pub(crate) follower: Arc<Follower<S>>,
+    /// Which versions of objects lists and watches can send as they are stored.
+    pub(crate) sound_versions: Arc<SoundVersions>,
     pub(crate) options: HostOptions,
     pub(crate) metrics: Metrics,
     pub(crate) log: Log,

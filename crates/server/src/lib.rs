@@ -42,6 +42,7 @@ mod servers;
 mod service_directory;
 mod standing;
 mod trace;
+mod undecodable;
 mod view;
 mod watch_body;
 

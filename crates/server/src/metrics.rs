@@ -57,6 +57,7 @@ pub(crate) struct Metrics {
     pub(crate) panics: IntCounter,
     pub(crate) store_requests: HistogramVec,
     storage_objects: IntGaugeVec,
+    undecodable: IntGaugeVec,
     pub(crate) revision: IntGauge,
 }
 
@@ -161,6 +162,12 @@ impl Metrics {
                 "Number of stored objects at the time of last check split by kind.",
                 &["resource"],
             )?,
+            undecodable: gauges(
+                "portcullis_undecodable_objects",
+                "Number of stored objects that decisions would depend on but that can not be decoded; \
+                 they count as absent.",
+                &["resource"],
+            )?,
             revision,
             registry,
         })
@@ -191,7 +198,12 @@ impl Metrics {
 pub(crate) async fn response<S: Store>(host: &Host<S>) -> Response<Body> {
     let metrics = &host.metrics;
     count_objects(host).await;
-    let revision = host.follower.view().revision.number();
+    let view = host.follower.view();
+    for (path, count) in crate::undecodable::counts(&view) {
+        let gauge = metrics.undecodable.with_label_values(&[path]);
+        gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+    let revision = view.revision.number();
     metrics.revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
     let age = host.confirmer.freshness().age.unwrap_or_else(|| host.started.elapsed());
     host.admission_metrics.show_config(host.observed().number(), age);

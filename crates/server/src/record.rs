@@ -216,9 +216,9 @@ impl Record {
     pub(crate) fn request_patch(&mut self, bytes: &[u8]) {
         if let Some(event) = &mut self.event
             && event.wants_request_object()
-            && let Ok(patch) = serde_json::from_slice(bytes)
+            && let Ok(patch) = wire::json_tree(bytes)
         {
-            event.request_patch(&patch);
+            event.request_patch(&patch.value);
         }
     }
 
@@ -246,7 +246,7 @@ impl Record {
             }
             Reply::Json { code, json } => {
                 let is_wanted = event.wants_response_object();
-                (*code, is_wanted.then(|| serde_json::from_slice(json).ok()).flatten())
+                (*code, is_wanted.then(|| wire::json_tree(json).ok().map(|own| own.value)).flatten())
             }
             Reply::List { listed, .. } => {
                 let is_wanted = event.wants_response_object();

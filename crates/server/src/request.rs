@@ -44,6 +44,7 @@ use crate::rest::{Call, Query};
 use crate::review;
 use crate::route::{self, NoRoute, Route};
 use crate::servers::ADMISSION_STATUS;
+use crate::undecodable;
 use crate::watch_body;
 
 /// The longest body of a write.
@@ -324,7 +325,10 @@ impl<S: Store> Errand<'_, S> {
             }
             let status = match path {
                 ADMISSION_STATUS => self.host.admission_status().await,
-                _ => (self.host.authorization_status)(),
+                _ => {
+                    let view = self.host.follower.view();
+                    undecodable::with_undecodable((self.host.authorization_status)(), &view)
+                }
             };
             let json = serde_json::to_vec(&status).unwrap_or_default();
             return Ok(self.form_of(PLAIN).response(Reply::<S>::Json { code: 200, json }, &[]));

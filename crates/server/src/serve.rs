@@ -36,6 +36,7 @@ use crate::metrics::Metrics;
 use crate::request;
 use crate::service_directory::ServiceDirectory;
 use crate::standing::Polled;
+use crate::undecodable::SoundVersions;
 use crate::view::View;
 
 /// What a server is made of, beside its store and its listener.
@@ -188,6 +189,7 @@ impl<S: Store> Server<S> {
         let (overseer, jobs) = Overseer::new();
         let mut host = Host {
             store,
+            sound_versions: Arc::new(SoundVersions::new(&options.prefix)),
             prefix: options.prefix,
             follower,
             options: options.host,

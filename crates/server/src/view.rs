@@ -1,5 +1,7 @@
 //! What the server decides from: an immutable picture of some of its own objects, swapped whole.
 
+mod roles;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -10,6 +12,7 @@ use resources::Registry;
 use serde_json::{Value, json};
 use store::{Change, Event, Item, Revision};
 
+use self::roles::apply_rbac;
 use crate::hooks::{Changed, Hooks, MARK_PATH, kind_at};
 use crate::initialize::{UNINITIALIZED_PATH, is_shown};
 
@@ -52,6 +55,9 @@ pub struct View {
     pub hooks: Hooks,
     /// When they were configured last: where their mark is.
     pub mark: Option<Revision>,
+    /// Objects that decisions would depend on but that can not be decoded, by where they are stored, with
+    /// the reason. They count as absent.
+    pub undecodable: Arc<BTreeMap<String, String>>,
     /// Where resources are stored that have, or once had, objects that are not initialized.
     pub uninitialized: Arc<BTreeSet<String>>,
     seats: Arc<[Seat]>,
@@ -112,6 +118,7 @@ struct Touched {
     definitions: Option<BTreeMap<String, Arc<Tree>>>,
     hooks: Vec<Changed>,
     mark: Option<Option<Revision>>,
+    undecodable: Option<BTreeMap<String, String>>,
     uninitialized: Option<BTreeSet<String>>,
     has_cluster_role: bool,
 }
@@ -145,6 +152,7 @@ impl View {
             registry: Arc::new(Registry::built_in()),
             hooks,
             mark: None,
+            undecodable: Arc::default(),
             uninitialized: Arc::default(),
             seats,
         };
@@ -233,7 +241,9 @@ impl View {
                     (prev.filter(is_shown), value.filter(is_shown))
                 }
             };
-            if let Err(why) = self.apply(&mut touched, tracked, path, prev, value) {
+            let applied = self.apply(&mut touched, tracked, path, prev, value);
+            self.remember(&mut touched, path, applied.as_ref().err());
+            if let Err(why) = applied {
                 noticed.unreadable.push((key.to_owned(), why));
             }
         }
@@ -241,6 +251,21 @@ impl View {
         (next, noticed)
     }
 
+    /// Remembers why an object can not be decoded, or that it can be.
+    fn remember(&self, touched: &mut Touched, path: &str, why: Option<&String>) {
+        let known = touched.undecodable.as_ref().unwrap_or(&self.undecodable);
+        if why.is_none() && !known.contains_key(path) {
+            return;
+        }
+        let own = touched.undecodable.get_or_insert_with(|| self.undecodable.as_ref().clone());
+        match why {
+            Some(why) => drop(own.insert(path.to_owned(), why.clone())),
+            None => drop(own.remove(path)),
+        }
+    }
+
+    /// Takes in one object. One that can not be decoded counts as absent: what was known of it before does
+    /// not stay in force.
     fn apply(
         &self,
         touched: &mut Touched,
@@ -277,11 +302,12 @@ impl View {
                 let own =
                     touched.namespaces.get_or_insert_with(|| self.namespaces.as_ref().clone());
                 let name = last_segment(path);
-                match value {
-                    None => own.remove(name),
-                    Some(value) => own.insert(name.to_owned(), namespace(&parse(value)?)),
+                let stored = value.map(|value| parse(value)).transpose();
+                match &stored {
+                    Ok(Some(stored)) => own.insert(name.to_owned(), namespace(stored)),
+                    Ok(None) | Err(_) => own.remove(name),
                 };
-                Ok(())
+                stored.map(drop)
             }
             Tracked::Hooks(kind) => {
                 let read = |value: &bytes::Bytes| match parse(value)? {
@@ -308,11 +334,14 @@ impl View {
                 let own =
                     touched.definitions.get_or_insert_with(|| self.definitions.as_ref().clone());
                 let name = last_segment(path);
-                match value.map(|value| parse(value)).transpose()? {
-                    Some(Value::Object(tree)) => own.insert(name.to_owned(), Arc::new(tree)),
-                    _ => own.remove(name),
+                let stored = value.map(|value| parse(value)).transpose();
+                match &stored {
+                    Ok(Some(Value::Object(tree))) => {
+                        own.insert(name.to_owned(), Arc::new(tree.clone()))
+                    }
+                    Ok(_) | Err(_) => own.remove(name),
                 };
-                Ok(())
+                stored.map(drop)
             }
         }
     }
@@ -340,6 +369,9 @@ impl View {
         }
         if let Some(uninitialized) = touched.uninitialized {
             next.uninitialized = Arc::new(uninitialized);
+        }
+        if let Some(undecodable) = touched.undecodable {
+            next.undecodable = Arc::new(undecodable);
         }
         if let Some(mark) = touched.mark {
             next.mark = mark;
@@ -402,34 +434,6 @@ fn tracked<'k>(prefix: &str, key: &'k str) -> Option<(Tracked, &'k str)> {
         _ => Tracked::Hooks(kind_at(path)?),
     };
     Some((tracked, path))
-}
-
-fn apply_rbac(
-    rbac: &mut authz_rbac::Snapshot,
-    path: &str,
-    value: Option<&bytes::Bytes>,
-) -> Result<(), String> {
-    let mut segments = path.split('/');
-    let kind = segments.next().unwrap_or_default();
-    let (namespace, name) = match (segments.next(), segments.next()) {
-        (Some(namespace), Some(name)) => (namespace, name),
-        (Some(name), None) => ("", name),
-        _ => return Err("the key names no object".to_owned()),
-    };
-    let is_role = kind.ends_with("roles");
-    let Some(value) = value else {
-        match is_role {
-            true => drop(rbac.remove_role(namespace, name)),
-            false => drop(rbac.remove_binding(namespace, name)),
-        }
-        return Ok(());
-    };
-    let manifest = api::rbac::decode(&parse(value)?).map_err(|error| error.to_string())?;
-    match manifest.into_unchecked().map_err(|errors| errors.to_string())? {
-        api::rbac::Object::Role(role) => rbac.put_role(role),
-        api::rbac::Object::Binding(binding) => rbac.put_binding(binding),
-    }
-    Ok(())
 }
 
 fn namespace(stored: &Value) -> Namespace {

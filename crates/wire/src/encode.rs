@@ -5,7 +5,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::accept::{Answer, Format};
+use crate::json::{NESTING_MAX, json_tree_within};
 use crate::yaml;
+
+/// The deepest nesting of an answer: that of the deepest object, and the levels that lists, tables and
+/// events put around it.
+const ANSWER_NESTING_MAX: usize = NESTING_MAX + 8;
 
 /// What an event of a watch says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +59,7 @@ pub fn encode_status(status: &Status, answer: &Answer) -> Vec<u8> {
 #[must_use]
 pub fn reencode(mut json: Vec<u8>, answer: &Answer) -> Vec<u8> {
     if (answer.format == Format::Yaml || answer.pretty)
-        && let Ok(tree) = crate::json::json_tree(&json)
+        && let Ok(tree) = json_tree_within(&json, ANSWER_NESTING_MAX)
     {
         return encode(&tree.value, answer);
     }
@@ -82,7 +87,8 @@ fn encode<T: Serialize>(value: &T, answer: &Answer) -> Vec<u8> {
         Format::Yaml => {
             let mut json = Vec::new();
             write_json(&mut json, value);
-            let tree = crate::json::json_tree(&json).map_or(Value::Null, |tree| tree.value);
+            let tree = json_tree_within(&json, ANSWER_NESTING_MAX);
+            let tree = tree.map_or(Value::Null, |tree| tree.value);
             return yaml::write(&tree).into_bytes();
         }
     }
@@ -132,6 +138,15 @@ mod tests {
         assert_eq!(text(reencode(compact.clone(), &COMPACT)), text(encode_tree(tree, &COMPACT)));
         assert_eq!(text(reencode(compact.clone(), &PRETTY)), pretty);
         assert_eq!(text(reencode(compact, &YAML)), yaml);
+    }
+
+    /// Attack A14: the deepest object that is accepted does not spoil the list that it is part of.
+    #[test]
+    fn lists_of_the_deepest_objects_are_written_in_every_form() {
+        let (open, close) = ("{\"a\":".repeat(NESTING_MAX), "}".repeat(NESTING_MAX));
+        let list = format!("{{\"items\":[{{\"object\":{open}1{close}}}]}}").into_bytes();
+        assert!(text(reencode(list.clone(), &PRETTY)).starts_with("{\n  \"items\": [\n"));
+        assert!(text(reencode(list, &YAML)).starts_with("items:\n- object:\n    a:\n"));
     }
 
     #[test]

@@ -39,7 +39,13 @@ pub struct JsonError {
 ///
 /// The bytes are not JSON, not UTF-8, or nested too deeply.
 pub fn json_tree(bytes: &[u8]) -> Result<JsonTree, JsonError> {
-    let mut reader = Reader { bytes, at: 0, open: Vec::new(), findings: Findings::default() };
+    json_tree_within(bytes, NESTING_MAX)
+}
+
+/// Reads one value that may be nested as deeply as given.
+pub(crate) fn json_tree_within(bytes: &[u8], nesting_max: usize) -> Result<JsonTree, JsonError> {
+    let (open, findings) = (Vec::new(), Findings::default());
+    let mut reader = Reader { bytes, at: 0, nesting_max, open, findings };
     let value = reader.value()?;
     match reader.peek() {
         None => Ok(JsonTree { value, findings: reader.findings.into_vec() }),
@@ -50,6 +56,7 @@ pub fn json_tree(bytes: &[u8]) -> Result<JsonTree, JsonError> {
 struct Reader<'b> {
     bytes: &'b [u8],
     at: usize,
+    nesting_max: usize,
     /// The collections that are not complete yet, outermost first.
     open: Vec<Open>,
     findings: Findings,
@@ -63,6 +70,13 @@ enum Open {
         /// The name of the member whose value comes next.
         name: String,
     },
+}
+
+impl JsonError {
+    /// A value of another type than an object.
+    pub(crate) fn no_object() -> Self {
+        Self { problem: "a value that is not an object".to_owned(), at: 0 }
+    }
 }
 
 impl Reader<'_> {
@@ -166,8 +180,8 @@ impl Reader<'_> {
     }
 
     fn open_level(&mut self) -> Result<(), JsonError> {
-        if self.open.len() >= NESTING_MAX {
-            return Err(self.error(&format!("exceeded max depth of {NESTING_MAX}")));
+        if self.open.len() >= self.nesting_max {
+            return Err(self.error(&format!("exceeded max depth of {}", self.nesting_max)));
         }
         self.at += 1;
         Ok(())

@@ -21,6 +21,7 @@ mod media_type;
 mod path;
 mod protobuf;
 mod shape;
+mod sound;
 mod stored;
 mod table;
 mod warning;
@@ -41,6 +42,7 @@ pub use encode::{EventType, begin_event, encode_status, encode_tree, end_event, 
 pub use finding::{Finding, strict_error};
 pub use json::{JsonError, JsonTree, NESTING_MAX, json_tree};
 pub use kinds::has_table;
+pub use sound::{check_stored, salvage_metadata};
 pub use stored::{
     MalformedObject, TypeMeta, from_stored, splice_partial_metadata, splice_resource_version,
     to_stored,

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::accept::MetaVersion;
 use crate::encode::write_json;
-use crate::json::json_tree;
+use crate::json::{JsonError, json_tree};
 
 /// Bytes that are not a stored object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -29,16 +29,20 @@ pub enum TypeMeta {
 /// Metadata that is never stored.
 const TRANSIENT: [&str; 2] = ["resourceVersion", "selfLink"];
 
-/// Reads an object as it is stored. It may be nested as deeply as objects that clients send, which is
-/// deeper than the limit of the JSON library.
+/// Reads an object as it is stored. Everything that reads stored objects uses this function, so that one
+/// limit holds for all: an object may be nested as deeply as the objects that clients send
+/// ([`NESTING_MAX`](crate::NESTING_MAX)), which is deeper than the limit of the JSON library.
 ///
 /// # Errors
-/// The bytes are no object.
-pub fn from_stored(bytes: &[u8]) -> Result<Tree, serde_json::Error> {
-    serde_json::from_slice(bytes).or_else(|error| match json_tree(bytes).map(|deep| deep.value) {
-        Ok(Value::Object(tree)) => Ok(tree),
-        Ok(_) | Err(_) => Err(error),
-    })
+/// The bytes are no object, or nested too deeply.
+pub fn from_stored(bytes: &[u8]) -> Result<Tree, JsonError> {
+    if let Ok(tree) = serde_json::from_slice(bytes) {
+        return Ok(tree);
+    }
+    match json_tree(bytes)?.value {
+        Value::Object(tree) => Ok(tree),
+        _ => Err(JsonError::no_object()),
+    }
 }
 
 /// The bytes of an object as they are stored.
@@ -120,15 +124,15 @@ pub fn splice_partial_metadata(
 }
 
 /// The parts of a stored object. INVARIANT: between them stands `"metadata":{`.
-struct Layout<'s> {
+pub(crate) struct Layout<'s> {
     /// From the opening brace to the comma before `metadata`.
     type_meta: &'s [u8],
     /// From the first member of `metadata` to the end.
-    rest: &'s [u8],
+    pub(crate) rest: &'s [u8],
 }
 
 impl<'s> Layout<'s> {
-    fn of(stored: &'s [u8]) -> Result<Self, MalformedObject> {
+    pub(crate) fn of(stored: &'s [u8]) -> Result<Self, MalformedObject> {
         let rest = stored.strip_prefix(b"{\"apiVersion\":\"").ok_or(MalformedObject)?;
         let rest = after_string(rest)?.strip_prefix(b",\"kind\":\"").ok_or(MalformedObject)?;
         let rest = after_string(rest)?.strip_prefix(b",").ok_or(MalformedObject)?;
@@ -149,7 +153,7 @@ fn write_metadata_start(out: &mut Vec<u8>, resource_version: u64, rest: &[u8]) {
 }
 
 /// What follows the closing quote of a string whose opening quote is behind us.
-fn after_string(mut rest: &[u8]) -> Result<&[u8], MalformedObject> {
+pub(crate) fn after_string(mut rest: &[u8]) -> Result<&[u8], MalformedObject> {
     loop {
         rest = match rest {
             [b'"', rest @ ..] => return Ok(rest),
@@ -160,7 +164,7 @@ fn after_string(mut rest: &[u8]) -> Result<&[u8], MalformedObject> {
 }
 
 /// How many bytes, closing brace included, belong to an object whose opening brace is behind us.
-fn end_of_object(bytes: &[u8]) -> Result<usize, MalformedObject> {
+pub(crate) fn end_of_object(bytes: &[u8]) -> Result<usize, MalformedObject> {
     let mut depth = 1_usize;
     let mut rest = bytes;
     while let [byte, after @ ..] = rest {

@@ -15,6 +15,7 @@ use store::{Change, Entry, Event, Key, ListRequest, Prefix, Revision, Store, Wat
 
 use crate::host::Host;
 use crate::object_ref::ObjectRef;
+use crate::undecodable;
 
 /// How long to wait before work that failed is tried again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -384,7 +385,8 @@ async fn read<S: Store>(host: &Host<S>, key: &Key) -> Result<Option<Found>, Stat
             name: name.to_owned(),
             tree: shown.into_tree(),
         })),
-        Err(status) if status.code == 404 => Ok(None),
+        // Nothing depends on an object that can not be decoded, and its owners are not known.
+        Err(status) if status.code == 404 || undecodable::is_failure(&status) => Ok(None),
         Err(status) => Err(status),
     }
 }

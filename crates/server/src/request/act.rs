@@ -18,6 +18,7 @@ use crate::route::Route;
 use crate::servers::ack_timeout;
 use crate::standing::is_configuration;
 use crate::trace;
+use crate::undecodable;
 use crate::watch_body;
 
 impl<S: Store> Errand<'_, S> {
@@ -82,6 +83,7 @@ impl<S: Store> Errand<'_, S> {
             Verb::List => {
                 let filter = call.filter()?;
                 let listed = call.list(&filter).await?;
+                call.warnings.extend(undecodable::warning(resource, &listed.placeholders));
                 Ok(Reply::List { resource: Arc::clone(resource), listed })
             }
             Verb::Watch => {

@@ -12,6 +12,7 @@ use crate::gate::Authorized;
 use crate::host::Host;
 use crate::rest::Query;
 use crate::route::Route;
+use crate::undecodable;
 
 /// A request on its way.
 pub(crate) struct Call<'a, S> {
@@ -149,7 +150,7 @@ impl<S: Store> Call<'_, S> {
         let namespace = self.namespace.unwrap_or_default();
         match object::name(&tree) == self.name && object::namespace(&tree) == namespace {
             true => Ok(tree),
-            false => Err(Status::internal("the stored object is not the one that was asked for")),
+            false => Err(undecodable::failure("it is not the one that was asked for")),
         }
     }
 
@@ -175,7 +176,7 @@ impl<S: Store> Call<'_, S> {
 /// their name only.
 pub(crate) fn parse(resource: &Resource, entry: &Entry) -> Result<Tree, Status> {
     let mut tree: Tree = wire::from_stored(&entry.value)
-        .map_err(|error| Status::internal(&format!("a stored object can not be read: {error}")))?;
+        .map_err(|error| undecodable::failure(&error.to_string()))?;
     if resource.is_custom() {
         tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());
     }

@@ -14,6 +14,7 @@ use crate::admit::{Attempt, Entrance, Write};
 use crate::gate::Admitted;
 use crate::rest::persist::NotWritten;
 use crate::rest::{Call, Filter, Listed, Shown};
+use crate::undecodable;
 
 /// What a deletion came to.
 #[derive(Debug)]
@@ -52,7 +53,14 @@ impl<S: Store> Call<'_, S> {
         options: &DeleteOptions,
         entry: &Entry,
     ) -> Result<Deleted, NotWritten> {
-        let old = self.parse_authorized(entry)?;
+        let (old, is_placeholder) = match self.parse_authorized(entry) {
+            Ok(old) => (old, false),
+            Err(status) => {
+                let (namespace, name) = (self.namespace, self.name);
+                let (resource, stored) = (self.resource, &entry.value);
+                (undecodable::to_delete(resource, namespace, name, stored, &status.message), true)
+            }
+        };
         let kind = self.group_kind();
         options.check_preconditions(&kind, self.name, &old, entry.mod_rev.number())?;
         let write = Write::delete(options, self.is_collection).at(entry.mod_rev);
@@ -64,11 +72,19 @@ impl<S: Store> Call<'_, S> {
             true => options.finalizers(&old),
             false => object::finalizers(&old).into_iter().map(str::to_owned).collect(),
         };
+        if is_placeholder && !options.is_dry_run {
+            self.host.log.warn("an object that can not be decoded is deleted", &[("key", &key)]);
+        }
         if let Some(deleted) = self.delete_gracefully(options, &admitted, entry).await? {
             return Ok(deleted);
         }
         let mut next = old.clone();
         resources::prepare_delete(self.resource, &mut next, &mut finalizers, self.now);
+        if is_placeholder {
+            // Nobody can do what has to be done first: not even to which resource a definition belongs is
+            // known. Its objects go before the next one of its name is served.
+            finalizers.clear();
+        }
         if finalizers.is_empty() && !resources::is_held(self.resource, &next) {
             if !options.is_dry_run {
                 self.remove(&key, &admitted, expect).await?;

@@ -66,6 +66,15 @@ impl Filter {
         })
     }
 
+    /// Whether an object is wanted that can not be decoded, going by its placeholder. It has no value in
+    /// any field but its name and namespace, so no requirement on another field lets it through.
+    pub(crate) fn matches_placeholder(&self, resource: &Resource, tree: &Tree) -> bool {
+        let is_known = |own: &FieldRequirement| {
+            matches!(own.field.as_str(), "metadata.name" | "metadata.namespace")
+        };
+        self.fields.iter().all(is_known) && self.matches(resource, tree)
+    }
+
     /// Whether an object is wanted.
     pub(crate) fn matches(&self, resource: &Resource, tree: &Tree) -> bool {
         object::matches_labels(&self.labels, tree)

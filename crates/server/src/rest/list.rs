@@ -9,6 +9,7 @@ use store::{At, Item, Key, ListRequest, Prefix, ReadError, Revision, Store};
 use crate::initialize::is_hidden;
 use crate::rest::query::WantedState;
 use crate::rest::{Call, Filter};
+use crate::undecodable::Sighted;
 
 /// How many objects are read at once where most may turn out not to be wanted.
 const ROUND_ITEMS_MAX: usize = 10_000;
@@ -24,6 +25,8 @@ pub(crate) struct Listed {
     pub(crate) continue_token: String,
     /// How many come after; not known where a selector decides.
     pub(crate) remaining: Option<u64>,
+    /// The names of those that can not be decoded.
+    pub(crate) placeholders: Vec<String>,
 }
 
 const CONTINUE_TOO_OLD: &str = "The provided continue parameter is too old to display a consistent \
@@ -73,6 +76,7 @@ impl<S: Store> Call<'_, S> {
         mut from: Bound<Key>,
     ) -> Result<Listed, ReadError> {
         let mut items: Vec<Item> = Vec::new();
+        let mut placeholders: Vec<String> = Vec::new();
         let mut round = limit;
         loop {
             let is_plain = filter.is_open() && !filter.hides_uninitialized();
@@ -83,11 +87,18 @@ impl<S: Store> Call<'_, S> {
             let hides = filter.hides_uninitialized() && !self.hides_nothing(page.revision);
             let last = page.items.last().map(|item| item.key.clone());
             let n_read = page.items.len() as u64;
-            for (idx, item) in page.items.into_iter().enumerate() {
-                if (hides && is_hidden(&item.entry.value)) || !self.is_wanted(filter, &item) {
+            for (idx, Item { key, entry }) in page.items.into_iter().enumerate() {
+                if hides && is_hidden(&entry.value) {
                     continue;
                 }
-                items.push(item);
+                let sighted = self.host.sound_versions.sight(self.resource, &key, entry);
+                if !self.is_wanted(filter, &key, &sighted) {
+                    continue;
+                }
+                if sighted.is_placeholder {
+                    placeholders.push(last_segment(&key).to_owned());
+                }
+                items.push(Item { key, entry: sighted.entry });
                 let n_after = n_read - idx as u64 - 1 + page.remaining;
                 if limit > 0 && items.len() == limit && n_after > 0 {
                     let is_counted = filter.is_open()
@@ -99,6 +110,7 @@ impl<S: Store> Call<'_, S> {
                         revision: page.revision,
                         continue_token,
                         remaining,
+                        placeholders,
                     });
                 }
             }
@@ -106,22 +118,31 @@ impl<S: Store> Call<'_, S> {
                 Some(key) if page.remaining > 0 => from = Bound::Excluded(key),
                 _ => {
                     let (revision, continue_token) = (page.revision, String::new());
-                    return Ok(Listed { items, revision, continue_token, remaining: None });
+                    let remaining = None;
+                    return Ok(Listed { items, revision, continue_token, remaining, placeholders });
                 }
             }
             round = round.saturating_mul(2).min(ROUND_ITEMS_MAX);
         }
     }
 
-    fn is_wanted(&self, filter: &Filter, item: &Item) -> bool {
+    fn is_wanted(&self, filter: &Filter, key: &Key, sighted: &Sighted) -> bool {
         if filter.is_open() {
             return true;
         }
-        let name = item.key.rsplit('/').next().unwrap_or_default();
-        // What can not be read can not be selected; reading it directly says what is wrong.
-        filter.may_match(name)
-            && self.parse(&item.entry).is_ok_and(|tree| filter.matches(self.resource, &tree))
+        if !filter.may_match(last_segment(key)) {
+            return false;
+        }
+        let tree = self.parse(&sighted.entry);
+        tree.is_ok_and(|tree| match sighted.is_placeholder {
+            true => filter.matches_placeholder(self.resource, &tree),
+            false => filter.matches(self.resource, &tree),
+        })
     }
+}
+
+fn last_segment(key: &Key) -> &str {
+    key.rsplit('/').next().unwrap_or_default()
 }
 
 fn token(prefix: &Prefix, last: Option<&Item>, revision: Revision) -> String {

@@ -8,12 +8,13 @@ use bytes::Bytes;
 use object::{Status, Tree};
 use resources::Resource;
 use serde_json::json;
-use store::{At, Change, Entry, Event, ListRequest, Prefix, Revision, Store, Watch, WatchError};
+use store::{At, Change, Entry, Event, Key, ListRequest, Prefix, Revision, Store, Watch, WatchError};
 use tokio::time::Instant;
 
 use crate::initialize::is_hidden;
 use crate::rest::call::parse;
 use crate::rest::{Call, Filter, WatchOptions, WatchStart};
+use crate::undecodable::SoundVersions;
 
 /// How long before its end a watch says how far it came.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
@@ -47,6 +48,7 @@ pub(crate) struct Watcher<S: Store> {
     store: Arc<S>,
     source: Option<S::Watch>,
     prefix: Prefix,
+    sound_versions: Arc<SoundVersions>,
     pub(crate) resource: Arc<Resource>,
     filter: Filter,
     ready: VecDeque<WatchEvent>,
@@ -72,6 +74,7 @@ impl<S: Store> Call<'_, S> {
             store: Arc::clone(&self.host.store),
             source: None,
             prefix: self.key_prefix()?,
+            sound_versions: Arc::clone(&self.host.sound_versions),
             resource,
             filter,
             ready: VecDeque::new(),
@@ -110,8 +113,9 @@ impl<S: Store> Call<'_, S> {
         let page = self.host.store.list(&watcher.prefix, request).await;
         let page = page.map_err(|error| self.read_failed("watch", &error))?;
         for item in page.items {
-            if watcher.matches(&item.entry) {
-                let object = Seen::Stored(item.entry.value, item.entry.mod_rev);
+            let revision = item.entry.mod_rev;
+            if let Some(value) = watcher.sight(&item.key, item.entry) {
+                let object = Seen::Stored(value, revision);
                 watcher.ready.push_back(WatchEvent { kind: "ADDED", object });
             }
         }
@@ -193,26 +197,32 @@ impl<S: Store> Watcher<S> {
             return None;
         }
         let revision = event.revision;
+        let sight = |entry: Entry| self.sight(&event.key, entry);
         let (kind, value) = match event.change {
-            Change::Create(entry) => self.matches(&entry).then_some(("ADDED", entry.value))?,
-            Change::Delete { prev } => self.matches(&prev).then_some(("DELETED", prev.value))?,
-            Change::Update { entry, prev } => match (self.matches(&prev), self.matches(&entry)) {
-                (true, true) => ("MODIFIED", entry.value),
-                (false, true) => ("ADDED", entry.value),
-                (true, false) => ("DELETED", prev.value),
-                (false, false) => return None,
+            Change::Create(entry) => ("ADDED", sight(entry)?),
+            Change::Delete { prev } => ("DELETED", sight(prev)?),
+            Change::Update { entry, prev } => match (sight(prev), sight(entry)) {
+                (Some(_), Some(value)) => ("MODIFIED", value),
+                (None, Some(value)) => ("ADDED", value),
+                (Some(value), None) => ("DELETED", value),
+                (None, None) => return None,
             },
         };
         Some(WatchEvent { kind, object: Seen::Stored(value, revision) })
     }
 
-    fn matches(&self, entry: &Entry) -> bool {
+    /// The object as it is told, if it is wanted.
+    fn sight(&self, key: &Key, entry: Entry) -> Option<Bytes> {
         if self.filter.hides_uninitialized() && is_hidden(&entry.value) {
-            return false;
+            return None;
         }
-        self.filter.is_open()
-            || parse(&self.resource, entry)
-                .is_ok_and(|tree| self.filter.matches(&self.resource, &tree))
+        let sighted = self.sound_versions.sight(&self.resource, key, entry);
+        let is_wanted = |tree: Tree| match sighted.is_placeholder {
+            true => self.filter.matches_placeholder(&self.resource, &tree),
+            false => self.filter.matches(&self.resource, &tree),
+        };
+        (self.filter.is_open() || parse(&self.resource, &sighted.entry).is_ok_and(is_wanted))
+            .then_some(sighted.entry.value)
     }
 
     fn due_bookmark(&mut self, now: Instant) -> Option<WatchEvent> {

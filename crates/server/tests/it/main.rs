@@ -42,5 +42,6 @@ mod service_addresses;
 mod services;
 mod shared_state;
 mod three_servers;
+mod undecodable;
 mod watches;
 mod webhooks;
