@@ -32,6 +32,7 @@ mod metrics;
 mod object_ref;
 mod panic_guard;
 mod record;
+mod record_guard;
 mod request;
 mod respond;
 mod rest;
@@ -44,6 +45,7 @@ mod standing;
 mod trace;
 mod view;
 mod watch_body;
+mod write_progress;
 
 pub use addresses::{ServiceRange, ServiceRangeError};
 pub use authority_files::AuthorityFiles;
