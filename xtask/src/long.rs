@@ -47,6 +47,16 @@ pub(crate) const RELOAD: Long = Long {
     variable: "PORTCULLIS_RELOAD_CHANGES",
 };
 
+/// Aborts requests of all kinds over HTTP/1.1 and HTTP/2, and fails if one that was received is not recorded
+/// to its end, or is recorded twice.
+pub(crate) const ABORT: Long = Long {
+    chore: "abort",
+    place: ["server", "it", "aborted::every_request"],
+    flag: "--requests",
+    default: 10_000,
+    variable: "PORTCULLIS_ABORTED_REQUESTS",
+};
+
 impl Long {
     /// Runs the test in a release build.
     pub(crate) fn run(&self, args: &[&str]) -> anyhow::Result<()> {

@@ -33,6 +33,7 @@ Chores:
   fixture NAME                           write a data directory that later versions must serve
   crash [--kills N]                      kill the server N times while clients write
   race [--writes N]                      write N times to three servers while hooks change
+  abort [--requests N]                   abort N requests while their answers are on the way
   reload [--changes N]                   change its configuration N times while clients ask
   bench NAME [ARGUMENT...]               run a benchmark; without NAME, list them
   fuzz [TARGET] [--seconds N]            fuzz one target or all of them, N seconds each";
@@ -60,6 +61,7 @@ fn run(args: &[&str]) -> anyhow::Result<ExitCode> {
         ["fixture", rest @ ..] => fixture::run(rest)?,
         ["crash", rest @ ..] => long::CRASH.run(rest)?,
         ["race", rest @ ..] => long::RACE.run(rest)?,
+        ["abort", rest @ ..] => long::ABORT.run(rest)?,
         ["reload", rest @ ..] => long::RELOAD.run(rest)?,
         ["bench", rest @ ..] => bench::run(rest)?,
         ["fuzz", rest @ ..] => fuzz::run(rest)?,

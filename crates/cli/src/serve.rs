@@ -172,6 +172,7 @@ async fn serve(
         auditor: auditing::auditor(&args.audit, &log)?,
         mutating_max: args.requests.max_mutating_requests_inflight,
         read_only_max: args.requests.max_requests_inflight,
+        watches_max: args.requests.max_watches,
         limits: Limits::default(),
         log,
     };

@@ -29,6 +29,7 @@ use crate::gate::Admitted;
 use crate::rest::{Call, Shown};
 use crate::standing::Standing;
 use crate::view::Namespace;
+use crate::write_progress::WriteProgress;
 
 pub(crate) use self::attributes::Write;
 pub(crate) use self::stand::Attempt;
@@ -47,6 +48,9 @@ pub(crate) struct Entrance {
     pub(crate) origin: Origin,
     /// The room that the request takes while it is worked on.
     pub(crate) permit: Option<InFlightPermit>,
+    /// Tells whether something was written. The objects of a collection are told apart from it: their
+    /// deletion may end between any two.
+    pub(crate) write_progress: WriteProgress,
     passage: Option<Passage>,
     notes: Vec<Notes>,
 }
@@ -60,6 +64,7 @@ impl Entrance {
             may_suppose: false,
             origin: Origin::Configuration,
             permit: None,
+            write_progress: WriteProgress::default(),
             passage: None,
             notes: Vec::new(),
         }

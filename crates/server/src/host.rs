@@ -101,6 +101,8 @@ pub(crate) struct Host<S> {
     pub(crate) in_flight: InFlight,
     /// Checks whether users hold what they grant, where that takes long.
     pub(crate) escalation_checks: Arc<CallLimit>,
+    /// The watches of all users who are not in `system:masters`.
+    pub(crate) watches: Arc<CallLimit>,
     pub(crate) shutdown: Shutdown,
 }
 

@@ -27,11 +27,30 @@ use crate::route::{NoRoute, Route};
 pub const SERVER_USER: &str = "system:apiserver";
 
 /// A request of the server to itself that was authorized.
-struct OwnRequest {
+struct OwnRequest<'h, S> {
     authorized: Authorized,
     query: Query,
+    event: OwnEvent<'h, S>,
+}
+
+/// The event of a request of the server to itself. It is written when it is dropped, with 504 for the
+/// outcome if nobody knows it, so that a loop that is stopped leaves nothing unrecorded.
+struct OwnEvent<'h, S> {
+    host: &'h Host<S>,
     /// `None` if the audit policy leaves it out.
     event: Option<Box<Event>>,
+}
+
+impl<S> Drop for OwnEvent<'_, S> {
+    fn drop(&mut self) {
+        if let Some(event) = &mut self.event {
+            if !event.has_response() {
+                let status = Status::timeout();
+                event.respond(status.code, serde_json::to_value(&status).ok().as_ref());
+            }
+            record::write(self.host, event, Stage::ResponseComplete);
+        }
+    }
 }
 
 /// What the server calls itself in the audit log.
@@ -39,16 +58,23 @@ const USER_AGENT: &str = "portcullis/loops";
 
 impl<S: Store> Host<S> {
     /// Authorizes a request to itself.
-    async fn authorize_own(&self, verb: Verb, of: ObjectRef<'_>) -> Result<OwnRequest, Status> {
+    async fn authorize_own(
+        &self,
+        verb: Verb,
+        of: ObjectRef<'_>,
+    ) -> Result<OwnRequest<'_, S>, Status> {
         let info = of.request(verb);
         let view = self.follower.view();
         let user = Arc::clone(&self.own_user);
-        let mut event = self.own_event(&info);
+        let mut event = OwnEvent { host: self, event: self.own_event(&info) };
         let (authorized, decided) = authorize(view, user, info).await;
         let decision = decided.decision;
-        let authorized = authorized
-            .map_err(|_| Status::internal(&format!("the server may not: {}", decision.reason)))?;
-        if let Some(event) = &mut event {
+        let authorized = authorized.map_err(|_| {
+            let status = Status::internal(&format!("the server may not: {}", decision.reason));
+            event.fail(&status);
+            status
+        })?;
+        if let Some(event) = &mut event.event {
             event.decided(true, &decision.reason.to_string());
         }
         Ok(OwnRequest { authorized, query: Query::default(), event })
@@ -85,7 +111,7 @@ impl<S: Store> Host<S> {
             Ok(route) => own.call(self, &route).get().await,
             Err(status) => Err(status),
         };
-        own.finish(self, 200, result, &[])
+        own.finish(200, result, &[])
     }
 
     /// Creates an object in the collection that the reference names.
@@ -100,7 +126,7 @@ impl<S: Store> Host<S> {
             }
             Err(status) => (Err(status), Vec::new()),
         };
-        own.finish(self, 201, result, &notes)
+        own.finish(201, result, &notes)
     }
 
     /// Replaces an object, or the part of it that the reference names.
@@ -115,7 +141,7 @@ impl<S: Store> Host<S> {
             }
             Err(status) => (Err(status), Vec::new()),
         };
-        own.finish(self, 200, result, &notes)
+        own.finish(200, result, &notes)
     }
 
     /// Deletes an object.
@@ -132,11 +158,19 @@ impl<S: Store> Host<S> {
             }
             Err(status) => (Err(status), Vec::new()),
         };
-        own.finish(self, 200, result, &notes)
+        own.finish(200, result, &notes)
     }
 }
 
-impl OwnRequest {
+impl<S> OwnEvent<'_, S> {
+    fn fail(&mut self, status: &Status) {
+        if let Some(event) = &mut self.event {
+            event.respond(status.code, serde_json::to_value(status).ok().as_ref());
+        }
+    }
+}
+
+impl<S: Store> OwnRequest<'_, S> {
     fn route(&self) -> Result<Route<'_>, Status> {
         Route::find(&self.authorized).map_err(|no_route| match no_route {
             NoRoute::Text => Status::unknown_resource(),
@@ -144,7 +178,7 @@ impl OwnRequest {
         })
     }
 
-    fn call<'a, S: Store>(&'a self, host: &'a Host<S>, route: &'a Route<'a>) -> Call<'a, S> {
+    fn call<'a>(&'a self, host: &'a Host<S>, route: &'a Route<'a>) -> Call<'a, S> {
         let mut entrance = Entrance::new(Instant::now() + host.options.request_timeout);
         // What a server can not do without must not depend on hooks, which may need the server.
         entrance.is_internal = !host.readiness.is_bootstrapped.load(Ordering::Acquire);
@@ -152,22 +186,20 @@ impl OwnRequest {
     }
 
     /// Records what it came to, and what hooks said of it.
-    fn finish<S, T>(
+    fn finish<T>(
         mut self,
-        host: &Host<S>,
         code: u16,
         result: Result<T, Status>,
         notes: &[Notes],
     ) -> Result<T, Status> {
-        if let Some(event) = &mut self.event {
+        if let Some(event) = &mut self.event.event {
             record::admitted(event, notes);
-            match &result {
-                Ok(_) => event.respond(code, None),
-                Err(status) => {
-                    event.respond(status.code, serde_json::to_value(status).ok().as_ref())
-                }
+            if result.is_ok() {
+                event.respond(code, None);
             }
-            record::write(host, event, Stage::ResponseComplete);
+        }
+        if let Err(status) = &result {
+            self.event.fail(status);
         }
         result
     }

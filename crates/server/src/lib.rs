@@ -32,6 +32,7 @@ mod metrics;
 mod object_ref;
 mod panic_guard;
 mod record;
+mod record_guard;
 mod request;
 mod respond;
 mod rest;
@@ -45,6 +46,7 @@ mod trace;
 mod undecodable;
 mod view;
 mod watch_body;
+mod write_progress;
 
 pub use addresses::{ServiceRange, ServiceRangeError};
 pub use authority_files::AuthorityFiles;

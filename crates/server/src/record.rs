@@ -51,8 +51,10 @@ struct Routed {
     is_dry_run: bool,
 }
 
-/// What is remembered of a stream after its answer has begun.
-pub(crate) struct StreamRecord {
+/// What is remembered of a stream after its answer has begun. Dropping it records the end of the stream,
+/// however that came about.
+pub(crate) struct StreamRecord<S> {
+    host: Arc<Host<S>>,
     event: Option<Box<Event>>,
 }
 
@@ -268,12 +270,12 @@ impl Record {
     }
 
     /// A stream has begun; what is returned ends it.
-    pub(crate) fn stream_begun<S>(&mut self, host: &Host<S>) -> StreamRecord {
+    pub(crate) fn stream_begun<S>(&mut self, host: &Arc<Host<S>>) -> StreamRecord<S> {
         if let Some(event) = &mut self.event {
             event.respond(200, None);
         }
         self.write(host, Stage::ResponseStarted);
-        StreamRecord { event: self.event.take() }
+        StreamRecord { host: Arc::clone(host), event: self.event.take() }
     }
 
     /// The server failed on the request.
@@ -333,11 +335,10 @@ impl Record {
     }
 }
 
-impl StreamRecord {
-    /// The stream has ended.
-    pub(crate) fn finish<S>(self, host: &Host<S>) {
+impl<S> Drop for StreamRecord<S> {
+    fn drop(&mut self) {
         if let Some(event) = &self.event {
-            write(host, event, Stage::ResponseComplete);
+            write(&self.host, event, Stage::ResponseComplete);
         }
     }
 }

@@ -14,7 +14,7 @@ mod act;
 mod bodies;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use authn::CertificateIdentity;
 use authz::{RequestInfo, User};
@@ -39,6 +39,7 @@ use crate::health;
 use crate::host::Host;
 use crate::panic_guard::guarded;
 use crate::record::Record;
+use crate::record_guard::RecordGuard;
 use crate::respond::{PLAIN, Reply, text_response};
 use crate::rest::{Call, Query};
 use crate::review;
@@ -46,6 +47,7 @@ use crate::route::{self, NoRoute, Route};
 use crate::servers::ADMISSION_STATUS;
 use crate::undecodable;
 use crate::watch_body;
+use crate::write_progress::WriteProgress;
 
 /// The longest body of a write.
 pub(crate) const BODY_BYTES_MAX: usize = 3_145_728;
@@ -57,22 +59,27 @@ const AUTHORIZATION_STATUS: &str = "/portcullis/authorization/status";
 /// how.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 
+/// How much longer a request gets that has begun to write: the store says what became of the write, and
+/// what belongs to it is done. Stores answer within this time or not at all.
+const WRITE_GRACE: Duration = Duration::from_secs(10);
+
 const NOT_FOUND_TEXT: &str = "404 page not found\n";
 const PANIC_TEXT: &str = "This request caused apiserver to panic. Look in the logs for details.";
 
 /// The body of a request, until somebody reads it.
 pub(crate) type Unread = Option<Incoming>;
 
-/// Answers a request.
+/// Answers a request. It runs in a task of its own, so that no peer ends it by hanging up: it ends by its
+/// deadline, and [`RecordGuard`] records it whatever happens.
 pub(crate) async fn handle<S: Store>(
     host: Arc<Host<S>>,
     request: Request<Incoming>,
     connection: Arc<Connection<CertificateIdentity>>,
 ) -> Response<Body> {
-    let started = Instant::now();
     let (mut parts, body) = request.into_parts();
     let audit_id = host.audit_ids.of(&parts.headers);
-    let mut record = Record::new(&parts, connection.peer, audit_id.clone());
+    let record = Record::new(&parts, connection.peer, audit_id.clone());
+    let mut record = RecordGuard::new(&host, record);
     let now = Timestamp::now();
     let mut body = Some(body);
     let life = live(&host, &mut parts, &mut body, &connection, &mut record, now);
@@ -93,7 +100,7 @@ pub(crate) async fn handle<S: Store>(
     if let Ok(value) = HeaderValue::from_str(&audit_id) {
         response.headers_mut().insert(AUDIT_ID, value);
     }
-    record.finish(&host, response.status().as_u16(), started.elapsed());
+    record.finish(response.status().as_u16());
     response
 }
 
@@ -136,15 +143,24 @@ async fn live<S: Store>(
             return Err(Status::timeout().into());
         }
     };
-    let errand =
-        Errand { host, parts, authorized: &authorized, query: &query, now, deadline: begun + most };
-    let doing = errand.run(permit, body, record, &mut warnings);
-    match deadline {
-        None => doing.await,
-        Some(limit) => match tokio::time::timeout_at(begun + limit + LAST_WORDS, doing).await {
-            Ok(result) => result,
-            Err(_) => Err(Status::timeout().into()),
-        },
+    let errand = Errand {
+        host,
+        parts,
+        authorized: &authorized,
+        query: &query,
+        now,
+        deadline: begun + most,
+        write_progress: WriteProgress::default(),
+    };
+    let mut doing = std::pin::pin!(errand.run(permit, body, record, &mut warnings));
+    let mut end = begun + most + LAST_WORDS;
+    loop {
+        match tokio::time::timeout_at(end, &mut doing).await {
+            Ok(result) => return result,
+            Err(_) if errand.write_progress.take_grace() => end += WRITE_GRACE,
+            // Whether something was stored is unknown, and the answer and the audit event say so.
+            Err(_) => return Err(Status::timeout().into()),
+        }
     }
 }
 
@@ -230,6 +246,7 @@ pub(crate) struct Errand<'a, S> {
     now: Timestamp,
     /// Until when it has to be answered.
     deadline: tokio::time::Instant,
+    write_progress: WriteProgress,
 }
 
 impl<S: Store> Errand<'_, S> {
@@ -265,6 +282,7 @@ impl<S: Store> Errand<'_, S> {
         let entrance = Entrance::new(self.deadline);
         let mut call = Call::new(self.host, &route, self.query, self.now, entrance);
         call.entrance.permit = permit;
+        call.entrance.write_progress = self.write_progress.clone();
         let reply = self.act(&route, &mut call, body, record).await;
         warnings.append(&mut call.warnings);
         let mut headers = HeaderMap::new();

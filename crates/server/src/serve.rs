@@ -71,6 +71,9 @@ pub struct ServerOptions {
     pub mutating_max: usize,
     /// How many others are; 0 does not limit.
     pub read_only_max: usize,
+    /// How many watches are open at one time; one user has at most half of them. Those of
+    /// `system:masters` do not count.
+    pub watches_max: usize,
     /// What a connection may take.
     pub limits: Limits,
     /// Where it says what happens.
@@ -217,6 +220,7 @@ impl<S: Store> Server<S> {
             authorization_status: options.authorization_status,
             in_flight: InFlight::new(options.mutating_max, options.read_only_max),
             escalation_checks: Arc::new(CallLimit::new(ESCALATION_CHECKS_MAX)),
+            watches: Arc::new(CallLimit::new(options.watches_max)),
             shutdown: Shutdown::new(),
         };
         host.own_user = own_user(object::uuid4(host.random()));

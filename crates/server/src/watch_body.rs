@@ -20,6 +20,9 @@ const CHUNKS_MAX: usize = 8;
 /// Events that are ready together are sent together, up to about so many bytes.
 const CHUNK_BYTES: usize = 32 * 1024;
 
+/// How long after its end a watch waits for a client that reads slowly.
+const STALLED_MAX: Duration = Duration::from_secs(60);
+
 /// When a watch ends: as the client says, or some time between the least and twice that, so that
 /// clients that came together do not come back together.
 pub(crate) fn end<S>(host: &Host<S>, timeout_seconds: u64) -> Instant {
@@ -48,7 +51,7 @@ pub(crate) fn respond<S: Store>(
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     let registration = host.shutdown.watch();
-    let later = record.stream_begun(host);
+    let stream_record = record.stream_begun(host);
     let host = Arc::clone(host);
     tokio::spawn(async move {
         let resource = Arc::clone(&watcher.resource);
@@ -77,13 +80,18 @@ pub(crate) fn respond<S: Store>(
                 chunk.extend(form.event(&resource, &event, false));
                 told.inc();
             }
-            if sender.send(chunk.into()).await.is_err() {
+            // A peer that takes nothing does not keep a watch beyond its end.
+            let is_sent = tokio::select! {
+                sent = sender.send(chunk.into()) => sent.is_ok(),
+                () = &mut ended => false,
+                () = tokio::time::sleep_until(watcher.ends_at + STALLED_MAX) => false,
+            };
+            if !is_sent {
                 break;
             }
         }
         running.dec();
-        drop(registration);
-        later.finish(&host);
+        drop((watcher, registration, stream_record));
     });
     response
 }

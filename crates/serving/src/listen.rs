@@ -17,7 +17,7 @@ use rustls_pki_types::CertificateDer;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
@@ -26,7 +26,7 @@ use crate::connection::{Connection, Protocol};
 use crate::drive::{Carrier, End, drive};
 use crate::limits::Limits;
 use crate::metered::Metered;
-use crate::shutdown::{Phase, Shutdown};
+use crate::shutdown::{OpenConnection, Phase, Shutdown};
 
 /// How many connections may wait to be accepted. The system may allow fewer.
 const BACKLOG_CONNECTIONS_MAX: u32 = 4096;
@@ -108,8 +108,8 @@ pub enum Trouble {
         /// What was waited for.
         reason: &'static str,
     },
-    /// The service panicked, and took the connection with it.
-    #[error("a connection was lost to a panic")]
+    /// The service panicked.
+    #[error("a request or a connection was lost to a panic")]
     Panic,
 }
 
@@ -180,6 +180,10 @@ impl Listener {
 /// [`Phase::Refusing`]; then returns when all connections have ended, at the latest when the phase
 /// is [`Phase::Dropping`].
 ///
+/// Each call of `service` runs in a task of its own, which the peer can not end: a peer that hangs up only
+/// gives up its answer. A connection counts as open, for [`Shutdown::drain`] and against
+/// [`Limits::connections_max`], until the requests that it began have ended.
+///
 /// `T` is what the service keeps with a connection; see [`Connection::identity`].
 pub async fn serve<T, S, F>(
     listener: Listener,
@@ -214,10 +218,12 @@ pub async fn serve<T, S, F>(
             (accepted, room) = accept => match accepted {
                 Ok((stream, peer)) => {
                     let host = Arc::clone(&host);
-                    let open = shutdown.open_connection();
+                    let open = Arc::new(ConnectionHold {
+                        _open: shutdown.open_connection(),
+                        _room: room.ok(),
+                    });
                     connections.spawn(async move {
-                        host.serve_connection(stream, peer).await;
-                        drop((open, room));
+                        host.serve_connection(stream, peer, open).await;
                     });
                 }
                 Err(error) => {
@@ -240,6 +246,12 @@ pub async fn serve<T, S, F>(
     }
 }
 
+/// Keeps a connection counted as open. The connection holds it, and each request that it began.
+struct ConnectionHold {
+    _open: OpenConnection,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
 /// What all connections share.
 struct Host<S> {
     tls: Option<TlsAcceptor>,
@@ -250,8 +262,12 @@ struct Host<S> {
 }
 
 impl<S> Host<S> {
-    async fn serve_connection<T, F>(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr)
-    where
+    async fn serve_connection<T, F>(
+        self: &Arc<Self>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        open: Arc<ConnectionHold>,
+    ) where
         T: Send + Sync + 'static,
         S: Fn(Request<Incoming>, Arc<Connection<T>>) -> F + Send + Sync + 'static,
         F: Future<Output = Response<Body>> + Send + 'static,
@@ -262,7 +278,7 @@ impl<S> Host<S> {
         }
         let Some(tls) = &self.tls else {
             let connection = Connection::new(peer, Protocol::Http1, Arc::from([]));
-            return self.carry(stream, connection).await;
+            return self.carry(stream, connection, open).await;
         };
         let handshake = tokio::time::timeout(self.limits.handshake_timeout, tls.accept(stream));
         let stream = tokio::select! {
@@ -280,12 +296,16 @@ impl<S> Host<S> {
         };
         let certificates = session.peer_certificates().unwrap_or_default();
         let certificates = certificates.iter().cloned().map(CertificateDer::into_owned).collect();
-        self.carry(stream, Connection::new(peer, protocol, certificates)).await;
+        self.carry(stream, Connection::new(peer, protocol, certificates), open).await;
     }
 
     /// Speaks HTTP on a stream until it ends.
-    async fn carry<T, F, I>(self: &Arc<Self>, stream: I, connection: Connection<T>)
-    where
+    async fn carry<T, F, I>(
+        self: &Arc<Self>,
+        stream: I,
+        connection: Connection<T>,
+        open: Arc<ConnectionHold>,
+    ) where
         T: Send + Sync + 'static,
         S: Fn(Request<Incoming>, Arc<Connection<T>>) -> F + Send + Sync + 'static,
         F: Future<Output = Response<Body>> + Send + 'static,
@@ -296,9 +316,15 @@ impl<S> Host<S> {
         let (peer, protocol) = (connection.peer, connection.protocol);
         let io = TokioIo::new(Metered::new(stream, Arc::clone(&activity)));
         let host = Arc::clone(self);
+        // A stream of HTTP/2 that is reset makes room for another one at once, but its request goes on.
+        let tasks = Arc::new(Semaphore::new((self.limits.streams_max as usize).max(1)));
         let service = service_fn(move |request| {
             let (host, connection) = (Arc::clone(&host), Arc::clone(&connection));
-            async move { Ok::<_, std::convert::Infallible>(host.answer(request, connection).await) }
+            let (open, tasks) = (Arc::clone(&open), Arc::clone(&tasks));
+            async move {
+                let answer = host.answer(request, connection, open, tasks).await;
+                Ok::<_, std::convert::Infallible>(answer)
+            }
         });
         let (limits, shutdown) = (&self.limits, &self.shutdown);
         let end = match protocol {
@@ -318,14 +344,19 @@ impl<S> Host<S> {
         }
     }
 
+    /// Answers a request. Dropping the future gives up the answer and not the request, once that has begun:
+    /// a request waits, as one that was not received yet, while [`Limits::streams_max`] requests of its
+    /// connection are under way.
     async fn answer<T, F>(
         &self,
         request: Request<Incoming>,
         connection: Arc<Connection<T>>,
+        open: Arc<ConnectionHold>,
+        tasks: Arc<Semaphore>,
     ) -> Response<Body>
     where
         S: Fn(Request<Incoming>, Arc<Connection<T>>) -> F,
-        F: Future<Output = Response<Body>>,
+        F: Future<Output = Response<Body>> + Send + 'static,
     {
         let active = connection.activity.begin_request();
         let is_http1 = request.version() < Version::HTTP_2;
@@ -333,7 +364,17 @@ impl<S> Host<S> {
         let mut response = if target_bytes > self.limits.url_bytes_max {
             uri_too_long()
         } else {
-            (self.service)(request, Arc::clone(&connection)).await
+            let permit = tasks.acquire_owned().await;
+            let answering = (self.service)(request, Arc::clone(&connection));
+            let task = tokio::spawn(async move {
+                let response = answering.await;
+                drop((permit, open));
+                response
+            });
+            task.await.unwrap_or_else(|error| {
+                self.note_panic(Err(error));
+                lost()
+            })
         };
         let is_last =
             connection.activity.is_close_requested() || self.shutdown.phase() >= Phase::Refusing;
@@ -351,8 +392,17 @@ impl<S> Host<S> {
 }
 
 fn uri_too_long() -> Response<Body> {
-    let mut response = Response::new(Body::from("the request URI is too long\n"));
-    *response.status_mut() = StatusCode::URI_TOO_LONG;
+    plain(StatusCode::URI_TOO_LONG, "the request URI is too long\n")
+}
+
+/// The answer if the service panicked.
+fn lost() -> Response<Body> {
+    plain(StatusCode::INTERNAL_SERVER_ERROR, "the request was lost to a fault of the server\n")
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
     response
         .headers_mut()
         .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));

@@ -273,6 +273,10 @@ pub(crate) struct RequestFlags {
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) max_mutating_requests_inflight: usize,
 
+    /// Watches at one time, half of them for one user; those of system:masters do not count
+    #[arg(long, value_name = "N", default_value_t = 90_000)]
+    pub(crate) max_watches: usize,
+
     /// How long Events are kept
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = duration)]
     pub(crate) event_ttl: Duration,

@@ -56,6 +56,7 @@ impl<S: Store> Call<'_, S> {
             progress,
             room,
         };
+        self.entrance.write_progress.begin();
         let storing = async {
             self.host.overseer.begin(Job::Follow(Box::new(newcomer))).await;
             written.await

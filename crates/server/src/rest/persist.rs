@@ -39,6 +39,7 @@ impl<S: Store> Call<'_, S> {
         let value = wire::to_stored(admitted.tree()).into();
         let is_tracked = is_tracked(&self.host.prefix, &key);
         let put = Put { key, value, expect, ttl: self.ttl(), mark: self.mark()? };
+        self.entrance.write_progress.begin();
         let operation = if expect == Expect::Absent { "create" } else { "update" };
         let written = self.timed(operation, self.host.store.put(put)).await;
         self.entrance.has_written(written.is_ok());
@@ -53,6 +54,7 @@ impl<S: Store> Call<'_, S> {
         expect: Expect,
     ) -> Result<Revision, NotWritten> {
         let delete = Delete { key: key.clone(), expect, mark: self.mark()? };
+        self.entrance.write_progress.begin();
         let written = self.timed("delete", self.host.store.delete(delete)).await;
         self.entrance.has_written(written.is_ok());
         self.settle(written, "delete", is_tracked(&self.host.prefix, key)).await

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use call_limit::{Busy, Permit};
 use object::{Status, Tree};
 use resources::Resource;
 use serde_json::json;
@@ -57,8 +58,10 @@ pub(crate) struct Watcher<S: Store> {
     allows_bookmarks: bool,
     bookmark_every: Duration,
     last_bookmark: (Instant, Revision),
-    ends_at: Instant,
+    pub(crate) ends_at: Instant,
     is_over: bool,
+    /// `None` for a member of `system:masters`.
+    _permit: Option<Permit>,
 }
 
 impl<S: Store> Call<'_, S> {
@@ -70,6 +73,7 @@ impl<S: Store> Call<'_, S> {
         options: WatchOptions,
         ends_at: Instant,
     ) -> Result<Watcher<S>, Status> {
+        let permit = self.watch_permit()?;
         let mut watcher = Watcher {
             store: Arc::clone(&self.host.store),
             source: None,
@@ -84,6 +88,7 @@ impl<S: Store> Call<'_, S> {
             last_bookmark: (Instant::now(), Revision::ZERO),
             ends_at,
             is_over: false,
+            _permit: permit,
         };
         match options.start {
             WatchStart::After(0) => {
@@ -106,6 +111,27 @@ impl<S: Store> Call<'_, S> {
         }
         watcher.last_bookmark.1 = watcher.through;
         Ok(watcher)
+    }
+
+    /// One of the places for watches, of which a user has a share.
+    fn watch_permit(&self) -> Result<Option<Permit>, Status> {
+        let user = self.authorized.user();
+        if user.is_in_group("system:masters") {
+            return Ok(None);
+        }
+        self.host.watches.acquire(&user.name).map(Some).map_err(|busy| {
+            self.host.metrics.terminations.with_label_values(&["429"]).inc();
+            let why = match busy {
+                Busy::User { calls_max } => format!(
+                    "{calls_max} watches of this user are open, which is the most for one user, \
+                     please try again later"
+                ),
+                Busy::Webhook { calls_max } => format!(
+                    "{calls_max} watches are open, which is the most, please try again later"
+                ),
+            };
+            Status::too_many_requests(&why, 1)
+        })
     }
 
     async fn tell_current(&self, watcher: &mut Watcher<S>) -> Result<(), Status> {

@@ -18,6 +18,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 /// How long any one answer may take.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -128,12 +129,21 @@ impl Client {
         self.session().await.begin(method, path, headers, body).await
     }
 
-    /// A connection for many requests, one after the other.
-    pub(crate) async fn session(&self) -> Session {
+    /// A connection on which nothing was said yet, for a protocol that the server may choose.
+    pub(crate) async fn connect(&self, protocol: &str) -> TlsStream<TcpStream> {
         let tcp = TcpStream::connect(self.address).await.expect("the server listens");
         let name = ServerName::IpAddress(self.address.ip().into());
-        let connector = TlsConnector::from(Arc::clone(&self.tls));
-        let stream = connector.connect(name, tcp).await.expect("TLS comes about");
+        let mut tls = Arc::clone(&self.tls);
+        if !protocol.is_empty() {
+            Arc::make_mut(&mut tls).alpn_protocols = vec![protocol.as_bytes().to_vec()];
+        }
+        let connector = TlsConnector::from(tls);
+        connector.connect(name, tcp).await.expect("TLS comes about")
+    }
+
+    /// A connection for many requests, one after the other.
+    pub(crate) async fn session(&self) -> Session {
+        let stream = self.connect("").await;
         let (sender, connection) =
             http1::handshake(TokioIo::new(stream)).await.expect("HTTP comes about");
         tokio::spawn(connection);

@@ -196,6 +196,7 @@ pub(crate) fn options(pki: &Pki, address: SocketAddr) -> ServerOptions {
         auditor: None,
         mutating_max: 200,
         read_only_max: 400,
+        watches_max: 10_000,
         limits: Limits::default(),
         log: Log { format: LogFormat::Text, level: Level::Warn },
     }
