@@ -11,6 +11,7 @@ mod escalation;
 mod kinds;
 mod stand;
 
+use std::sync::OnceLock;
 use std::time::Instant as Clock;
 
 use admission::{Attributes, Equivalent, Operation, Origin};
@@ -45,6 +46,8 @@ pub(crate) struct Entrance {
     pub(crate) may_suppose: bool,
     /// Who chose the initializers of a new object.
     pub(crate) origin: Origin,
+    /// The uid of the namespace in which the request began to create an object.
+    pub(crate) namespace_uid: OnceLock<String>,
     /// The room that the request takes while it is worked on.
     pub(crate) permit: Option<InFlightPermit>,
     passage: Option<Passage>,
@@ -59,6 +62,7 @@ impl Entrance {
             standing: None,
             may_suppose: false,
             origin: Origin::Configuration,
+            namespace_uid: OnceLock::new(),
             permit: None,
             passage: None,
             notes: Vec::new(),

@@ -12,7 +12,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use serving::{InFlight, Shutdown};
 
-use crate::addresses::ServiceRange;
+use crate::addresses::{PickedAddresses, ServiceRange};
 use crate::audit_id::AuditIds;
 use crate::clock::Clock;
 use crate::confirm::Confirmer;
@@ -99,6 +99,8 @@ pub(crate) struct Host<S> {
     /// Checks whether users hold what they grant, where that takes long.
     pub(crate) escalation_checks: Arc<CallLimit>,
     pub(crate) shutdown: Shutdown,
+    /// Addresses that services are about to take.
+    pub(crate) picked_addresses: PickedAddresses,
 }
 
 impl<S> Host<S> {

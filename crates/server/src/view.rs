@@ -25,10 +25,23 @@ pub enum NamespacePhase {
 /// What admission asks of a namespace.
 #[derive(Debug, Clone)]
 pub struct Namespace {
+    /// Its uid: another namespace of that name has other objects.
+    pub uid: String,
+    /// The revision that wrote it.
+    pub mod_rev: Revision,
     /// Whether something may be created in it.
     pub phase: NamespacePhase,
     /// Its name and labels, as in the object.
     pub labelled: Arc<Tree>,
+}
+
+/// A definition as it is stored.
+#[derive(Debug, Clone)]
+pub struct StoredDefinition {
+    /// The object.
+    pub tree: Arc<Tree>,
+    /// The revision that wrote it.
+    pub mod_rev: Revision,
 }
 
 /// The picture, as of one revision of the store.
@@ -44,8 +57,8 @@ pub struct View {
     pub chain: Arc<Chain>,
     /// The namespaces there are.
     pub namespaces: Arc<HashMap<String, Namespace>>,
-    /// CustomResourceDefinitions by name, as they are stored.
-    pub definitions: Arc<BTreeMap<String, Arc<Tree>>>,
+    /// CustomResourceDefinitions by name.
+    pub definitions: Arc<BTreeMap<String, StoredDefinition>>,
     /// Which resources are served.
     pub registry: Arc<Registry>,
     /// Who is asked before something is stored.
@@ -96,6 +109,7 @@ pub(crate) const TRACKED_PATHS: [&str; 18] = [
 
 /// A key that was written or deleted.
 struct Altered<'b> {
+    /// The whole key, or the path below the prefix.
     key: &'b str,
     /// When.
     at: Revision,
@@ -109,7 +123,7 @@ struct Touched {
     rbac: Option<authz_rbac::Snapshot>,
     node: Option<authz_node::Policy>,
     namespaces: Option<HashMap<String, Namespace>>,
-    definitions: Option<BTreeMap<String, Arc<Tree>>>,
+    definitions: Option<BTreeMap<String, StoredDefinition>>,
     hooks: Vec<Changed>,
     mark: Option<Option<Revision>>,
     uninitialized: Option<BTreeSet<String>>,
@@ -233,7 +247,8 @@ impl View {
                     (prev.filter(is_shown), value.filter(is_shown))
                 }
             };
-            if let Err(why) = self.apply(&mut touched, tracked, path, prev, value) {
+            let altered = Altered { key: path, at, prev, value };
+            if let Err(why) = self.apply(&mut touched, tracked, altered) {
                 noticed.unreadable.push((key.to_owned(), why));
             }
         }
@@ -245,10 +260,9 @@ impl View {
         &self,
         touched: &mut Touched,
         tracked: Tracked,
-        path: &str,
-        prev: Option<&bytes::Bytes>,
-        value: Option<&bytes::Bytes>,
+        altered: Altered<'_>,
     ) -> Result<(), String> {
+        let Altered { key: path, at, prev, value } = altered;
         match tracked {
             Tracked::Rbac => {
                 let rbac = touched.rbac.get_or_insert_with(|| self.rbac.as_ref().clone());
@@ -279,7 +293,7 @@ impl View {
                 let name = last_segment(path);
                 match value {
                     None => own.remove(name),
-                    Some(value) => own.insert(name.to_owned(), namespace(&parse(value)?)),
+                    Some(value) => own.insert(name.to_owned(), Namespace::read(value, at)?),
                 };
                 Ok(())
             }
@@ -309,7 +323,10 @@ impl View {
                     touched.definitions.get_or_insert_with(|| self.definitions.as_ref().clone());
                 let name = last_segment(path);
                 match value.map(|value| parse(value)).transpose()? {
-                    Some(Value::Object(tree)) => own.insert(name.to_owned(), Arc::new(tree)),
+                    Some(Value::Object(tree)) => {
+                        let tree = Arc::new(tree);
+                        own.insert(name.to_owned(), StoredDefinition { tree, mod_rev: at })
+                    }
                     _ => own.remove(name),
                 };
                 Ok(())
@@ -358,8 +375,8 @@ impl View {
 }
 
 /// The built-in resources and those of established definitions.
-fn served(definitions: &BTreeMap<String, Arc<Tree>>) -> (Registry, Vec<(String, String)>) {
-    let trees: Vec<&Tree> = definitions.values().map(AsRef::as_ref).collect();
+fn served(definitions: &BTreeMap<String, StoredDefinition>) -> (Registry, Vec<(String, String)>) {
+    let trees: Vec<&Tree> = definitions.values().map(|own| own.tree.as_ref()).collect();
     Registry::with_definitions(&trees)
 }
 
@@ -432,13 +449,24 @@ fn apply_rbac(
     Ok(())
 }
 
-fn namespace(stored: &Value) -> Namespace {
-    let metadata = &stored["metadata"];
-    let is_terminating =
-        stored["status"]["phase"] == "Terminating" || metadata["deletionTimestamp"].is_string();
-    let phase = if is_terminating { NamespacePhase::Terminating } else { NamespacePhase::Active };
-    let labelled = json!({"metadata": {"name": metadata["name"], "labels": metadata["labels"]}});
-    Namespace { phase, labelled: Arc::new(labelled.as_object().cloned().unwrap_or_default()) }
+impl Namespace {
+    /// What a stored namespace says.
+    ///
+    /// # Errors
+    /// It can not be read.
+    pub(crate) fn read(value: &[u8], mod_rev: Revision) -> Result<Self, String> {
+        let stored = parse(value)?;
+        let metadata = &stored["metadata"];
+        let is_terminating =
+            stored["status"]["phase"] == "Terminating" || metadata["deletionTimestamp"].is_string();
+        let phase =
+            if is_terminating { NamespacePhase::Terminating } else { NamespacePhase::Active };
+        let labelled =
+            json!({"metadata": {"name": metadata["name"], "labels": metadata["labels"]}});
+        let labelled = Arc::new(labelled.as_object().cloned().unwrap_or_default());
+        let uid = metadata["uid"].as_str().unwrap_or_default().to_owned();
+        Ok(Self { uid, mod_rev, phase, labelled })
+    }
 }
 
 fn last_segment(path: &str) -> &str {
