@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod address_reservations;
 mod admission;
 mod admission_hooks;
 mod admission_rows;
