@@ -1,5 +1,7 @@
 //! What the server decides from: an immutable picture of some of its own objects, swapped whole.
 
+mod namespace;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -7,33 +9,12 @@ use admission::ConfigurationKind;
 use authz_chain::{Chain, ConfigurationError, Seat};
 use object::Tree;
 use resources::Registry;
-use serde_json::{Value, json};
+use serde_json::Value;
 use store::{Change, Event, Item, Revision};
 
+pub use self::namespace::{Namespace, NamespacePhase};
 use crate::hooks::{Changed, Hooks, MARK_PATH, kind_at};
 use crate::initialize::{UNINITIALIZED_PATH, is_shown};
-
-/// Whether something may be created in a namespace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NamespacePhase {
-    /// Yes.
-    Active,
-    /// Not any more.
-    Terminating,
-}
-
-/// What admission asks of a namespace.
-#[derive(Debug, Clone)]
-pub struct Namespace {
-    /// Its uid: another namespace of that name has other objects.
-    pub uid: String,
-    /// The revision that wrote it.
-    pub mod_rev: Revision,
-    /// Whether something may be created in it.
-    pub phase: NamespacePhase,
-    /// Its name and labels, as in the object.
-    pub labelled: Arc<Tree>,
-}
 
 /// A definition as it is stored.
 #[derive(Debug, Clone)]
@@ -447,26 +428,6 @@ fn apply_rbac(
         api::rbac::Object::Binding(binding) => rbac.put_binding(binding),
     }
     Ok(())
-}
-
-impl Namespace {
-    /// What a stored namespace says.
-    ///
-    /// # Errors
-    /// It can not be read.
-    pub(crate) fn read(value: &[u8], mod_rev: Revision) -> Result<Self, String> {
-        let stored = parse(value)?;
-        let metadata = &stored["metadata"];
-        let is_terminating =
-            stored["status"]["phase"] == "Terminating" || metadata["deletionTimestamp"].is_string();
-        let phase =
-            if is_terminating { NamespacePhase::Terminating } else { NamespacePhase::Active };
-        let labelled =
-            json!({"metadata": {"name": metadata["name"], "labels": metadata["labels"]}});
-        let labelled = Arc::new(labelled.as_object().cloned().unwrap_or_default());
-        let uid = metadata["uid"].as_str().unwrap_or_default().to_owned();
-        Ok(Self { uid, mod_rev, phase, labelled })
-    }
 }
 
 fn last_segment(path: &str) -> &str {
