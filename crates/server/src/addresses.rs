@@ -1,67 +1,67 @@
 //! Addresses of services. Each is reserved by a key of its own in the store, so that no two services
 //! ever have the same one, whichever server makes them. The reservation says whose it is, and only that
 //! service frees it.
+//!
+//! A service and its reservation are written in one transaction: an address is taken with the write that
+//! stores it in the service, and free with the write that removes it. A request that fails, is aborted or
+//! is killed leaves nothing behind. [`Host::repair_addresses`](crate::host::Host::repair_addresses) brings
+//! data in line that earlier versions left otherwise.
 
+mod picked;
 mod range;
+mod repair;
+mod reservation;
 
+use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
-use bytes::Bytes;
 use field::{BadValue, FieldErrors, FieldPath};
 use object::{Status, Tree};
 use serde_json::{Value, json};
-use store::{At, Delete, Entry, Expect, Key, Put, Store, WriteError};
+use store::{Expect, Key, Revision, Store, Transaction};
 
+use self::picked::Picked;
+use self::reservation::{Holder, Reservation, parse_address};
+use crate::rest::Call;
+
+pub(crate) use self::picked::PickedAddresses;
 pub use self::range::{ServiceRange, ServiceRangeError};
-use crate::rest::{Call, NotWritten};
+pub(crate) use self::reservation::is_reservation;
 
-/// How many addresses are tried before the range counts as full.
-const TRIES_MAX: u32 = 65_536;
+/// How many addresses are drawn and looked up one by one before all reservations are read.
+const DRAWS: usize = 8;
 
-/// What a write does with addresses, to be settled when the outcome of the write is known.
+/// What a write does with addresses. Nothing of it happens before the write.
 #[must_use]
+#[derive(Default)]
 pub(crate) struct AddressChange {
-    holder: Holder,
-    /// Reserved for this write.
-    taken: Option<Ipv4Addr>,
-    /// Of no more use once the write is done.
-    given_up: Option<Ipv4Addr>,
+    taken: Option<Reservation>,
+    given_up: Option<(Key, Revision)>,
+    /// Keeps the address from other requests of this server until the write is done.
+    _picked: Option<Picked>,
 }
 
-/// A service by what its reservation says of it.
-struct Holder {
-    /// Namespace and name. Neither has a slash, so no two services read alike.
-    service: String,
-    uid: String,
-}
-
-impl Holder {
-    fn of(service: &Tree) -> Self {
-        let (namespace, name) = (object::namespace(service), object::name(service));
-        Self { service: format!("{namespace}/{name}"), uid: object::uid(service).to_owned() }
+impl AddressChange {
+    /// Frees a reservation.
+    pub(crate) fn free(given_up: Option<(Key, Revision)>) -> Self {
+        Self { given_up, ..Self::default() }
     }
 
-    fn reservation(&self) -> Bytes {
-        json!({"service": self.service, "uid": self.uid}).to_string().into()
-    }
-
-    /// Whether a stored reservation is that of this service. Earlier versions stored no uid.
-    fn holds(&self, reservation: &Entry) -> bool {
-        let stored: Value = serde_json::from_slice(&reservation.value).unwrap_or_default();
-        self.is_named_in(reservation)
-            && stored.get("uid").is_none_or(|uid| uid == self.uid.as_str())
-    }
-
-    /// Whether it is that of a service with this name, perhaps of an earlier one.
-    fn is_named_in(&self, reservation: &Entry) -> bool {
-        let stored: Value = serde_json::from_slice(&reservation.value).unwrap_or_default();
-        stored["service"] == self.service.as_str()
+    /// Has it happen with a write.
+    pub(crate) fn attach(&self, mut transaction: Transaction) -> Transaction {
+        if let Some((key, revision)) = &self.given_up {
+            transaction = transaction.delete_beside(key.clone(), *revision);
+        }
+        if let Some(Reservation { key, value, expect }) = &self.taken {
+            transaction = transaction.put_beside(key.clone(), value.clone(), Some(*expect));
+        }
+        transaction
     }
 }
 
 impl<S: Store> Call<'_, S> {
     /// Gives a service the address that it asks for, or a free one, if it needs another one than it has.
-    /// The change must be settled by [`Self::settle_addresses`]. A dry run reserves nothing: it shows an
+    /// The change must be written together with the service. A dry run reserves nothing: it shows an
     /// address that the service might get, and refuses what no service can have.
     ///
     /// # Errors
@@ -72,19 +72,26 @@ impl<S: Store> Call<'_, S> {
         old: Option<&Tree>,
         is_dry_run: bool,
     ) -> Result<AddressChange, Status> {
-        let mut change = AddressChange { holder: Holder::of(new), taken: None, given_up: None };
-        let Some(range) = self.host.options.service_range.filter(|_| self.is_service()) else {
-            return Ok(change);
-        };
+        if !self.is_service() {
+            return Ok(AddressChange::default());
+        }
+        let mut change = AddressChange::default();
+        let wanted = wanted(new);
+        if let (Wanted::Nothing, Some(old)) = (&wanted, old)
+            && !is_dry_run
+        {
+            change = AddressChange::free(self.held_reservation(old).await?);
+        }
+        let Some(range) = self.host.options.service_range else { return Ok(change) };
         self.check_single_stack(new, old)?;
         let held = old.and_then(address_of);
-        match wanted(new) {
-            Wanted::Nothing => change.given_up = held,
+        match wanted {
+            Wanted::Nothing => {}
             Wanted::Any if old.is_some() && object::is_terminating(new) => {}
             Wanted::Any => {
                 let address = match is_dry_run {
                     true => range.get(u32::from_be_bytes(self.host.random())),
-                    false => self.take_any(range, &mut change).await?,
+                    false => self.pick(range, &Holder::of(new), &mut change).await?,
                 };
                 let spec = object::object_mut(new, "spec");
                 spec.insert("clusterIP".to_owned(), address.to_string().into());
@@ -99,15 +106,18 @@ impl<S: Store> Call<'_, S> {
                     let detail = format!("the provided IP is not in the valid range {range}");
                     return Err(self.bad_address(new, &text, &detail));
                 };
-                if !is_dry_run && !self.take(address, &change.holder).await? {
+                if is_dry_run {
+                    return Ok(change);
+                }
+                if self.reservation(address).await?.is_some() {
                     let detail = "provided IP is already allocated";
                     return Err(self.bad_address(new, &text, detail));
                 }
-                (change.taken, change.given_up) = (Some(address), held);
+                if let Some(old) = old {
+                    change.given_up = self.held_reservation(old).await?;
+                }
+                change.taken = Some(self.reserve(address, &Holder::of(new), Expect::Absent)?);
             }
-        }
-        if is_dry_run {
-            (change.taken, change.given_up) = (None, None);
         }
         Ok(change)
     }
@@ -129,101 +139,67 @@ impl<S: Store> Call<'_, S> {
         }
     }
 
-    /// Ends what [`Self::take_address`] began. While it is unknown whether the service was stored, both
-    /// addresses stay reserved: that wastes one and harms nobody.
-    pub(crate) async fn settle_addresses<T>(
+    /// Chooses a free address.
+    async fn pick(
         &self,
-        change: AddressChange,
-        outcome: &Result<T, NotWritten>,
-    ) {
-        let unused = match outcome {
-            Ok(_) => change.given_up,
-            Err(NotWritten::Unknown(_)) => None,
-            Err(_) => change.taken,
-        };
-        if let Some(address) = unused {
-            self.release(address, &change.holder).await;
+        range: ServiceRange,
+        holder: &Holder,
+        change: &mut AddressChange,
+    ) -> Result<Ipv4Addr, Status> {
+        if holder.is_own_service() {
+            let first = range.first();
+            let expect = match self.reservation(first).await? {
+                None => Expect::Absent,
+                // It was reserved for an earlier service of this name.
+                Some(entry) if holder.is_named_in(&entry) => Expect::At(entry.mod_rev),
+                Some(_) => return Err(range_is_full()),
+            };
+            change.taken = Some(self.reserve(first, holder, expect)?);
+            return Ok(first);
         }
+        let address = self.draw(range, change).await?;
+        change.taken = Some(self.reserve(address, holder, Expect::Absent)?);
+        Ok(address)
     }
 
-    /// Lets go of the address of a service that is gone.
-    pub(crate) async fn release_address_of(&self, service: &Tree) {
-        if self.host.options.service_range.is_none() || !self.is_service() {
-            return;
-        }
-        if let Some(address) = address_of(service) {
-            self.release(address, &Holder::of(service)).await;
-        }
-    }
-
-    /// Frees an address, if the service holds it. A reservation of somebody else stays, whatever the
-    /// service says of itself; so does one that can not be freed now, which wastes it and harms nobody.
-    async fn release(&self, address: Ipv4Addr, holder: &Holder) {
-        let Ok(key) = self.address_key(address) else { return };
-        let reservation = self.reservation(address).await;
-        let Some(entry) = reservation.filter(|entry| holder.holds(entry)) else { return };
-        let delete = Delete { key, expect: Expect::At(entry.mod_rev), mark: None };
-        if let Err(error) = self.host.store.delete(delete).await {
-            let facts: [crate::log::Fact<'_>; 2] = [("address", &address), ("why", &error)];
-            self.host.log.warn("the address of a service stays taken", &facts);
-        }
-    }
-
-    async fn reservation(&self, address: Ipv4Addr) -> Option<Entry> {
-        let key = self.address_key(address).ok()?;
-        self.host.store.get(&key, At::Newest).await.ok()?.entry
-    }
-
-    async fn take_any(
+    /// Draws a few addresses; if none of them is free, looks for one in the list of all reservations. An
+    /// address that another request of this server is about to take is the last choice.
+    async fn draw(
         &self,
         range: ServiceRange,
         change: &mut AddressChange,
     ) -> Result<Ipv4Addr, Status> {
-        let AddressChange { holder, taken, .. } = change;
-        if holder.service == "default/kubernetes" {
-            let first = range.first();
-            if self.take(first, holder).await? {
-                *taken = Some(first);
-                return Ok(first);
+        for _ in 0..DRAWS {
+            let address = range.get(u32::from_be_bytes(self.host.random()));
+            if address == range.first() {
+                continue;
             }
-            // When the server starts again, the address is reserved for the service that exists.
-            let reservation = self.reservation(first).await;
-            return match reservation.is_some_and(|entry| holder.is_named_in(&entry)) {
-                true => Ok(first),
-                false => Err(range_is_full()),
-            };
-        }
-        let start = u32::from_be_bytes(self.host.random());
-        for step in 0..range.len().min(TRIES_MAX) {
-            let address = range.get(start.wrapping_add(step));
-            if address != range.first() && self.take(address, holder).await? {
-                *taken = Some(address);
+            let Some(picked) = self.host.picked_addresses.pick(address) else { continue };
+            if self.reservation(address).await?.is_none() {
+                change._picked = Some(picked);
                 return Ok(address);
             }
         }
-        Err(range_is_full())
-    }
-
-    /// Takes an address; `false` if somebody has it.
-    async fn take(&self, address: Ipv4Addr, holder: &Holder) -> Result<bool, Status> {
-        let (key, value) = (self.address_key(address)?, holder.reservation());
-        let put = Put { key, value, expect: Expect::Absent, ttl: None, mark: None };
-        match self.host.store.put(put).await {
-            Ok(_) => Ok(true),
-            Err(WriteError::Conflict { .. }) => Ok(false),
-            Err(error) => {
-                self.host.log.error("an address can not be taken", &[("why", &error)]);
-                Err(Status::server_timeout(&self.resource.group_resource(), "create"))
+        let reserved = self.host.reservations(store::At::Newest).await;
+        let reserved = reserved.map_err(|error| self.read_failed("create", &error))?;
+        let reserved: HashSet<Ipv4Addr> = reserved.iter().filter_map(parse_address).collect();
+        let start = u32::from_be_bytes(self.host.random());
+        let mut last_choice = None;
+        for step in 0..range.len() {
+            let address = range.get(start.wrapping_add(step));
+            if address == range.first() || reserved.contains(&address) {
+                continue;
             }
+            if let Some(picked) = self.host.picked_addresses.pick(address) {
+                change._picked = Some(picked);
+                return Ok(address);
+            }
+            last_choice = last_choice.or(Some(address));
         }
+        last_choice.ok_or_else(range_is_full)
     }
 
-    fn address_key(&self, address: Ipv4Addr) -> Result<Key, Status> {
-        let text = format!("{}/ranges/serviceips/{address}", self.host.prefix);
-        Key::new(&text).map_err(|error| Status::internal(&error.to_string()))
-    }
-
-    fn is_service(&self) -> bool {
+    pub(crate) fn is_service(&self) -> bool {
         self.resource.group.is_empty() && self.resource.kind == "Service"
     }
 

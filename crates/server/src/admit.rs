@@ -11,6 +11,7 @@ mod escalation;
 mod kinds;
 mod stand;
 
+use std::sync::OnceLock;
 use std::time::Instant as Clock;
 
 use admission::{Attributes, Equivalent, Operation, Origin};
@@ -46,6 +47,8 @@ pub(crate) struct Entrance {
     pub(crate) may_suppose: bool,
     /// Who chose the initializers of a new object.
     pub(crate) origin: Origin,
+    /// The uid of the namespace in which the request began to create an object.
+    pub(crate) namespace_uid: OnceLock<String>,
     /// The room that the request takes while it is worked on.
     pub(crate) permit: Option<InFlightPermit>,
     /// Tells whether something was written. The objects of a collection are told apart from it: their
@@ -63,6 +66,7 @@ impl Entrance {
             standing: None,
             may_suppose: false,
             origin: Origin::Configuration,
+            namespace_uid: OnceLock::new(),
             permit: None,
             write_progress: WriteProgress::default(),
             passage: None,

@@ -50,6 +50,7 @@ pub(crate) async fn bootstrap<S: Store>(host: &Arc<Host<S>>) -> Result<(), Boots
         writes.spawn(async move { apply(&host, change).await });
     }
     finish(&mut writes).await?;
+    crate::loops::repair(host).await;
     // A service that exists holds its address, which a second one could not get.
     let existing = ObjectRef::built_in(("", "v1", "services"), "default", "kubernetes");
     if host.own_get(existing).await.is_ok() {
@@ -64,7 +65,12 @@ pub(crate) async fn bootstrap<S: Store>(host: &Arc<Host<S>>) -> Result<(), Boots
         "spec": {"ports": [{"name": "https", "port": 443, "protocol": "TCP",
             "targetPort": port(&host.options.advertised)}]},
     }));
-    ignore_existing("kubernetes", host.own_create(of, service).await.map(drop))
+    // The server can be used without the service, whose address somebody else may have got.
+    if let Err(error) = ignore_existing("kubernetes", host.own_create(of, service).await.map(drop))
+    {
+        host.log.error("the service of the server is missing", &[("why", &error)]);
+    }
+    Ok(())
 }
 
 /// What the default policy lacks here.

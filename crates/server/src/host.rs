@@ -12,7 +12,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use serving::{InFlight, Shutdown};
 
-use crate::addresses::ServiceRange;
+use crate::addresses::{PickedAddresses, ServiceRange};
 use crate::audit_id::AuditIds;
 use crate::clock::Clock;
 use crate::confirm::Confirmer;
@@ -104,6 +104,8 @@ pub(crate) struct Host<S> {
     /// The watches of all users who are not in `system:masters`.
     pub(crate) watches: Arc<CallLimit>,
     pub(crate) shutdown: Shutdown,
+    /// Addresses that services are about to take.
+    pub(crate) picked_addresses: PickedAddresses,
 }
 
 impl<S> Host<S> {

@@ -19,6 +19,7 @@ use serving::{DrainPlan, Drained, InFlight, Limits, Listener, Shutdown};
 use store::{ReadError, Store};
 use tokio::task::JoinSet;
 
+use crate::addresses::PickedAddresses;
 use crate::audit_id::AuditIds;
 use crate::authority_files::{AuthorityFiles, follow_authorities};
 use crate::bootstrap::{BootstrapError, bootstrap};
@@ -222,6 +223,7 @@ impl<S: Store> Server<S> {
             escalation_checks: Arc::new(CallLimit::new(ESCALATION_CHECKS_MAX)),
             watches: Arc::new(CallLimit::new(options.watches_max)),
             shutdown: Shutdown::new(),
+            picked_addresses: PickedAddresses::default(),
         };
         host.own_user = own_user(object::uuid4(host.random()));
         host.server_id = object::uuid4(host.random());
@@ -239,6 +241,9 @@ impl<S: Store> Server<S> {
         host.readiness.is_bootstrapped.store(true, Ordering::Release);
         loops.spawn(loops::end_namespaces(Arc::clone(&host)));
         loops.spawn(loops::establish_definitions(Arc::clone(&host)));
+        if host.options.service_range.is_some() {
+            loops.spawn(loops::repair_addresses(Arc::clone(&host)));
+        }
         if host.options.has_garbage_collector {
             loops.spawn(loops::collect_garbage(Arc::clone(&host)));
         }

@@ -1,5 +1,6 @@
 //! What the server decides from: an immutable picture of some of its own objects, swapped whole.
 
+mod namespace;
 mod roles;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -9,29 +10,21 @@ use admission::ConfigurationKind;
 use authz_chain::{Chain, ConfigurationError, Seat};
 use object::Tree;
 use resources::Registry;
-use serde_json::{Value, json};
+use serde_json::Value;
 use store::{Change, Event, Item, Revision};
 
+pub use self::namespace::{Namespace, NamespacePhase};
 use self::roles::apply_rbac;
 use crate::hooks::{Changed, Hooks, MARK_PATH, kind_at};
 use crate::initialize::{UNINITIALIZED_PATH, is_shown};
 
-/// Whether something may be created in a namespace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NamespacePhase {
-    /// Yes.
-    Active,
-    /// Not any more.
-    Terminating,
-}
-
-/// What admission asks of a namespace.
+/// A definition as it is stored.
 #[derive(Debug, Clone)]
-pub struct Namespace {
-    /// Whether something may be created in it.
-    pub phase: NamespacePhase,
-    /// Its name and labels, as in the object.
-    pub labelled: Arc<Tree>,
+pub struct StoredDefinition {
+    /// The object.
+    pub tree: Arc<Tree>,
+    /// The revision that wrote it.
+    pub mod_rev: Revision,
 }
 
 /// The picture, as of one revision of the store.
@@ -47,8 +40,8 @@ pub struct View {
     pub chain: Arc<Chain>,
     /// The namespaces there are.
     pub namespaces: Arc<HashMap<String, Namespace>>,
-    /// CustomResourceDefinitions by name, as they are stored.
-    pub definitions: Arc<BTreeMap<String, Arc<Tree>>>,
+    /// CustomResourceDefinitions by name.
+    pub definitions: Arc<BTreeMap<String, StoredDefinition>>,
     /// Which resources are served.
     pub registry: Arc<Registry>,
     /// Who is asked before something is stored.
@@ -102,6 +95,7 @@ pub(crate) const TRACKED_PATHS: [&str; 18] = [
 
 /// A key that was written or deleted.
 struct Altered<'b> {
+    /// The whole key, or the path below the prefix.
     key: &'b str,
     /// When.
     at: Revision,
@@ -115,7 +109,7 @@ struct Touched {
     rbac: Option<authz_rbac::Snapshot>,
     node: Option<authz_node::Policy>,
     namespaces: Option<HashMap<String, Namespace>>,
-    definitions: Option<BTreeMap<String, Arc<Tree>>>,
+    definitions: Option<BTreeMap<String, StoredDefinition>>,
     hooks: Vec<Changed>,
     mark: Option<Option<Revision>>,
     undecodable: Option<BTreeMap<String, String>>,
@@ -241,7 +235,8 @@ impl View {
                     (prev.filter(is_shown), value.filter(is_shown))
                 }
             };
-            let applied = self.apply(&mut touched, tracked, path, prev, value);
+            let altered = Altered { key: path, at, prev, value };
+            let applied = self.apply(&mut touched, tracked, altered);
             self.remember(&mut touched, path, applied.as_ref().err());
             if let Err(why) = applied {
                 noticed.unreadable.push((key.to_owned(), why));
@@ -270,10 +265,9 @@ impl View {
         &self,
         touched: &mut Touched,
         tracked: Tracked,
-        path: &str,
-        prev: Option<&bytes::Bytes>,
-        value: Option<&bytes::Bytes>,
+        altered: Altered<'_>,
     ) -> Result<(), String> {
+        let Altered { key: path, at, prev, value } = altered;
         match tracked {
             Tracked::Rbac => {
                 let rbac = touched.rbac.get_or_insert_with(|| self.rbac.as_ref().clone());
@@ -302,9 +296,9 @@ impl View {
                 let own =
                     touched.namespaces.get_or_insert_with(|| self.namespaces.as_ref().clone());
                 let name = last_segment(path);
-                let stored = value.map(|value| parse(value)).transpose();
+                let stored = value.map(|value| Namespace::read(value, at)).transpose();
                 match &stored {
-                    Ok(Some(stored)) => own.insert(name.to_owned(), namespace(stored)),
+                    Ok(Some(namespace)) => own.insert(name.to_owned(), namespace.clone()),
                     Ok(None) | Err(_) => own.remove(name),
                 };
                 stored.map(drop)
@@ -337,7 +331,8 @@ impl View {
                 let stored = value.map(|value| parse(value)).transpose();
                 match &stored {
                     Ok(Some(Value::Object(tree))) => {
-                        own.insert(name.to_owned(), Arc::new(tree.clone()))
+                        let tree = Arc::new(tree.clone());
+                        own.insert(name.to_owned(), StoredDefinition { tree, mod_rev: at })
                     }
                     Ok(_) | Err(_) => own.remove(name),
                 };
@@ -390,8 +385,8 @@ impl View {
 }
 
 /// The built-in resources and those of established definitions.
-fn served(definitions: &BTreeMap<String, Arc<Tree>>) -> (Registry, Vec<(String, String)>) {
-    let trees: Vec<&Tree> = definitions.values().map(AsRef::as_ref).collect();
+fn served(definitions: &BTreeMap<String, StoredDefinition>) -> (Registry, Vec<(String, String)>) {
+    let trees: Vec<&Tree> = definitions.values().map(|own| own.tree.as_ref()).collect();
     Registry::with_definitions(&trees)
 }
 
@@ -434,15 +429,6 @@ fn tracked<'k>(prefix: &str, key: &'k str) -> Option<(Tracked, &'k str)> {
         _ => Tracked::Hooks(kind_at(path)?),
     };
     Some((tracked, path))
-}
-
-fn namespace(stored: &Value) -> Namespace {
-    let metadata = &stored["metadata"];
-    let is_terminating =
-        stored["status"]["phase"] == "Terminating" || metadata["deletionTimestamp"].is_string();
-    let phase = if is_terminating { NamespacePhase::Terminating } else { NamespacePhase::Active };
-    let labelled = json!({"metadata": {"name": metadata["name"], "labels": metadata["labels"]}});
-    Namespace { phase, labelled: Arc::new(labelled.as_object().cloned().unwrap_or_default()) }
 }
 
 fn last_segment(path: &str) -> &str {

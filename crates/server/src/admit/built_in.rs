@@ -27,12 +27,14 @@ impl<S: Store> Call<'_, S> {
             {
                 Ok(())
             }
-            Some(Origin::Custom(_) | Origin::BuiltIn(_)) | None => {
-                let why = "create not allowed while custom resource definition is terminating";
-                let resource = self.resource.group_resource();
-                Err(Status::forbidden(&resource, object::name(tree), why))
-            }
+            Some(Origin::Custom(_) | Origin::BuiltIn(_)) | None => Err(self.undefined(tree)),
         }
+    }
+
+    /// The answer to a create whose definition ends or is gone.
+    pub(crate) fn undefined(&self, tree: &Tree) -> Status {
+        let why = "create not allowed while custom resource definition is terminating";
+        Status::forbidden(&self.resource.group_resource(), object::name(tree), why)
     }
 
     /// Things are made only in namespaces that exist and stay.
@@ -53,10 +55,39 @@ impl<S: Store> Call<'_, S> {
         if operation != Operation::Create || !self.resource.is_namespaced() {
             return Ok(());
         }
-        match self.namespace_facts(namespace).await?.map(|own| own.phase) {
-            Some(NamespacePhase::Active) => Ok(()),
-            None => Err(Status::not_found(&GroupResource::new("", "namespaces"), namespace)),
-            Some(NamespacePhase::Terminating) => {
+        let facts = self.namespace_facts(namespace).await?;
+        // The request was authorized for the namespace that was there then.
+        let begun = self.authorized.view().namespaces.get(namespace).or(facts.as_ref());
+        if let Some(begun) = begun {
+            self.entrance.namespace_uid.get_or_init(|| begun.uid.clone());
+        }
+        self.check_namespace_facts(facts.as_ref(), tree)
+    }
+
+    /// Whether an object may be made in the namespace of the request, which is in this state.
+    ///
+    /// # Errors
+    /// 404 if it does not exist, 403 if it ends, 409 if it is another one than when the request began.
+    pub(crate) fn check_namespace_facts(
+        &self,
+        facts: Option<&Namespace>,
+        tree: &Tree,
+    ) -> Result<(), Status> {
+        let namespace = self.namespace.unwrap_or_default();
+        let (resource, name) = (self.resource.group_resource(), object::name(tree));
+        let Some(facts) = facts else {
+            return Err(Status::not_found(&GroupResource::new("", "namespaces"), namespace));
+        };
+        if self.entrance.namespace_uid.get().is_some_and(|uid| *uid != facts.uid) {
+            let why = format!(
+                "namespace {namespace} was deleted and created again while the request was under \
+                 way; please try again"
+            );
+            return Err(Status::conflict(&resource, name, &why));
+        }
+        match facts.phase {
+            NamespacePhase::Active => Ok(()),
+            NamespacePhase::Terminating => {
                 let why = format!(
                     "unable to create new content in namespace {namespace} because it is being \
                      terminated"

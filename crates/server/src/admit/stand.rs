@@ -30,9 +30,9 @@ impl Entrance {
         Some(standing.mark())
     }
 
-    /// A request that has written need not ask: the mark was where it had to be.
-    pub(crate) fn has_written(&mut self, is_done: bool) {
-        if let Some(standing) = self.standing.as_mut().filter(|_| is_done) {
+    /// A request need not ask the store if a transaction found the mark where it had to be.
+    pub(crate) fn confirm_mark(&mut self, is_held: bool) {
+        if let Some(standing) = self.standing.as_mut().filter(|_| is_held) {
             standing.is_supposed = false;
         }
     }
@@ -111,6 +111,7 @@ impl<S: Store> Call<'_, S> {
                 self.entrance.may_suppose = false;
                 return Attempt::Again(None);
             }
+            Err(NotWritten::AddressTaken) => return Attempt::Again(None),
             // The store does not answer, and would not say more if it were asked.
             Err(NotWritten::Unknown(status)) => return Attempt::Over(Err(status)),
             Err(NotWritten::Failed(status)) if status.code >= 500 => {

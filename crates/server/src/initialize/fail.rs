@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use admission::Initializers;
 use object::Tree;
-use store::{At, Entry, Key, Revision, Store, WriteError};
+use store::{At, Key, Revision, Store, WriteError};
 use tokio::sync::oneshot;
 
 use super::oversee::Job;
@@ -18,7 +18,7 @@ const TRIES_MAX: usize = 60;
 #[derive(Debug)]
 pub(crate) struct Failed {
     key: Key,
-    uid: String,
+    tree: Tree,
     revision: Revision,
     ended: oneshot::Sender<()>,
 }
@@ -28,13 +28,10 @@ impl<S: Store> Call<'_, S> {
     /// client does not wait for it.
     pub(crate) async fn end_failed(&self, key: &Key, tree: &Tree, revision: Revision) {
         let (ended, end) = oneshot::channel();
-        let uid = object::uid(tree).to_owned();
-        let failed = Failed { key: key.clone(), uid, revision, ended };
+        let failed = Failed { key: key.clone(), tree: tree.clone(), revision, ended };
         self.host.overseer.begin(Job::End(Box::new(failed))).await;
         // What did not come to an end was logged.
-        if end.await.is_ok() {
-            self.release_address_of(tree).await;
-        }
+        let _ = end.await;
     }
 }
 
@@ -44,10 +41,10 @@ pub(crate) fn has_failed(tree: &Tree) -> bool {
 }
 
 pub(super) async fn end_failed<S: Store>(host: Arc<Host<S>>, failed: Failed) {
-    let Failed { key, uid, revision, ended } = failed;
-    let mut stored = Entry { value: bytes::Bytes::new(), mod_rev: revision, create_rev: revision };
+    let Failed { key, mut tree, mut revision, ended } = failed;
+    let uid = object::uid(&tree).to_owned();
     for _ in 0..TRIES_MAX {
-        let current = match host.delete_own(&key, &stored).await {
+        let current = match host.delete_own(&key, &tree, revision).await {
             Ok(()) => None,
             Err(WriteError::Conflict { current }) => current,
             Err(error) => {
@@ -64,10 +61,11 @@ pub(super) async fn end_failed<S: Store>(host: Arc<Host<S>>, failed: Failed) {
             }
         };
         // Somebody may have changed it since, but not that it failed; another one of its name stays.
-        let tree = current.as_ref().map(|entry| wire::from_stored(&entry.value));
-        match (current, tree) {
-            (Some(entry), Some(Ok(tree))) if object::uid(&tree) == uid && has_failed(&tree) => {
-                stored = entry;
+        let next: Option<Result<Tree, _>> =
+            current.as_ref().map(|entry| wire::from_stored(&entry.value));
+        match (current, next) {
+            (Some(entry), Some(Ok(next))) if object::uid(&next) == uid && has_failed(&next) => {
+                (tree, revision) = (next, entry.mod_rev);
             }
             _ => {
                 let _ = ended.send(());

@@ -11,7 +11,7 @@ use admission::{ExpiryAction, Initializers, Origin, Steps, without};
 use admission_metrics::TimeoutAction;
 use authz::RequestInfo;
 use object::Tree;
-use store::{At, Change, Entry, Event, Key, Put, Revision, Store, WriteError};
+use store::{At, Change, Entry, Event, Key, Revision, Store, Transaction, WriteError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -46,7 +46,7 @@ pub(crate) enum Job {
 /// An object that is about to be stored.
 #[derive(Debug)]
 pub(crate) struct Newcomer {
-    pub(super) put: Put,
+    pub(super) transaction: Transaction,
     pub(super) tree: Tree,
     pub(super) origin: Origin,
     /// How the server's own writes to it stand in the audit log.
@@ -118,10 +118,13 @@ pub(crate) async fn oversee_all<S: Store>(host: Arc<Host<S>>, mut jobs: mpsc::Re
 
 /// Stores an object and follows it.
 async fn follow<S: Store>(host: Arc<Host<S>>, newcomer: Newcomer) {
-    let Newcomer { put, tree, origin, request, written, progress, room: _room } = newcomer;
-    let onlooker = host.follower.onlookers().follow(&put.key);
-    let (key, value, ttl) = (put.key.clone(), put.value.clone(), put.ttl);
-    let outcome = host.store.put(put).await;
+    let Newcomer { transaction, tree, origin, request, written, progress, room: _room } = newcomer;
+    let key = transaction.key().clone();
+    let onlooker = host.follower.onlookers().follow(&key);
+    let content = transaction.content();
+    let value = content.map(|content| content.value.clone()).unwrap_or_default();
+    let ttl = content.and_then(|content| content.ttl);
+    let outcome = host.store.write(transaction).await;
     let begun = host.clock.now();
     let revision = match &outcome {
         Ok(revision) => Some(*revision),

@@ -5,8 +5,9 @@
 use std::time::Duration;
 
 use object::Tree;
-use store::{Delete, Entry, Expect, Key, Put, Store, WriteError};
+use store::{Delete, Entry, Expect, Key, Put, ReadError, Revision, Store, WriteError};
 
+use crate::addresses::AddressChange;
 use crate::host::Host;
 
 impl<S: Store> Host<S> {
@@ -25,10 +26,19 @@ impl<S: Store> Host<S> {
         Ok(Entry { value, mod_rev, create_rev: stored.create_rev })
     }
 
-    /// Deletes an object whatever holds it back.
-    pub(super) async fn delete_own(&self, key: &Key, stored: &Entry) -> Result<(), WriteError> {
-        let expect = Expect::At(stored.mod_rev);
-        let delete = Delete { key: key.clone(), expect, mark: None };
-        self.store.delete(delete).await.map(drop)
+    /// Deletes an object whatever holds it back, and frees its address.
+    pub(super) async fn delete_own(
+        &self,
+        key: &Key,
+        tree: &Tree,
+        stored: Revision,
+    ) -> Result<(), WriteError> {
+        let held = self.held_reservation(tree).await.map_err(|error| match error {
+            ReadError::Unavailable(why) => WriteError::Unavailable(why),
+            _ => WriteError::Timeout,
+        })?;
+        let delete = Delete { key: key.clone(), expect: Expect::At(stored), mark: None };
+        let transaction = AddressChange::free(held).attach(delete.into());
+        self.store.write(transaction).await.map(drop)
     }
 }

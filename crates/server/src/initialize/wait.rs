@@ -5,14 +5,15 @@ use std::time::{Duration, Instant};
 use admission::{Awaited, TimeoutCause, deleted, failure, initialization_timeout};
 use object::{Status, Tree};
 use resources::Verb;
-use store::{Entry, Expect, Key, Mark, Put, Revision, Store};
+use store::{Entry, Expect, Key, Mark, Put, Revision, Store, WriteError};
 use tokio::sync::{oneshot, watch};
 
 use super::oversee::{Job, Newcomer, Outcome, Progress};
 use super::visibility::has_uninitialized;
+use crate::addresses::AddressChange;
 use crate::gate::Admitted;
 use crate::object_ref::ObjectRef;
-use crate::rest::{Call, NotWritten, Shown};
+use crate::rest::{Call, NotWritten, Owners, Shown};
 use crate::view::is_tracked;
 
 /// What is kept of the time of a request for telling how far the object is.
@@ -32,7 +33,28 @@ impl<S: Store> Call<'_, S> {
         &self,
         key: Key,
         admitted: &Admitted,
+        addresses: &AddressChange,
     ) -> Result<(Revision, Waiting), NotWritten> {
+        let mut owners = self.owners(admitted.tree()).await?;
+        loop {
+            let (written, progress) =
+                self.begin_following(key.clone(), admitted, addresses, &owners).await?;
+            if let Some(written) = self.renew_owners(&mut owners, written, admitted.tree())? {
+                let is_tracked = is_tracked(&self.host.prefix, &key);
+                let revision = self.settle(written, "create", is_tracked).await?;
+                return Ok((revision, Waiting { key, progress }));
+            }
+        }
+    }
+
+    /// Hands a new object over to the task that stores and follows it, and waits until it is stored.
+    async fn begin_following(
+        &self,
+        key: Key,
+        admitted: &Admitted,
+        addresses: &AddressChange,
+        owners: &Owners,
+    ) -> Result<(Result<Revision, WriteError>, watch::Receiver<Progress>), NotWritten> {
         let Some(room) = self.host.overseer.room() else {
             let why = "too many objects wait for their initializers, please try again later";
             return Err(Status::too_many_requests(why, 1).into());
@@ -40,14 +62,15 @@ impl<S: Store> Call<'_, S> {
         let tree = admitted.tree().clone();
         let (sender, written) = oneshot::channel();
         let (progress, receiver) = watch::channel(Progress::default());
+        let put = Put {
+            key,
+            value: wire::to_stored(&tree).into(),
+            expect: Expect::Absent,
+            ttl: self.ttl(),
+            mark: self.uninitialized_mark(),
+        };
         let newcomer = Newcomer {
-            put: Put {
-                key: key.clone(),
-                value: wire::to_stored(&tree).into(),
-                expect: Expect::Absent,
-                ttl: self.ttl(),
-                mark: self.uninitialized_mark(),
-            },
+            transaction: owners.attach(addresses.attach(put.into())),
             origin: self.entrance.origin,
             request: ObjectRef::of(self.resource, self.namespace, object::name(&tree))
                 .request(Verb::Update),
@@ -61,12 +84,13 @@ impl<S: Store> Call<'_, S> {
             self.host.overseer.begin(Job::Follow(Box::new(newcomer))).await;
             written.await
         };
-        let Ok(written) = self.timed("create", storing).await else {
-            let status = Status::unavailable("apiserver is shutting down");
-            return Err(NotWritten::Unknown(status));
-        };
-        let revision = self.settle(written, "create", is_tracked(&self.host.prefix, &key)).await?;
-        Ok((revision, Waiting { key, progress: receiver }))
+        match self.timed("create", storing).await {
+            Ok(written) => Ok((written, receiver)),
+            Err(_) => {
+                let status = Status::unavailable("apiserver is shutting down");
+                Err(NotWritten::Unknown(status))
+            }
+        }
     }
 
     /// What says that the resource has uninitialized objects. It is there for good once it is there.

@@ -61,7 +61,8 @@ async fn settle<S: Store>(host: &Host<S>, name: &str) -> Result<bool, Status> {
     let now = Timestamp::now();
     let view = host.follower.view();
     let others = view.definitions.iter().filter(|(own, _)| own.as_str() != name);
-    let others: Vec<Definition> = others.filter_map(|(_, tree)| Definition::read(tree)).collect();
+    let others: Vec<Definition> =
+        others.filter_map(|(_, own)| Definition::read(&own.tree)).collect();
     if resources::settle_names(&mut tree, &others, now) {
         // The write returns when the resource is served, for decisions and routes see it by then.
         tree = host.own_update(own.part("status"), tree).await?.into_tree();
@@ -77,8 +78,12 @@ async fn end<S: Store>(host: &Host<S>, own: ObjectRef<'_>, mut tree: Tree) -> Re
     if !object::finalizers(&tree).contains(&CLEANUP_FINALIZER) {
         return Ok(false);
     }
-    if !empty(host, &tree).await? {
-        return Ok(true);
+    // Nothing is created once the definition is known to end, since each create depends on its key. The
+    // second pass sees what was on its way during the first.
+    for _ in 0..2 {
+        if !empty(host, &tree).await? {
+            return Ok(true);
+        }
     }
     let mut kept: Vec<String> = object::finalizers(&tree).into_iter().map(str::to_owned).collect();
     kept.retain(|finalizer| finalizer != CLEANUP_FINALIZER);

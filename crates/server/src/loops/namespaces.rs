@@ -48,15 +48,13 @@ async fn end_namespace<S: Store>(host: &Host<S>, name: &str) -> Result<(), Statu
     if !object::is_terminating(&tree) {
         return Ok(());
     }
-    let view = host.follower.view();
-    let mut n_left = 0;
-    for resource in view.registry.resources() {
-        if resource.is_namespaced() && resource.is_stored() {
-            n_left += empty(host, resource, name).await?;
+    // Nothing is created once the namespace is stored as ending, since each create depends on its key. The
+    // second pass begins after the first is complete: it sees what the first one left and what the deletion
+    // of one object made of others.
+    for _ in 0..2 {
+        if !is_empty(host, name).await? {
+            return Ok(());
         }
-    }
-    if n_left > 0 {
-        return Ok(());
     }
     let spec = object::object_mut(&mut tree, "spec");
     if let Some(Value::Array(finalizers)) = spec.get_mut("finalizers") {
@@ -69,7 +67,23 @@ async fn end_namespace<S: Store>(host: &Host<S>, name: &str) -> Result<(), Statu
     }
 }
 
-/// Deletes what a namespace has of a resource and returns how many objects are still there.
+/// Deletes what a namespace holds, and reports whether there was nothing.
+async fn is_empty<S: Store>(host: &Host<S>, name: &str) -> Result<bool, Status> {
+    // Resources that another server has defined meanwhile count, too.
+    let current = host.store.current_rev().await;
+    let current = current.map_err(|error| Status::internal(&error.to_string()))?;
+    host.follower.wait_for(current).await;
+    let view = host.follower.view();
+    let mut n_found = 0;
+    for resource in view.registry.resources() {
+        if resource.is_namespaced() && resource.is_stored() {
+            n_found += empty(host, resource, name).await?;
+        }
+    }
+    Ok(n_found == 0)
+}
+
+/// Deletes what a namespace has of a resource and returns how many objects there were.
 async fn empty<S: Store>(
     host: &Host<S>,
     resource: &Resource,
@@ -81,16 +95,14 @@ async fn empty<S: Store>(
     let page = page.map_err(|error| Status::internal(&error.to_string()))?;
     let options =
         DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
-    let mut n_left = 0;
+    let n_found = page.items.len();
     for item in page.items {
         let Some((_, name)) = resources::names(&host.prefix, resource, &item.key) else { continue };
         let of = ObjectRef::of(resource, Some(namespace), name);
         match host.own_delete(of, &options).await {
-            Ok(crate::rest::Deleted::Gone(_)) => {}
-            Ok(crate::rest::Deleted::Begun(_)) => n_left += 1,
-            Err(status) if status.code == 404 => {}
-            Err(status) => return Err(status),
+            Err(status) if status.code != 404 => return Err(status),
+            Ok(_) | Err(_) => {}
         }
     }
-    Ok(n_left)
+    Ok(n_found)
 }

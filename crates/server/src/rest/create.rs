@@ -4,10 +4,10 @@ use admission::{Initializers, Operation, is_uninitialized, shape_initializers};
 use authz::User;
 use object::{GroupKind, Status, Tree};
 use serde_json::Value;
-use store::{Expect, Key, Revision, Store};
+use store::{Expect, Store};
 
+use crate::addresses::AddressChange;
 use crate::admit::{Attempt, Write};
-use crate::gate::Admitted;
 use crate::initialize::Waiting;
 use crate::rest::persist::NotWritten;
 use crate::rest::{Call, Shown, WriteOptions};
@@ -129,10 +129,16 @@ impl<S: Store> Call<'_, S> {
         }
         self.guard(&tree, None).await?;
         self.check_configuration(&tree, None).await?;
-        let addresses = self.take_address(&mut tree, None, options.is_dry_run).await?;
-        let result = self.store_new(write, tree, &name, options).await;
-        self.settle_addresses(addresses, &result).await;
-        result
+        let spare = self.is_service().then(|| tree.clone());
+        loop {
+            let addresses = self.take_address(&mut tree, None, options.is_dry_run).await?;
+            match (self.store_new(write, tree, &name, options, &addresses).await, &spare) {
+                // Hooks see what is stored, so they are asked about the next address, too.
+                (Err(NotWritten::AddressTaken), Some(spare)) => tree = spare.clone(),
+                (outcome, _) => return outcome,
+            }
+            self.check_time()?;
+        }
     }
 
     async fn store_new(
@@ -141,6 +147,7 @@ impl<S: Store> Call<'_, S> {
         tree: Tree,
         name: &str,
         options: WriteOptions,
+        addresses: &AddressChange,
     ) -> Result<Stored, NotWritten> {
         let admitted = self.admit_validating(write, tree, None).await?;
         let key = self.key(name)?;
@@ -157,48 +164,21 @@ impl<S: Store> Call<'_, S> {
         }
         let written = match is_uninitialized(admitted.tree()) {
             true => {
-                let written = self.store_uninitialized(key.clone(), &admitted).await;
+                let written = self.store_uninitialized(key, &admitted, addresses).await;
                 written.map(|(revision, waiting)| (revision, Some(waiting)))
             }
             false => {
-                let written = self.persist(key.clone(), &admitted, Expect::Absent).await;
+                let written = self.persist(key, &admitted, Expect::Absent, addresses).await;
                 written.map(|revision| (revision, None))
             }
         };
         match written {
             Ok((revision, waiting)) => {
-                self.undo_if_undefined(&key, &admitted, revision).await?;
                 let shown = Shown { tree: admitted.into_tree(), revision: Some(revision) };
                 Ok(Stored { shown, waiting })
             }
             Err(NotWritten::Changed(current)) => Err(self.exists(name, current.as_ref()).into()),
             Err(refused) => Err(refused),
-        }
-    }
-
-    /// Takes back an object whose definition was gone or going when it was stored, which a server that
-    /// lags learns only afterwards. Nobody else would: the definition has been emptied by then.
-    async fn undo_if_undefined(
-        &mut self,
-        key: &Key,
-        admitted: &Admitted,
-        revision: Revision,
-    ) -> Result<(), NotWritten> {
-        if !self.resource.is_custom() {
-            return Ok(());
-        }
-        self.host.follower.wait_for(revision).await;
-        let Err(status) = self.check_definition(admitted.tree()) else { return Ok(()) };
-        let mut expect = Expect::At(revision);
-        loop {
-            match self.remove(key, admitted, expect).await {
-                // Somebody was quick to change it.
-                Err(NotWritten::Changed(Some(entry))) if entry.create_rev == revision => {
-                    expect = Expect::At(entry.mod_rev);
-                }
-                Ok(_) | Err(NotWritten::Changed(_)) => return Err(status.into()),
-                Err(failed) => return Err(failed),
-            }
         }
     }
 

@@ -10,6 +10,7 @@ use resources::Resource;
 use serde_json::{Value, json};
 use store::{At, Entry, Expect, Item, Store};
 
+use crate::addresses::AddressChange;
 use crate::admit::{Attempt, Entrance, Write};
 use crate::gate::Admitted;
 use crate::rest::persist::NotWritten;
@@ -87,8 +88,7 @@ impl<S: Store> Call<'_, S> {
         }
         if finalizers.is_empty() && !resources::is_held(self.resource, &next) {
             if !options.is_dry_run {
-                self.remove(&key, &admitted, expect).await?;
-                self.release_address_of(&old).await;
+                self.remove(&key, &admitted, &old, expect).await?;
             }
             return Ok(Deleted::Gone(Shown { tree: old, revision: Some(entry.mod_rev) }));
         }
@@ -98,7 +98,8 @@ impl<S: Store> Call<'_, S> {
             return Ok(Deleted::Begun(Shown { tree: next, revision: Some(entry.mod_rev) }));
         }
         let admitted = admitted.ending(next);
-        let revision = self.persist(key, &admitted, expect).await?;
+        let none = AddressChange::default();
+        let revision = self.persist(key, &admitted, expect, &none).await?;
         let shown = Shown { tree: admitted.into_tree(), revision: Some(revision) };
         Ok(Deleted::Begun(shown))
     }
@@ -138,7 +139,8 @@ impl<S: Store> Call<'_, S> {
             true => entry.mod_rev,
             false => {
                 let key = self.key(self.name)?;
-                self.persist(key, &admitted, Expect::At(entry.mod_rev)).await?
+                let expect = Expect::At(entry.mod_rev);
+                self.persist(key, &admitted, expect, &AddressChange::default()).await?
             }
         };
         let shown = Shown { tree: admitted.into_tree(), revision: Some(revision) };

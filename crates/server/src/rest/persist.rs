@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use object::Status;
+use object::{Status, Tree};
 use store::{Delete, Entry, Expect, Key, Mark, Put, Revision, Store, VALUE_BYTES_MAX, WriteError};
+use tokio::time::Instant;
 
+use crate::addresses::{AddressChange, is_reservation};
 use crate::gate::Admitted;
 use crate::rest::Call;
+use crate::rest::owners::Owners;
 use crate::standing::is_configuration;
 use crate::view::is_tracked;
 
@@ -16,6 +19,8 @@ pub(crate) enum NotWritten {
     Changed(Option<Entry>),
     /// Others that the object was checked against are not what they were.
     Moved,
+    /// Another service has taken the address that the object was to have.
+    AddressTaken,
     /// The answer. Nothing was written.
     Failed(Status),
     /// The answer. The store did not say whether it was written.
@@ -29,35 +34,66 @@ impl From<Status> for NotWritten {
 }
 
 impl<S: Store> Call<'_, S> {
-    /// Stores an object and waits until decisions see it.
+    /// Stores an object and waits until decisions see it. A new object is stored only while what it
+    /// belongs to stays; its address is taken and given up in the same revision.
     pub(crate) async fn persist(
         &mut self,
         key: Key,
         admitted: &Admitted,
         expect: Expect,
+        addresses: &AddressChange,
     ) -> Result<Revision, NotWritten> {
         let value = wire::to_stored(admitted.tree()).into();
         let is_tracked = is_tracked(&self.host.prefix, &key);
         let put = Put { key, value, expect, ttl: self.ttl(), mark: self.mark()? };
+        let transaction = addresses.attach(put.into());
+        let (operation, mut owners) = match expect {
+            Expect::Absent => ("create", self.owners(admitted.tree()).await?),
+            Expect::At(_) => ("update", Owners::default()),
+        };
         self.entrance.write_progress.begin();
-        let operation = if expect == Expect::Absent { "create" } else { "update" };
-        let written = self.timed(operation, self.host.store.put(put)).await;
-        self.entrance.has_written(written.is_ok());
+        let written = loop {
+            let attempt = owners.attach(transaction.clone());
+            let written = self.timed(operation, self.host.store.write(attempt)).await;
+            // Conditions are checked in their order, and that on the mark comes first.
+            self.entrance.confirm_mark(written.is_ok() || owners.has_failed(&written));
+            if let Some(written) = self.renew_owners(&mut owners, written, admitted.tree())? {
+                break written;
+            }
+        };
         self.settle(written, operation, is_tracked).await
     }
 
-    /// Deletes an object and waits until decisions see that.
+    /// Deletes an object and waits until decisions see that. The address that it has in the store is free
+    /// in the same revision.
     pub(crate) async fn remove(
         &mut self,
         key: &Key,
         _: &Admitted,
+        stored: &Tree,
         expect: Expect,
     ) -> Result<Revision, NotWritten> {
         let delete = Delete { key: key.clone(), expect, mark: self.mark()? };
         self.entrance.write_progress.begin();
-        let written = self.timed("delete", self.host.store.delete(delete)).await;
-        self.entrance.has_written(written.is_ok());
-        self.settle(written, "delete", is_tracked(&self.host.prefix, key)).await
+        loop {
+            let held = self.host.held_reservation(stored).await;
+            let held = held.map_err(|error| self.read_failed("delete", &error))?;
+            let transaction = AddressChange::free(held).attach(delete.clone().into());
+            let written = self.timed("delete", self.host.store.write(transaction)).await;
+            self.entrance.confirm_mark(written.is_ok());
+            match self.settle(written, "delete", is_tracked(&self.host.prefix, key)).await {
+                Err(NotWritten::AddressTaken) => self.check_time()?,
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Another attempt is made only while the request has time.
+    ///
+    /// # Errors
+    /// 504 if it has none.
+    pub(crate) fn check_time(&self) -> Result<(), Status> {
+        if Instant::now() < self.entrance.deadline { Ok(()) } else { Err(Status::timeout()) }
     }
 
     /// Waits until decisions see what was written, or says why it was not.
@@ -77,7 +113,12 @@ impl<S: Store> Call<'_, S> {
             Err(WriteError::Conflict { current }) => Err(NotWritten::Changed(current)),
             Err(WriteError::ValueTooLarge { .. }) => Err(Status::too_large(VALUE_BYTES_MAX).into()),
             Err(WriteError::Timeout) => Err(NotWritten::Unknown(Status::timeout())),
-            Err(WriteError::MarkMoved { .. }) => Err(NotWritten::Moved),
+            Err(WriteError::ConditionFailed { key, .. })
+                if is_reservation(&self.host.prefix, &key) =>
+            {
+                Err(NotWritten::AddressTaken)
+            }
+            Err(WriteError::ConditionFailed { .. }) => Err(NotWritten::Moved),
             Err(WriteError::Unavailable(why)) => {
                 self.host.log.error("the store can not be written", &[("why", &why)]);
                 let resource = self.resource.group_resource();

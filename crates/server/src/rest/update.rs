@@ -9,6 +9,7 @@ use resources::Verb;
 use store::{At, Entry, Expect, Revision, Store};
 use wire::PatchType;
 
+use crate::addresses::AddressChange;
 use crate::admit::{Attempt, Write};
 use crate::initialize::has_failed;
 use crate::rest::persist::NotWritten;
@@ -124,15 +125,21 @@ impl<S: Store> Call<'_, S> {
         }
         self.guard(&new, Some(&old)).await?;
         self.check_configuration(&new, Some(&old)).await?;
-        let addresses = match subresource {
-            None => Some(self.take_address(&mut new, Some(&old), options.is_dry_run).await?),
-            Some(_) => None,
-        };
-        let result = self.store_changed(name, &write, new, &old, options, entry.mod_rev).await;
-        if let Some(addresses) = addresses {
-            self.settle_addresses(addresses, &result).await;
+        let spare = (self.is_service() && subresource.is_none()).then(|| new.clone());
+        loop {
+            let addresses = match subresource {
+                None => self.take_address(&mut new, Some(&old), options.is_dry_run).await?,
+                Some(_) => AddressChange::default(),
+            };
+            let stored =
+                self.store_changed(name, &write, new, &old, options, entry.mod_rev, &addresses);
+            match (stored.await, &spare) {
+                // Hooks see what is stored, so they are asked about the next address, too.
+                (Err(NotWritten::AddressTaken), Some(spare)) => new = spare.clone(),
+                (outcome, _) => return outcome,
+            }
+            self.check_time()?;
         }
-        result
     }
 
     async fn store_changed(
@@ -143,6 +150,7 @@ impl<S: Store> Call<'_, S> {
         old: &Tree,
         options: WriteOptions,
         revision: Revision,
+        addresses: &AddressChange,
     ) -> Result<Updated, NotWritten> {
         let admitted = self.admit_validating(write, new, Some(old)).await?;
         let done = |tree: Tree, revision: Revision| {
@@ -155,14 +163,13 @@ impl<S: Store> Call<'_, S> {
         let key = self.key(name)?;
         let expect = Expect::At(revision);
         if self.is_over(admitted.tree()) {
-            self.remove(&key, &admitted, expect).await?;
-            self.release_address_of(admitted.tree()).await;
+            self.remove(&key, &admitted, old, expect).await?;
             return done(admitted.into_tree(), revision);
         }
         // The order in which a client names members is no change.
         let revision = match admitted.tree() == old {
             true => revision,
-            false => self.persist(key.clone(), &admitted, expect).await?,
+            false => self.persist(key.clone(), &admitted, expect, addresses).await?,
         };
         if has_failed(admitted.tree()) {
             self.end_failed(&key, admitted.tree(), revision).await;

@@ -8,6 +8,7 @@
 )]
 
 mod aborted;
+mod address_reservations;
 mod admission;
 mod admission_hooks;
 mod admission_rows;
@@ -35,6 +36,7 @@ mod limits;
 mod node_graph;
 mod openapi;
 mod own_requests;
+mod owners;
 mod pattern;
 mod pods;
 mod races;

@@ -159,10 +159,15 @@ async fn writes_behind_a_snapshot(admin: &Client) {
     let hooks = format!("{CONFIGURATIONS}/validatingwebhookconfigurations/hooks");
     merge(admin, &hooks, json!({"metadata": {"annotations": {"late": "yes"}}})).await;
     merge(admin, &format!("{MAPS}/kept"), json!({"data": {"late": "yes"}})).await;
-    let service = json!({"metadata": {"name": "late", "labels": {"coverage": "yes"}},
-        "spec": {"ports": [{"port": 80}]}});
-    let service = admin.post(&format!("{NAMESPACE}/services"), &service).await.expect(201);
-    assert!(service["spec"]["clusterIP"].as_str().unwrap().starts_with("10.0.0."));
+    // Their writes reserve and free addresses.
+    let services = format!("{NAMESPACE}/services");
+    for name in ["late", "late-deleted"] {
+        let service = json!({"metadata": {"name": name, "labels": {"coverage": "yes"}},
+            "spec": {"ports": [{"port": 80}]}});
+        let service = admin.post(&services, &service).await.expect(201);
+        assert!(service["spec"]["clusterIP"].as_str().unwrap().starts_with("10.0.0."));
+    }
+    admin.delete(&format!("{services}/late-deleted")).await.expect(200);
 }
 
 /// Writes down every object with the label.
