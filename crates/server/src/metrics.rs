@@ -1,5 +1,7 @@
 //! Numbers for operators, under the names that Kubernetes uses.
 
+mod forget;
+
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -190,6 +192,7 @@ impl Metrics {
 /// The answer to `/metrics`.
 pub(crate) async fn response<S: Store>(host: &Host<S>) -> Response<Body> {
     let metrics = &host.metrics;
+    metrics.forget_unserved(&host.follower.view().registry);
     count_objects(host).await;
     let revision = host.follower.view().revision.number();
     metrics.revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
