@@ -141,6 +141,9 @@ pub(crate) struct HookStatus {
     details: Option<HookDetails>,
 }
 
+/// The most causes of a hook that are passed on; a further one says how many more there are.
+const CAUSES_MAX: usize = 100;
+
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct HookDetails {
@@ -162,10 +165,15 @@ struct HookCause {
 
 impl From<HookDetails> for Details {
     fn from(details: HookDetails) -> Self {
-        let causes = details.causes.into_iter().map(|cause| Cause {
+        let n_left_out = details.causes.len().saturating_sub(CAUSES_MAX);
+        let causes = details.causes.into_iter().take(CAUSES_MAX).map(|cause| Cause {
             reason: cause.reason.unwrap_or_default(),
             message: cause.message.unwrap_or_default(),
             field: cause.field.unwrap_or_default(),
+        });
+        let rest = (n_left_out > 0).then(|| Cause {
+            message: format!("and {n_left_out} more errors"),
+            ..Cause::default()
         });
         let retry_after_seconds = details.retry_after_seconds.unwrap_or_default();
         Self {
@@ -173,7 +181,7 @@ impl From<HookDetails> for Details {
             group: details.group.unwrap_or_default(),
             kind: details.kind.unwrap_or_default(),
             uid: details.uid.unwrap_or_default(),
-            causes: causes.collect(),
+            causes: causes.chain(rest).collect(),
             retry_after_seconds: u32::try_from(retry_after_seconds).unwrap_or_default(),
         }
     }
@@ -187,6 +195,17 @@ mod tests {
 
     fn denial(told: Value) -> Refusal {
         Refusal::denial("h.x.y", serde_json::from_value(told).unwrap())
+    }
+
+    #[test]
+    fn causes_past_the_limit_are_counted() {
+        for (n_told, n_want) in [(CAUSES_MAX, CAUSES_MAX), (150_000, CAUSES_MAX + 1)] {
+            let told = vec![json!({"message": "m"}); n_told];
+            let details = denial(json!({"details": {"causes": told}})).details.unwrap();
+            assert_eq!(details.causes.len(), n_want);
+            let last = &details.causes.last().unwrap().message;
+            assert_eq!(last, if n_told == n_want { "m" } else { "and 149900 more errors" });
+        }
     }
 
     /// L4: a hook that denies with the code of a redirect redirects nobody.

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::policy::Verdict;
-use crate::redact::{Copier, Subject, redact_uri};
+use crate::redact::{Copier, Subject, redact_uri, without_quotes};
 use crate::stage::{Level, Stage};
 
 /// The longest line of the log, in bytes. A longer one is written without bodies and says so.
@@ -181,9 +181,10 @@ impl Event {
     /// The HTTP code of the answer. `status` is the Status that it carries, if that is what it
     /// carries.
     pub fn respond(&mut self, code: u16, status: Option<&Value>) {
-        let mut members = match status.and_then(Value::as_object) {
-            Some(status) => status.clone(),
-            None => Map::from_iter([("metadata".to_owned(), Value::Object(Map::new()))]),
+        let status = status.map(|status| without_quotes(status, self.subject));
+        let mut members = match status {
+            Some(Value::Object(status)) => status,
+            Some(_) | None => Map::from_iter([("metadata".to_owned(), Value::Object(Map::new()))]),
         };
         members.retain(|name, _| name != "kind" && name != "apiVersion");
         members.insert("code".to_owned(), code.into());
@@ -198,7 +199,10 @@ impl Event {
     /// The object of the answer.
     pub fn response_object(&mut self, object: &Value) {
         if self.wants_response_object() {
-            self.response_object = Some(self.copier().copy(object, self.subject));
+            let copy = self.copier().copy(object, self.subject);
+            let is_status = copy.get("kind").and_then(Value::as_str) == Some("Status");
+            self.response_object =
+                Some(if is_status { without_quotes(&copy, self.subject) } else { copy });
         }
     }
 

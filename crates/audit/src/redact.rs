@@ -4,9 +4,13 @@
 //! client that misspells `stringData` still has its secret kept. A body is sensitive because of the
 //! resource it was sent to, or because it, or something inside it, says that it is a Secret.
 
-use std::borrow::Cow;
+mod status;
+mod uri;
 
 use serde_json::{Map, Value};
+
+pub(crate) use self::status::without_quotes;
+pub use self::uri::redact_uri;
 
 /// What stands in place of a secret.
 pub const REDACTED: &str = "[redacted]";
@@ -16,10 +20,6 @@ const NESTING_MAX: usize = 520;
 
 /// Holds the whole object as it was last applied, with its secrets.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-
-/// Parts of the names of query parameters that carry credentials.
-const SENSITIVE_PARAMETERS: [&str; 8] =
-    ["token", "secret", "passw", "bearer", "authorization", "apikey", "api_key", "credential"];
 
 /// What a body is, as far as secrets go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,65 +191,6 @@ fn mask(value: &Value) -> Value {
         }
         Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => REDACTED.into(),
     }
-}
-
-/// The target of a request without credentials: those of a query, and those before a host name.
-pub fn redact_uri(uri: &str) -> Cow<'_, str> {
-    let target = match uri.split_once("://") {
-        Some((scheme, rest)) if !scheme.contains(['/', '?']) => {
-            rest.find(['/', '?']).map_or("/", |at| &rest[at..])
-        }
-        Some(_) | None => uri,
-    };
-    let Some((path, query)) = target.split_once('?') else {
-        return Cow::Borrowed(target);
-    };
-    if !query.split(['&', ';']).any(is_sensitive_parameter) {
-        return Cow::Borrowed(target);
-    }
-    let mut shown = format!("{path}?");
-    for part in query.split_inclusive(['&', ';']) {
-        let (parameter, separator) = match part.char_indices().next_back() {
-            Some((at, '&' | ';')) => part.split_at(at),
-            Some(_) | None => (part, ""),
-        };
-        if is_sensitive_parameter(parameter) {
-            let name = parameter.split_once('=').map_or(parameter, |(name, _)| name);
-            shown.push_str(name);
-            shown.push_str("=redacted");
-        } else {
-            shown.push_str(parameter);
-        }
-        shown.push_str(separator);
-    }
-    Cow::Owned(shown)
-}
-
-fn is_sensitive_parameter(parameter: &str) -> bool {
-    let Some((name, _)) = parameter.split_once('=') else {
-        return false;
-    };
-    let name = percent_decoded(name).to_ascii_lowercase();
-    SENSITIVE_PARAMETERS.iter().any(|word| name.contains(word))
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let hex = |byte: &u8| char::from(*byte).to_digit(16);
-        match rest {
-            [b'%', high, low, tail @ ..] if hex(high).is_some() && hex(low).is_some() => {
-                bytes.push((hex(high).unwrap_or(0) * 16 + hex(low).unwrap_or(0)) as u8);
-                rest = tail;
-            }
-            _ => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

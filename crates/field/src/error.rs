@@ -139,6 +139,15 @@ impl From<bool> for BadValue {
 }
 
 impl FieldError {
+    /// About how much memory it takes.
+    fn n_bytes(&self) -> usize {
+        let value = match &self.value {
+            BadValue::Text(text) | BadValue::Json(text) => text.len(),
+            BadValue::Omitted => 0,
+        };
+        self.path.len() + self.detail.len() + value
+    }
+
     /// The message without the path, as the causes of a Status show it.
     pub fn body(&self) -> String {
         let mut text = self.kind.words().to_owned();
@@ -162,36 +171,72 @@ impl fmt::Display for FieldError {
 
 impl std::error::Error for FieldError {}
 
-/// All faults of a document, in the order in which they were found.
+/// The most faults of a document that are kept. One body can have 150,000.
+pub const FAULTS_MAX: usize = 100;
+
+/// How many bytes the kept faults have together before further ones are only counted. A fault repeats the
+/// value at fault, and several may repeat the same one.
+const FAULT_BYTES_MAX: usize = 1 << 20;
+
+/// The faults of a document, in the order in which they were found. The first [`FAULTS_MAX`] are kept, the
+/// others are counted.
 ///
-/// Displays as the aggregate of the messages; see [`aggregate`].
+/// Displays as the aggregate of the messages; see [`aggregate`]. The last message says how many others
+/// there are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FieldErrors {
     errors: Vec<FieldError>,
+    n_bytes: usize,
+    n_left_out: usize,
 }
 
 impl FieldErrors {
     /// No faults.
     pub const fn new() -> Self {
-        Self { errors: Vec::new() }
+        Self { errors: Vec::new(), n_bytes: 0, n_left_out: 0 }
     }
 
     /// Adds a fault at the end.
     pub fn push(&mut self, error: FieldError) {
+        if self.errors.len() >= FAULTS_MAX || self.n_bytes >= FAULT_BYTES_MAX {
+            self.n_left_out += 1;
+            return;
+        }
+        self.n_bytes += error.n_bytes();
         self.errors.push(error);
+    }
+
+    /// Adds all faults of others at the end, also those that they only counted.
+    pub fn append(&mut self, others: Self) {
+        let n_left_out = others.n_left_out;
+        self.extend(others);
+        self.n_left_out += n_left_out;
+    }
+
+    /// How many faults are counted and not kept, in words; `None` if all are kept.
+    pub fn rest(&self) -> Option<String> {
+        (self.n_left_out > 0).then(|| format!("and {} more errors", self.n_left_out))
     }
 
     /// Reports whether there is no fault.
     pub fn is_empty(&self) -> bool {
-        self.errors.is_empty()
+        self.errors.is_empty() && self.n_left_out == 0
     }
 
-    /// The number of faults, repeated ones included.
+    /// Forgets kept faults that are not wanted.
+    ///
+    /// INVARIANT: those that are only counted stay, whatever they are: nothing is accepted because its fault
+    /// was one too many.
+    pub fn retain(&mut self, is_wanted: impl FnMut(&FieldError) -> bool) {
+        self.errors.retain(is_wanted);
+    }
+
+    /// The number of faults, repeated ones and those that are not kept included.
     pub fn len(&self) -> usize {
-        self.errors.len()
+        self.errors.len() + self.n_left_out
     }
 
-    /// The faults in order.
+    /// The faults that are kept, in order.
     pub fn iter(&self) -> std::slice::Iter<'_, FieldError> {
         self.errors.iter()
     }
@@ -207,7 +252,8 @@ impl FieldErrors {
 
 impl fmt::Display for FieldErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let messages: Vec<String> = self.iter().map(FieldError::to_string).collect();
+        let messages: Vec<String> =
+            self.iter().map(FieldError::to_string).chain(self.rest()).collect();
         f.write_str(&aggregate(&messages))
     }
 }
@@ -216,19 +262,21 @@ impl std::error::Error for FieldErrors {}
 
 impl From<FieldError> for FieldErrors {
     fn from(error: FieldError) -> Self {
-        Self { errors: vec![error] }
+        Self::from_iter([error])
     }
 }
 
 impl Extend<FieldError> for FieldErrors {
     fn extend<I: IntoIterator<Item = FieldError>>(&mut self, errors: I) {
-        self.errors.extend(errors);
+        errors.into_iter().for_each(|error| self.push(error));
     }
 }
 
 impl FromIterator<FieldError> for FieldErrors {
     fn from_iter<I: IntoIterator<Item = FieldError>>(errors: I) -> Self {
-        Self { errors: errors.into_iter().collect() }
+        let mut all = Self::new();
+        all.extend(errors);
+        all
     }
 }
 
@@ -302,5 +350,27 @@ mod tests {
         assert_eq!(errors.to_string(), r#"[f: Required value, f: Duplicate value: "x"]"#);
         assert_eq!(errors.len(), 3);
         assert_eq!(errors.clone().into_result(1), Err(errors));
+    }
+
+    #[test]
+    fn faults_past_the_limit_are_counted() {
+        let at = FieldPath::root("f");
+        let all = |n: usize| (0..n).map(|idx| at.index(idx).required("")).collect::<FieldErrors>();
+        let (few, many) = (all(FAULTS_MAX), all(150_000));
+        assert_eq!((few.len(), few.iter().len(), few.rest()), (FAULTS_MAX, FAULTS_MAX, None));
+        assert_eq!((many.len(), many.iter().len()), (150_000, FAULTS_MAX));
+        let text = many.to_string();
+        assert!(text.ends_with("f[99]: Required value, and 149900 more errors]"), "{text}");
+        let mut both = few;
+        both.append(many);
+        assert_eq!((both.len(), both.iter().len()), (150_100, FAULTS_MAX));
+        // Long values fill it earlier.
+        let long = "x".repeat(FAULT_BYTES_MAX / 2);
+        let long: FieldErrors = (0..9).map(|_| at.invalid(long.as_str(), "")).collect();
+        assert_eq!((long.len(), long.iter().len()), (9, 2));
+        // What is only counted is a fault all the same.
+        let mut left_out = all(FAULTS_MAX + 1);
+        left_out.retain(|_| false);
+        assert_eq!((left_out.is_empty(), left_out.len()), (false, 1));
     }
 }

@@ -1,5 +1,7 @@
 //! What metadata must be like.
 
+use std::collections::HashSet;
+
 use field::{FieldErrors, FieldPath, dns1123_label_faults, label_key_faults, label_value_faults};
 use serde_json::Value;
 
@@ -60,7 +62,7 @@ pub fn metadata_update_errors(new: &Tree, old: &Tree) -> FieldErrors {
     let mut errors = FieldErrors::new();
     let (own, former) = (metadata(new), metadata(old));
     if is_terminating(old) {
-        let known = finalizers(old);
+        let known: HashSet<&str> = finalizers(old).into_iter().collect();
         let mut added: Vec<&str> = finalizers(new);
         added.retain(|finalizer| !known.contains(finalizer));
         added.sort_unstable();

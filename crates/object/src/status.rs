@@ -166,11 +166,12 @@ impl Status {
             message: error.body(),
             field: error.path.clone(),
         });
+        let rest = errors.rest().map(|message| Cause { message, ..Cause::default() });
         let details = Details {
             name: name.to_owned(),
             group: kind.group.clone(),
             kind: kind.kind.clone(),
-            causes: causes.collect(),
+            causes: causes.chain(rest).collect(),
             ..Details::default()
         };
         let message = format!("{kind} {} is invalid: {errors}", gotext::quote(name));

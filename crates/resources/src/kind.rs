@@ -167,7 +167,7 @@ pub fn validate_update(
 fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors) {
     match rules(resource) {
         Rules::ConfigMap => config_map::validate(new, old, errors),
-        Rules::Configuration(kind) => errors.extend(match old {
+        Rules::Configuration(kind) => errors.append(match old {
             None => admission::validate_create(kind, new),
             Some(old) => admission::validate_update(kind, new, old),
         }),

@@ -1,5 +1,7 @@
 //! Numbers for operators, under the names that Kubernetes uses.
 
+mod forget;
+
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -197,6 +199,7 @@ impl Metrics {
 /// The answer to `/metrics`.
 pub(crate) async fn response<S: Store>(host: &Host<S>) -> Response<Body> {
     let metrics = &host.metrics;
+    metrics.forget_unserved(&host.follower.view().registry);
     count_objects(host).await;
     let view = host.follower.view();
     for (path, count) in crate::undecodable::counts(&view) {

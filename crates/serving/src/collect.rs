@@ -30,13 +30,18 @@ pub enum CollectError<E> {
     /// The peer broke it off, or the connection did.
     #[error("the body can not be read")]
     Read(#[source] E),
+    /// It ended before as many bytes came as were announced. A stream of HTTP/2 that is reset without an
+    /// error looks like its end.
+    #[error("the body ends before its announced length")]
+    Truncated,
 }
 
 /// Reads a body of at most `limit` bytes. The rest of a longer one is discarded, as by [`discard`],
 /// so that the peer hears the answer.
 ///
 /// # Errors
-/// [`CollectError::TooLarge`] past the limit, [`CollectError::Read`] if the body breaks off.
+/// [`CollectError::TooLarge`] past the limit, [`CollectError::Read`] and [`CollectError::Truncated`] if the
+/// body breaks off.
 pub async fn collect_limited<B: Body>(
     body: B,
     limit: u64,
@@ -45,7 +50,10 @@ pub async fn collect_limited<B: Body>(
     let collected = if body.size_hint().lower() > limit {
         Err(CollectError::TooLarge { limit })
     } else {
-        collect(body.as_mut(), limit).await
+        match collect(body.as_mut(), limit).await {
+            Ok(_) if body.size_hint().lower() > 0 => Err(CollectError::Truncated),
+            collected => collected,
+        }
     };
     if matches!(collected, Err(CollectError::TooLarge { .. })) {
         discard(body).await;
@@ -175,6 +183,33 @@ mod tests {
         }
         discarding.await.unwrap();
         assert!((DISCARD_BYTES_MAX..=DISCARD_BYTES_MAX + (3 << 20)).contains(&sent), "{sent}");
+    }
+
+    /// A body that announces more than it has.
+    struct Announcing(Option<Bytes>);
+
+    impl http_body::Body for Announcing {
+        type Data = Bytes;
+        type Error = BodyError;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<Option<Result<http_body::Frame<Bytes>, BodyError>>> {
+            std::task::Poll::Ready(self.0.take().map(|bytes| Ok(http_body::Frame::data(bytes))))
+        }
+
+        fn size_hint(&self) -> http_body::SizeHint {
+            http_body::SizeHint::with_exact(7)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_part_of_a_body_is_not_taken_for_the_whole() {
+        for part in [None, Some("abc".into())] {
+            let error = collect_limited(Announcing(part), 10).await.unwrap_err();
+            assert!(matches!(error, CollectError::Truncated), "{error}");
+        }
     }
 
     #[tokio::test]

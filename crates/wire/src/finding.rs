@@ -25,19 +25,33 @@ impl fmt::Display for Finding {
     }
 }
 
+/// How many bytes of paths are written for the findings of one body, repeated ones included. A member that
+/// stands 200,000 times below a long name would otherwise be named as often.
+const PATH_BYTES_MAX: usize = 4 << 20;
+
 /// Findings without repetition, and at most [`FINDINGS_MAX`].
 #[derive(Debug, Default)]
-pub(crate) struct Findings(Vec<Finding>);
+pub(crate) struct Findings {
+    list: Vec<Finding>,
+    n_path_bytes: usize,
+}
 
 impl Findings {
     pub(crate) fn push(&mut self, finding: Finding) {
-        if self.0.len() < FINDINGS_MAX && !self.0.contains(&finding) {
-            self.0.push(finding);
+        let (Finding::UnknownField(path) | Finding::DuplicateField(path)) = &finding;
+        self.n_path_bytes += path.len();
+        if self.list.len() < FINDINGS_MAX && !self.list.contains(&finding) {
+            self.list.push(finding);
         }
     }
 
+    /// Whether nothing more is looked for.
+    pub(crate) fn is_full(&self) -> bool {
+        self.list.len() >= FINDINGS_MAX || self.n_path_bytes >= PATH_BYTES_MAX
+    }
+
     pub(crate) fn into_vec(self) -> Vec<Finding> {
-        self.0
+        self.list
     }
 }
 
@@ -58,6 +72,21 @@ pub fn strict_error(kind: &str, version: &str, findings: &[Finding]) -> Option<S
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_paths_of_findings_are_bounded() {
+        let mut findings = Findings::default();
+        let path = "x".repeat(PATH_BYTES_MAX / 4);
+        let n_written = (0..200_000).take_while(|_| {
+            let is_written = !findings.is_full();
+            if is_written {
+                findings.push(Finding::DuplicateField(path.clone()));
+            }
+            is_written
+        });
+        assert_eq!(n_written.count(), 4);
+        assert_eq!(findings.into_vec().len(), 1);
+    }
 
     #[test]
     fn a_strict_client_is_told_everything_at_once() {

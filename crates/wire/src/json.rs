@@ -164,7 +164,7 @@ impl Reader<'_> {
     /// Notes the member that is about to be set if it is set already.
     fn note_duplicate(&mut self) {
         let Some(Open::Object { members, name }) = self.open.last() else { return };
-        if !members.contains_key(name) {
+        if !members.contains_key(name) || self.findings.is_full() {
             return;
         }
         let mut path = String::new();

@@ -30,16 +30,16 @@ pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors)
             Some(Object::Role(old)) => Some(old),
             Some(Object::Binding(_)) | None => None,
         };
-        errors.extend(api::rbac::limit_errors(role, old));
+        errors.append(api::rbac::limit_errors(role, old));
     }
     let result: Result<Object, FieldErrors> = match &old {
         None => manifest.into_valid(),
         Some(old) => api::rbac::validate_update(manifest, old),
     };
     // The rules for metadata have been applied to it already, as to that of every object.
-    let faults = result.err().unwrap_or_default();
-    let own = faults.iter().filter(|fault| !fault.path.starts_with("metadata"));
-    own.for_each(|fault| errors.push(fault.clone()));
+    let mut faults = result.err().unwrap_or_default();
+    faults.retain(|fault| !fault.path.starts_with("metadata"));
+    errors.append(faults);
 }
 
 fn decode(tree: &Tree) -> Result<Manifest, String> {

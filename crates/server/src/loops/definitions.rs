@@ -45,6 +45,7 @@ pub(crate) async fn establish_definitions<S: Store>(host: Arc<Host<S>>) {
         while Arc::ptr_eq(&view.definitions, &host.follower.view().definitions) {
             seen = host.follower.changed(seen).await;
         }
+        host.metrics.forget_unserved(&host.follower.view().registry);
     }
 }
 

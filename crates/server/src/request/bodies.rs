@@ -70,6 +70,9 @@ impl<S: Store> Errand<'_, S> {
             CollectError::Read(why) => {
                 Status::bad_request(format!("the body can not be read: {why}"))
             }
+            CollectError::Truncated => {
+                Status::bad_request("the body can not be read: unexpected EOF")
+            }
         })
     }
 

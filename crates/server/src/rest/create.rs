@@ -119,11 +119,9 @@ impl<S: Store> Call<'_, S> {
             false => rule.faults(name),
         };
         let mut errors = object::metadata_errors(&tree, self.resource.is_namespaced(), name_faults);
-        resources::validate_create(self.resource, &tree)
-            .iter()
-            .for_each(|e| errors.push(e.clone()));
+        errors.append(resources::validate_create(self.resource, &tree));
         let pending_max = self.host.initialization.pending_max;
-        errors.extend(Initializers::of(&tree).create_errors(pending_max));
+        errors.append(Initializers::of(&tree).create_errors(pending_max));
         if !errors.is_empty() {
             return Err(Status::invalid(&self.resource.group_kind(), &name, &errors).into());
         }

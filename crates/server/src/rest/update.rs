@@ -117,9 +117,8 @@ impl<S: Store> Call<'_, S> {
         let rule = self.resource.name_rule;
         let is_namespaced = self.resource.is_namespaced();
         let mut errors = object::metadata_errors(&new, is_namespaced, |name, _| rule.faults(name));
-        let more = object::metadata_update_errors(&new, &old);
-        more.iter().for_each(|error| errors.push(error.clone()));
-        errors.extend(self.content_errors(&new, &old, subresource));
+        errors.append(object::metadata_update_errors(&new, &old));
+        errors.append(self.content_errors(&new, &old, subresource));
         if !errors.is_empty() {
             return Err(Status::invalid(&self.group_kind(), name, &errors).into());
         }
@@ -186,7 +185,7 @@ impl<S: Store> Call<'_, S> {
         };
         let pending_max = self.host.initialization.pending_max;
         let (new, old) = (Initializers::of(new), Initializers::of(old));
-        errors.extend(new.update_errors(&old, pending_max));
+        errors.append(new.update_errors(&old, pending_max));
         errors
     }
 

@@ -44,6 +44,7 @@ mod rows;
 mod service_addresses;
 mod services;
 mod shared_state;
+mod small_doors;
 mod three_servers;
 mod undecodable;
 mod watches;

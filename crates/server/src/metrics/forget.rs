@@ -1,0 +1,91 @@
+//! Series of resources that are no longer served.
+
+use std::collections::{HashMap, HashSet};
+
+use prometheus::core::{Collector, MetricVec, MetricVecBuilder};
+use resources::Registry;
+
+use super::Metrics;
+
+impl Metrics {
+    /// Removes the series of resources that the registry does not have. Otherwise a user who may make
+    /// definitions, and delete them, makes series without end.
+    pub(crate) fn forget_unserved(&self, registry: &Registry) {
+        let mut plurals = HashSet::new();
+        let mut names = HashSet::new();
+        for resource in registry.resources() {
+            plurals.insert(resource.plural.as_str());
+            names.insert(resource.group_resource().to_string());
+        }
+        let is_served = |labels: &HashMap<&str, &str>| {
+            let text = |name: &str| labels.get(name).copied().unwrap_or_default();
+            let resource = text("resource");
+            resource.is_empty()
+                || registry.resource(text("group"), text("version"), resource).is_some()
+        };
+        retain(&self.requests, is_served);
+        retain(&self.durations, is_served);
+        retain(&self.long_running, is_served);
+        retain(&self.watch_events, is_served);
+        retain(&self.store_requests, |labels| {
+            labels.get("type").is_none_or(|plural| plurals.contains(plural))
+        });
+        retain(&self.storage_objects, |labels| {
+            labels.get("resource").is_none_or(|name| names.contains(*name))
+        });
+    }
+}
+
+/// Removes the series whose labels are not wanted.
+fn retain<B: MetricVecBuilder>(
+    metrics: &MetricVec<B>,
+    is_wanted: impl Fn(&HashMap<&str, &str>) -> bool,
+) {
+    for family in metrics.collect() {
+        for metric in family.get_metric() {
+            let labels = metric.get_label().iter();
+            let labels: HashMap<&str, &str> =
+                labels.map(|label| (label.name(), label.value())).collect();
+            if !is_wanted(&labels) {
+                // A series that is gone by now is as good.
+                let _ = metrics.remove(&labels);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::RequestLabels;
+    use super::*;
+
+    #[test]
+    fn series_of_resources_that_are_not_served_are_removed() {
+        let metrics = Metrics::new(prometheus::Registry::new()).unwrap();
+        for (group, resource) in [("", "pods"), ("example.com", "widgets"), ("", "")] {
+            let labels = RequestLabels {
+                verb: "GET",
+                group,
+                version: "v1",
+                resource,
+                ..RequestLabels::default()
+            };
+            metrics.request_done(&labels, 200, Duration::from_millis(3));
+            metrics.long_running.with_label_values(&["WATCH", group, "v1", resource]).inc();
+            metrics.watch_events.with_label_values(&[group, "v1", resource]).inc();
+        }
+        for plural in ["pods", "widgets"] {
+            metrics.store_requests.with_label_values(&["get", plural]).observe(0.1);
+        }
+        metrics.storage_objects.with_label_values(&["widgets.example.com"]).set(1);
+        metrics.storage_objects.with_label_values(&["pods"]).set(1);
+        metrics.forget_unserved(&Registry::built_in());
+        let text = String::from_utf8(metrics.encode()).unwrap();
+        assert!(!text.contains("widgets"), "{text}");
+        let n_pods = text.lines().filter(|line| line.contains("\"pods\"")).count();
+        assert!(n_pods > 4, "{text}");
+        assert!(text.contains("resource=\"\""), "{text}");
+    }
+}
