@@ -14,6 +14,7 @@ use store::{At, Delete, Entry, Expect, Key, Put, Store, WriteError};
 
 pub use self::range::{ServiceRange, ServiceRangeError};
 use crate::rest::{Call, NotWritten};
+use crate::store_status;
 
 /// How many addresses are tried before the range counts as full.
 const TRIES_MAX: u32 = 65_536;
@@ -211,6 +212,10 @@ impl<S: Store> Call<'_, S> {
         match self.host.store.put(put).await {
             Ok(_) => Ok(true),
             Err(WriteError::Conflict { .. }) => Ok(false),
+            Err(WriteError::NoSpace { share }) => Err(store_status::no_space(share.as_deref())),
+            Err(WriteError::Throttled { share, retry_after }) => {
+                Err(store_status::throttled(&share, retry_after))
+            }
             Err(error) => {
                 self.host.log.error("an address can not be taken", &[("why", &error)]);
                 Err(Status::server_timeout(&self.resource.group_resource(), "create"))

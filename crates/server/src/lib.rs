@@ -41,6 +41,7 @@ mod serve;
 mod servers;
 mod service_directory;
 mod standing;
+mod store_status;
 mod trace;
 mod view;
 mod watch_body;

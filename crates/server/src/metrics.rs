@@ -13,6 +13,7 @@ use serving::{Body, RequestKind};
 use store::{ListRequest, Prefix, Store};
 
 use crate::host::Host;
+use crate::store_status::StoreMetrics;
 
 /// What the text of `/metrics` is.
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -58,6 +59,7 @@ pub(crate) struct Metrics {
     pub(crate) store_requests: HistogramVec,
     storage_objects: IntGaugeVec,
     pub(crate) revision: IntGauge,
+    store: StoreMetrics,
 }
 
 impl Metrics {
@@ -162,6 +164,7 @@ impl Metrics {
                 &["resource"],
             )?,
             revision,
+            store: StoreMetrics::new(&registry)?,
             registry,
         })
     }
@@ -191,6 +194,7 @@ impl Metrics {
 pub(crate) async fn response<S: Store>(host: &Host<S>) -> Response<Body> {
     let metrics = &host.metrics;
     count_objects(host).await;
+    metrics.store.show(&host.store.status());
     let revision = host.follower.view().revision.number();
     metrics.revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
     let age = host.confirmer.freshness().age.unwrap_or_else(|| host.started.elapsed());
