@@ -4,13 +4,14 @@ mod admission;
 mod auditing;
 mod authentication;
 mod authorizing;
+mod data_directory;
 mod flags;
 mod logged;
 mod open;
 
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -20,8 +21,8 @@ use server::{
     AdmissionOptions, AuthorityFiles, HostOptions, Level, Log, LogFormat, Server, ServerOptions,
 };
 use serving::{
-    CertificateFiles, DrainPlan, Limits, Listener, PkiOptions, ReloadingCertificate, ServerNames,
-    Supplied,
+    CertificateFiles, DrainPlan, Limits, Listener, Pki, PkiOptions, ReloadingCertificate,
+    ServerNames, Supplied,
 };
 use store::Store;
 use tokio::signal::unix::{SignalKind, signal};
@@ -32,6 +33,7 @@ use crate::authorization::node_rules;
 use crate::exit::Exit;
 use admission::Sharing;
 use authorizing::Authorizing;
+use data_directory::DataDirectory;
 use flags::{LoggingFormat, StoreKind};
 
 /// How often files of certificates and of authorities are looked at. A removed authority is gone
@@ -109,6 +111,13 @@ async fn serve(
     let started = Instant::now();
     authorizing.warn(log);
     args.admission.warn(log);
+    let is_etcd = match args.store.store {
+        Some(kind) => kind == StoreKind::Etcd,
+        None => !args.store.etcd_servers.is_empty(),
+    };
+    open::check(&args.store, is_etcd)?;
+    // Nothing is written before the directory is ours, and a start that fails leaves nothing behind.
+    let mut directory = DataDirectory::claim(&args.store.data_dir, !is_etcd)?;
     let pki_options = pki_options(args);
     let pki = serving::prepare(&pki_options)?;
     let certificate = Arc::new(ReloadingCertificate::load(pki.serving.clone())?);
@@ -118,7 +127,6 @@ async fn serve(
     let address = listener.address();
     let advertised =
         SocketAddr::new(args.listen.advertise_address.unwrap_or(address.ip()), address.port());
-    let kubeconfig = serving::write_kubeconfig(&pki, advertised)?;
     let reloading = certificate.keep_reloading(RELOAD_EVERY, move |result| match result {
         Ok(()) => log.notice("the certificate of the server was reloaded", &[]),
         Err(error) => {
@@ -126,11 +134,9 @@ async fn serve(
         }
     });
     tokio::spawn(reloading);
-    tokio::spawn(keep_renewing(pki_options, advertised, log));
-    let is_etcd = match args.store.store {
-        Some(kind) => kind == StoreKind::Etcd,
-        None => !args.store.etcd_servers.is_empty(),
-    };
+    if let Some(file) = &args.audit.audit_log_path {
+        directory.expect_new(file);
+    }
     let sharing = if is_etcd { Sharing::Shared } else { Sharing::Own };
     let options = ServerOptions {
         host: HostOptions {
@@ -176,24 +182,29 @@ async fn serve(
         limits: Limits::default(),
         log,
     };
-    let banner = Banner { address, authorizers: authorizing.names(), kubeconfig, started };
+    let authorizers = authorizing.names();
+    let banner = Banner { address, advertised, authorizers, pki, pki_options, directory, started };
     match is_etcd {
         true => {
             let (store, place) = open::etcd(&args.store).await?;
             serve_on(store, &place, listener, options, authorizing, banner, args, out).await
         }
         false => {
-            let (store, place) = open::embedded(&args.store)?;
+            let mut banner = banner;
+            let (store, place) = open::embedded(&args.store, banner.directory.take_store()?)?;
             serve_on(store, &place, listener, options, authorizing, banner, args, out).await
         }
     }
 }
 
-/// What is said when the server is ready.
+/// What is said and written when the server is ready.
 struct Banner {
     address: SocketAddr,
+    advertised: SocketAddr,
     authorizers: String,
-    kubeconfig: Option<PathBuf>,
+    pki: Pki,
+    pki_options: PkiOptions,
+    directory: DataDirectory,
     started: Instant,
 }
 
@@ -203,7 +214,7 @@ async fn serve_on<S: Store>(
     listener: Listener,
     options: ServerOptions,
     authorizing: Authorizing,
-    banner: Banner,
+    mut banner: Banner,
     args: &Args,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
@@ -212,7 +223,10 @@ async fn serve_on<S: Store>(
     let log = options.log;
     let server = Server::start(Arc::new(store), listener, options).await?;
     authorizing.follow(server.reseater(), log);
-    banner.show(place, out)?;
+    let kubeconfig = serving::write_kubeconfig(&banner.pki, banner.advertised)?;
+    banner.directory.keep();
+    tokio::spawn(keep_renewing(banner.pki_options.clone(), banner.advertised, log));
+    banner.show(place, kubeconfig.as_deref(), out)?;
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
@@ -234,14 +248,14 @@ async fn serve_on<S: Store>(
 }
 
 impl Banner {
-    fn show(&self, place: &str, out: &mut dyn Write) -> io::Result<()> {
+    fn show(&self, place: &str, kubeconfig: Option<&Path>, out: &mut dyn Write) -> io::Result<()> {
         let ready = self.started.elapsed().as_millis();
         writeln!(
             out,
             "serving https://{} from {place}, authorization {}, ready in {ready} ms",
             self.address, self.authorizers
         )?;
-        if let Some(path) = &self.kubeconfig {
+        if let Some(path) = kubeconfig {
             let path = path.display();
             writeln!(out, "admin kubeconfig: {path}\n\nTry:")?;
             writeln!(out, "  kubectl --kubeconfig {path} get namespaces")?;

@@ -252,6 +252,12 @@ impl Status {
         Self::new(429, "TooManyRequests", format!("Too many requests: {why}"), Some(details))
     }
 
+    /// The store has no room for what the request would add.
+    #[must_use]
+    pub fn insufficient_storage(why: &str) -> Self {
+        Self::new(507, "InsufficientStorage", format!("Insufficient storage: {why}"), None)
+    }
+
     /// The request took too long.
     #[must_use]
     pub fn timeout() -> Self {

@@ -65,6 +65,27 @@ pub fn names<'k>(
     (is_segment(name) && namespace.is_none_or(is_segment)).then_some((namespace, name))
 }
 
+/// The namespace of a key, or the prefix of the keys of its resource where there is none: whose part of
+/// the store the key takes up. A prefix ends in `/`, which no namespace does.
+///
+/// The first segment below the prefix is a group if it has a dot: names of resources have none, and the
+/// groups of custom resources always do. So a namespace is never taken for a resource of its name.
+#[must_use]
+pub fn share<'k>(prefix: &str, key: &'k str) -> &'k str {
+    let rest = key.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('/')).unwrap_or(key);
+    let segments: Vec<&str> = rest.split('/').collect();
+    let namespace = match segments.as_slice() {
+        // What the server keeps for itself.
+        ["ranges" | "portcullis", ..] => None,
+        [first, _, _] if first.contains('.') => None,
+        [first, _, namespace, _] if first.contains('.') => Some(*namespace),
+        ["services", _, namespace, _] | [_, namespace, _] => Some(*namespace),
+        _ => None,
+    };
+    let resource = || key.rfind('/').and_then(|at| key.get(..=at)).unwrap_or(key);
+    namespace.unwrap_or_else(resource)
+}
+
 pub(crate) fn is_segment(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains('/')
 }
@@ -113,6 +134,30 @@ mod tests {
         assert_eq!(prefix("/p", &maps, None).as_deref(), Some("/p/configmaps/"));
         assert_eq!(prefix("/p", &maps, Some("d")).as_deref(), Some("/p/configmaps/d/"));
         assert_eq!(prefix("/p", &resource("", "nodes"), Some("d")), None);
+    }
+
+    #[test]
+    fn every_key_has_a_share() {
+        for resource in Registry::built_in().stored() {
+            let namespace = resource.is_namespaced().then_some("team-a");
+            let key = key(DEFAULT_PREFIX, resource, namespace, "x").expect("a key");
+            let own = prefix(DEFAULT_PREFIX, resource, None).expect("a prefix");
+            assert_eq!(share(DEFAULT_PREFIX, &key), namespace.unwrap_or(&own), "{key}");
+        }
+        for (key, want) in [
+            ("/registry/configmaps/team-a/x", "team-a"),
+            ("/registry/services/specs/team-a/x", "team-a"),
+            ("/registry/example.com/widgets/team-a/x", "team-a"),
+            // A namespace of that name must not stand in the way of the resource.
+            ("/registry/configmaps/minions/x", "minions"),
+            ("/registry/minions/x", "/registry/minions/"),
+            ("/registry/namespaces/x", "/registry/namespaces/"),
+            ("/registry/example.com/widgets/x", "/registry/example.com/widgets/"),
+            ("/registry/ranges/serviceips/10.0.0.1", "/registry/ranges/serviceips/"),
+            ("/other/x", "/other/"),
+        ] {
+            assert_eq!(share("/registry", key), want, "{key}");
+        }
     }
 
     /// L9: keys are made of names that are whole segments.

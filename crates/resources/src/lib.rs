@@ -45,7 +45,7 @@ pub use custom::{
 pub use discovery::Discovery;
 pub use document::Document;
 pub use fields::{check_field_selector, field_value};
-pub use key::{DEFAULT_PREFIX, definition_prefix, key, names, prefix};
+pub use key::{DEFAULT_PREFIX, definition_prefix, key, names, prefix, share};
 pub use kind::{
     configuration_kind, is_content_changed, is_held, prepare_create, prepare_delete,
     prepare_update, set_requester, validate_create, validate_update,

@@ -32,7 +32,27 @@ enum Endpoint {
 /// A check that was made.
 struct Checked {
     name: &'static str,
-    is_well: bool,
+    outcome: Outcome,
+}
+
+/// What came of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Well,
+    /// The check alone fails, and its endpoint passes: a server that can still be read, and that takes
+    /// the deletes which make room, must not be taken out of service.
+    Degraded,
+    Failed,
+}
+
+impl Checked {
+    fn new(name: &'static str, is_well: bool) -> Self {
+        Self { name, outcome: if is_well { Outcome::Well } else { Outcome::Failed } }
+    }
+
+    fn degradable(name: &'static str, is_well: bool) -> Self {
+        Self { name, outcome: if is_well { Outcome::Well } else { Outcome::Degraded } }
+    }
 }
 
 /// An answer in plain text.
@@ -66,34 +86,48 @@ pub(crate) async fn health<S: Store>(host: &Host<S>, path: &str, query: &Query) 
         Some(name) => {
             let name = if name == "etcd" { "storage" } else { name };
             let check = checks.iter().find(|check| check.name == name)?;
-            Some(match check.is_well {
-                true => Text { code: 200, text: "ok".to_owned() },
-                false => Text {
-                    code: 500,
-                    text: format!("internal server error: {name} failed: reason withheld\n"),
-                },
+            let failed = |how: &str| Text {
+                code: 500,
+                text: format!("internal server error: {name} {how}: reason withheld\n"),
+            };
+            Some(match check.outcome {
+                Outcome::Well => Text { code: 200, text: "ok".to_owned() },
+                Outcome::Degraded => failed("degraded"),
+                Outcome::Failed => failed("failed"),
             })
         }
     }
 }
 
 async fn checks<S: Store>(host: &Host<S>, endpoint: Endpoint) -> Vec<Checked> {
-    let store = tokio::time::timeout(STORE_WAIT, host.store.health()).await;
-    let is_stored = matches!(store, Ok(Ok(())));
+    let is_stored = match endpoint {
+        // A restart does not help against a disk that takes no writes, so being read is enough to live.
+        Endpoint::Livez => {
+            let read = tokio::time::timeout(STORE_WAIT, host.store.current_rev()).await;
+            matches!(read, Ok(Ok(_)))
+        }
+        Endpoint::Healthz | Endpoint::Readyz => {
+            let store = tokio::time::timeout(STORE_WAIT, host.store.health()).await;
+            matches!(store, Ok(Ok(())))
+        }
+    };
     let mut checks = vec![
-        Checked { name: "ping", is_well: true },
-        Checked { name: "log", is_well: true },
-        Checked { name: "storage", is_well: is_stored },
+        Checked::new("ping", true),
+        Checked::new("log", true),
+        Checked::new("storage", is_stored),
     ];
     if endpoint == Endpoint::Readyz {
+        let status = host.store.status();
         let readiness = &host.readiness;
         let is_bootstrapped = readiness.is_bootstrapped.load(Ordering::Acquire);
         checks.extend([
-            Checked { name: "storage-readiness", is_well: is_stored },
-            Checked { name: "admission-config", is_well: !host.confirmer.freshness().is_stale },
-            Checked { name: "informer-sync", is_well: host.follower.is_synced() },
-            Checked { name: READY_HOOK, is_well: is_bootstrapped },
-            Checked { name: "shutdown", is_well: !readiness.is_stopping.load(Ordering::Acquire) },
+            Checked::new("storage-readiness", is_stored),
+            Checked::degradable("storage-space", status.alarms.is_empty()),
+            Checked::degradable("storage-upkeep", status.degraded.is_none()),
+            Checked::new("admission-config", !host.confirmer.freshness().is_stale),
+            Checked::new("informer-sync", host.follower.is_synced()),
+            Checked::new(READY_HOOK, is_bootstrapped),
+            Checked::new("shutdown", !readiness.is_stopping.load(Ordering::Acquire)),
         ]);
     }
     checks
@@ -110,11 +144,15 @@ fn all(endpoint: Endpoint, checks: &[Checked], query: &Query) -> Text {
         let _ = if excluded.iter().any(is_named) {
             excluded.retain(|own| !is_named(own));
             writeln!(lines, "[+]{name} excluded: ok")
-        } else if check.is_well {
-            writeln!(lines, "[+]{name} ok")
         } else {
-            is_well = false;
-            writeln!(lines, "[-]{name} failed: reason withheld")
+            match check.outcome {
+                Outcome::Well => writeln!(lines, "[+]{name} ok"),
+                Outcome::Degraded => writeln!(lines, "[-]{name} degraded: reason withheld"),
+                Outcome::Failed => {
+                    is_well = false;
+                    writeln!(lines, "[-]{name} failed: reason withheld")
+                }
+            }
         };
     }
     if !excluded.is_empty() {
@@ -136,9 +174,14 @@ mod tests {
     use super::*;
 
     fn answer(query: &str, is_stored: bool) -> (u16, String) {
+        answer_with(query, is_stored, true)
+    }
+
+    fn answer_with(query: &str, is_stored: bool, is_roomy: bool) -> (u16, String) {
         let checks = [
-            Checked { name: "ping", is_well: true },
-            Checked { name: "storage", is_well: is_stored },
+            Checked::new("ping", true),
+            Checked::new("storage", is_stored),
+            Checked::degradable("storage-space", is_roomy),
         ];
         let text = all(Endpoint::Readyz, &checks, &Query::parse(&format!("/readyz?{query}")));
         (text.code, text.text)
@@ -148,11 +191,15 @@ mod tests {
     #[test]
     fn the_forms_of_the_answer() {
         assert_eq!(answer("", true), (200, "ok".to_owned()));
-        let want = "[+]ping ok\n[+]storage ok\nreadyz check passed\n";
+        let want = "[+]ping ok\n[+]storage ok\n[+]storage-space ok\nreadyz check passed\n";
         assert_eq!(answer("verbose", true), (200, want.to_owned()));
-        let want = "[+]ping ok\n[-]storage failed: reason withheld\nreadyz check failed\n";
+        let want = "[+]ping ok\n[-]storage failed: reason withheld\n[+]storage-space ok\n\
+                    readyz check failed\n";
         assert_eq!(answer("", false), (500, want.to_owned()));
         assert_eq!(answer("exclude=etcd", false), (200, "ok".to_owned()));
+        assert_eq!(answer_with("", true, false), (200, "ok".to_owned()), "still ready");
+        let (code, text) = answer_with("verbose", true, false);
+        assert!(code == 200 && text.contains("[-]storage-space degraded: reason withheld\n"));
         let (code, text) = answer("exclude=x&verbose=1", true);
         assert_eq!(code, 200);
         assert!(text.contains("warn: some health checks cannot be excluded: no matches for \"x\""));

@@ -42,6 +42,7 @@ mod serve;
 mod servers;
 mod service_directory;
 mod standing;
+mod store_status;
 mod trace;
 mod undecodable;
 mod view;

@@ -15,6 +15,7 @@ use serving::{Body, RequestKind};
 use store::{ListRequest, Prefix, Store};
 
 use crate::host::Host;
+use crate::store_status::StoreMetrics;
 
 /// What the text of `/metrics` is.
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -61,6 +62,7 @@ pub(crate) struct Metrics {
     storage_objects: IntGaugeVec,
     undecodable: IntGaugeVec,
     pub(crate) revision: IntGauge,
+    store: StoreMetrics,
 }
 
 impl Metrics {
@@ -171,6 +173,7 @@ impl Metrics {
                 &["resource"],
             )?,
             revision,
+            store: StoreMetrics::new(&registry)?,
             registry,
         })
     }
@@ -201,6 +204,7 @@ pub(crate) async fn response<S: Store>(host: &Host<S>) -> Response<Body> {
     let metrics = &host.metrics;
     metrics.forget_unserved(&host.follower.view().registry);
     count_objects(host).await;
+    metrics.store.show(&host.store.status());
     let view = host.follower.view();
     for (path, count) in crate::undecodable::counts(&view) {
         let gauge = metrics.undecodable.with_label_values(&[path]);

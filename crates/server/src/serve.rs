@@ -37,6 +37,7 @@ use crate::metrics::Metrics;
 use crate::request;
 use crate::service_directory::ServiceDirectory;
 use crate::standing::Polled;
+use crate::store_status::log_store_status;
 use crate::undecodable::SoundVersions;
 use crate::view::View;
 
@@ -237,6 +238,7 @@ impl<S: Store> Server<S> {
         loops.spawn(oversee_all(Arc::clone(&host), jobs));
         loops.spawn(follow_authorities(Arc::clone(&host), options.authority_files));
         loops.spawn(loops::store_aggregated(Arc::clone(&host), notices));
+        loops.spawn(log_store_status(Arc::clone(&host)));
         bootstrap(&host).await?;
         host.readiness.is_bootstrapped.store(true, Ordering::Release);
         loops.spawn(loops::end_namespaces(Arc::clone(&host)));

@@ -25,8 +25,8 @@ pub use in_flight::{InFlight, InFlightPermit, RequestKind};
 pub use limits::Limits;
 pub use listen::{BindError, Listener, Report, Trouble, serve};
 pub use pki::{
-    CertificateFiles, Pki, PkiError, PkiOptions, ServerNames, Supplied, host_name, keep_renewing,
-    prepare, write_kubeconfig,
+    CertificateFiles, OWN_FILES, Pki, PkiError, PkiOptions, ServerNames, Supplied, host_name,
+    keep_renewing, prepare, replace_file, write_kubeconfig,
 };
 pub use shutdown::{DrainPlan, Drained, Phase, Shutdown, WatchEnd};
 pub use tls::{ReloadingCertificate, TlsError, server_config};

@@ -28,6 +28,19 @@ pub use self::renew::keep_renewing;
 /// How long before its end a certificate is renewed.
 const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
+/// The files that a server makes in its data directory.
+pub const OWN_FILES: [&str; 9] = [
+    "admin.crt",
+    "admin.key",
+    "admin.kubeconfig",
+    "apiserver.crt",
+    "apiserver.key",
+    "ca.crt",
+    "ca.key",
+    "sa.key",
+    "sa.pub",
+];
+
 /// What the files of a server depend on.
 #[derive(Debug, Clone)]
 pub struct PkiOptions {
@@ -146,6 +159,9 @@ pub enum PkiError {
 pub fn prepare(options: &PkiOptions) -> Result<Pki, PkiError> {
     let PkiOptions { directory, names, supplied, now } = options;
     files::create_directory(directory)?;
+    for name in OWN_FILES {
+        files::refuse_link(&directory.join(name))?;
+    }
     let mut maker = Maker { directory, now: *now, written: Vec::new() };
     let own_ca = maker.pair("ca");
     if supplied.serving.is_none() || supplied.client_ca.is_none() {
@@ -300,6 +316,14 @@ impl Maker<'_> {
         }
         Ok(())
     }
+}
+
+/// Puts a file in the place of another, for its owner alone. Readers see the one or the other.
+///
+/// # Errors
+/// The system refuses.
+pub fn replace_file(path: &Path, contents: &[u8]) -> io::Result<()> {
+    files::replace(path, contents).map_err(io::Error::other)
 }
 
 fn existing_key(path: &Path, reason: &'static str) -> Result<KeyPair, PkiError> {

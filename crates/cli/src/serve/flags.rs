@@ -93,6 +93,21 @@ pub(crate) struct StoreFlags {
     #[arg(long, value_name = "MODE", default_value = "always")]
     pub(crate) store_sync: store_embedded::SyncMode,
 
+    /// The most that the objects in the embedded store may take up, as a number of bytes or with Ki, Mi or
+    /// Gi. Beyond it writes that add are refused with 507 until objects are deleted
+    #[arg(long, value_name = "BYTES", default_value = "2Gi", value_parser = budget)]
+    pub(crate) store_quota_bytes: u64,
+
+    /// The most that changes take up that the embedded store keeps for watches, beside the limits of five
+    /// minutes and of a million. A namespace that fills it is answered 429
+    #[arg(long, value_name = "BYTES", default_value = "1Gi", value_parser = budget)]
+    pub(crate) store_history_bytes: u64,
+
+    /// The free space of the disk, beside that for a snapshot, below which the embedded store refuses
+    /// writes that add; 0 does not look
+    #[arg(long, value_name = "BYTES", default_value = "256Mi", value_parser = bytes)]
+    pub(crate) store_disk_free_bytes: u64,
+
     /// Addresses of the members of an etcd cluster: http://HOST:PORT or https://HOST:PORT
     #[arg(long, value_name = "URL,...", value_delimiter = ',')]
     pub(crate) etcd_servers: Vec<String>,
@@ -375,6 +390,24 @@ fn version(text: &str) -> Result<String, String> {
     }
 }
 
+/// A number of bytes, perhaps in a binary unit.
+fn bytes(text: &str) -> Result<u64, String> {
+    let units = [("Ki", 1 << 10), ("Mi", 1 << 20), ("Gi", 1 << 30), ("", 1)];
+    let found = units.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, size)));
+    let number = found.and_then(|(digits, size)| digits.parse::<u64>().ok()?.checked_mul(*size));
+    number.ok_or_else(|| "want a number of bytes, such as 1073741824, 1024Mi or 1Gi".to_owned())
+}
+
+/// Less than this could not hold what a server needs for itself.
+const BUDGET_BYTES_MIN: u64 = 16 << 20;
+
+fn budget(text: &str) -> Result<u64, String> {
+    match bytes(text)? {
+        own if own < BUDGET_BYTES_MIN => Err("want at least 16Mi".to_owned()),
+        own => Ok(own),
+    }
+}
+
 fn prefix(text: &str) -> Result<String, String> {
     let text = text.trim_end_matches('/');
     match text.starts_with('/') {
@@ -390,6 +423,14 @@ mod tests {
     #[test]
     fn values_are_checked() {
         assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+        for (text, want) in [("0", 0), ("7", 7), ("2Ki", 2048), ("3Mi", 3 << 20), ("1Gi", 1 << 30)]
+        {
+            assert_eq!(bytes(text), Ok(want), "{text}");
+        }
+        for text in ["", "Mi", "-1", "1.5Gi", "1G", "17179869184Gi"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+        assert!(budget("16Mi").is_ok() && budget("16777215").is_err());
         assert!(duration("-1s").is_err() && duration("soon").is_err());
         assert!(version("1.34").is_ok() && version("v1.34").is_err() && version("1").is_err());
         assert_eq!(prefix("/x/").as_deref(), Ok("/x"));

@@ -2,26 +2,52 @@
 
 use anyhow::Context;
 use store::Prefix;
-use store_embedded::Embedded;
+use store_embedded::{Embedded, Limits, LockedDirectory, Options, ShareOf};
 use store_etcd::{Etcd, IdentityFiles};
 
 use super::flags::StoreFlags;
 
-/// The store in the data directory, and its name for people.
+/// Whether the flags fit the store, before anything is opened.
 ///
 /// # Errors
-/// Another process has it, or its files can not be used.
-pub(super) fn embedded(flags: &StoreFlags) -> anyhow::Result<(Embedded, String)> {
-    anyhow::ensure!(
-        flags.etcd_servers.is_empty(),
-        "--etcd-servers goes with --store etcd, not with --store embedded"
-    );
-    let directory = flags.data_dir.join("store");
-    let options =
-        store_embedded::Options { sync: flags.store_sync, ..store_embedded::Options::default() };
-    let store = Embedded::open(&directory, options)
-        .with_context(|| format!("can not open the store in `{}`", directory.display()))?;
-    Ok((store, directory.display().to_string()))
+/// They do not.
+pub(super) fn check(flags: &StoreFlags, is_etcd: bool) -> anyhow::Result<()> {
+    match is_etcd {
+        true => {
+            anyhow::ensure!(!flags.etcd_servers.is_empty(), "--store etcd needs --etcd-servers")
+        }
+        false => anyhow::ensure!(
+            flags.etcd_servers.is_empty(),
+            "--etcd-servers goes with --store etcd, not with --store embedded"
+        ),
+    }
+    Ok(())
+}
+
+/// The store in a directory that is locked, and its name for people.
+///
+/// # Errors
+/// Its files can not be used.
+pub(super) fn embedded(
+    flags: &StoreFlags,
+    directory: LockedDirectory,
+) -> anyhow::Result<(Embedded, String)> {
+    let place = directory.path().display().to_string();
+    let prefix = flags.etcd_prefix.clone();
+    let options = Options {
+        sync: flags.store_sync,
+        limits: Limits {
+            quota_bytes: flags.store_quota_bytes,
+            history_bytes_max: flags.store_history_bytes,
+            disk_free_bytes_min: flags.store_disk_free_bytes,
+            ..Limits::default()
+        },
+        share_of: ShareOf::new(move |key| resources::share(&prefix, key)),
+        ..Options::default()
+    };
+    let store = Embedded::open_locked(directory, options)
+        .with_context(|| format!("can not open the store in `{place}`"))?;
+    Ok((store, place))
 }
 
 /// The store on an etcd cluster, and its name for people.
@@ -29,7 +55,6 @@ pub(super) fn embedded(flags: &StoreFlags) -> anyhow::Result<(Embedded, String)>
 /// # Errors
 /// No member can be reached, or the prefix belongs to another server or to a later version.
 pub(super) async fn etcd(flags: &StoreFlags) -> anyhow::Result<(Etcd, String)> {
-    anyhow::ensure!(!flags.etcd_servers.is_empty(), "--store etcd needs --etcd-servers");
     let prefix = Prefix::new(&format!("{}/", flags.etcd_prefix))
         .with_context(|| format!("--etcd-prefix `{}`", flags.etcd_prefix))?;
     let identity = match (&flags.etcd_certfile, &flags.etcd_keyfile) {

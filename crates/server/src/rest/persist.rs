@@ -11,6 +11,7 @@ use crate::gate::Admitted;
 use crate::rest::Call;
 use crate::rest::owners::Owners;
 use crate::standing::is_configuration;
+use crate::store_status;
 use crate::view::is_tracked;
 
 /// Why something was not written.
@@ -112,6 +113,12 @@ impl<S: Store> Call<'_, S> {
             }
             Err(WriteError::Conflict { current }) => Err(NotWritten::Changed(current)),
             Err(WriteError::ValueTooLarge { .. }) => Err(Status::too_large(VALUE_BYTES_MAX).into()),
+            Err(WriteError::NoSpace { share }) => {
+                Err(store_status::no_space(share.as_deref()).into())
+            }
+            Err(WriteError::Throttled { share, retry_after }) => {
+                Err(store_status::throttled(&share, retry_after).into())
+            }
             Err(WriteError::Timeout) => Err(NotWritten::Unknown(Status::timeout())),
             Err(WriteError::ConditionFailed { key, .. })
                 if is_reservation(&self.host.prefix, &key) =>

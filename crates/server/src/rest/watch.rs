@@ -9,7 +9,9 @@ use call_limit::{Busy, Permit};
 use object::{Status, Tree};
 use resources::Resource;
 use serde_json::json;
-use store::{At, Change, Entry, Event, Key, ListRequest, Prefix, Revision, Store, Watch, WatchError};
+use store::{
+    At, Change, Entry, Event, Key, ListRequest, Prefix, Revision, Store, Watch, WatchError,
+};
 use tokio::time::Instant;
 
 use crate::initialize::is_hidden;

@@ -23,6 +23,15 @@ pub(super) fn create_directory(path: &Path) -> Result<(), PkiError> {
         .map_err(|source| PkiError::Directory { path: path.display().to_string(), source })
 }
 
+/// A link would make the server trust, or write, a file of the choice of whoever made it.
+pub(super) fn refuse_link(path: &Path) -> Result<(), PkiError> {
+    if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
+        let reason = "it is a symbolic link, and links in a data directory are not followed";
+        return Err(unusable(path, reason.to_owned()));
+    }
+    Ok(())
+}
+
 pub(super) fn read_text(path: &Path) -> Result<String, PkiError> {
     String::from_utf8(read(path)?).map_err(|_| unusable(path, "it is not text".to_owned()))
 }
