@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use store::{Change, Event, Item, Revision};
 
 use crate::hooks::{Changed, Hooks, MARK_PATH, kind_at};
-use crate::initialize::{UNINITIALIZED_PATH, is_shown};
+use crate::initialize::{UNINITIALIZED_PATH, WAITING_PATH, is_shown};
 
 /// Whether something may be created in a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub enum NamespacePhase {
     Active,
     /// Not any more.
     Terminating,
+    /// Not yet: the namespace waits for its initializers and counts as absent.
+    Uninitialized,
 }
 
 /// What admission asks of a namespace.
@@ -68,12 +70,14 @@ enum Tracked {
     /// Moves with every change of the hooks.
     Mark,
     Uninitialized,
+    /// Records of objects that wait for initializers, which are counted beside the view.
+    Waiting,
     /// No decision depends on where services are, but who has written one wants it to be found.
     Address,
 }
 
 /// The storage paths that are followed. All are read at start; the order does not matter.
-pub(crate) const TRACKED_PATHS: [&str; 18] = [
+pub(crate) const TRACKED_PATHS: [&str; 19] = [
     "roles",
     "rolebindings",
     "clusterroles",
@@ -92,6 +96,7 @@ pub(crate) const TRACKED_PATHS: [&str; 18] = [
     "mutatingwebhookconfigurations",
     "validatingwebhookconfigurations",
     UNINITIALIZED_PATH,
+    WAITING_PATH,
 ];
 
 /// A key that was written or deleted.
@@ -226,8 +231,11 @@ impl View {
                     touched.mark = Some(value.map(|_| at));
                     continue;
                 }
-                // A namespace ends like any other, even if nobody has seen it.
-                Tracked::Namespace | Tracked::Hooks(_) | Tracked::Uninitialized => (prev, value),
+                // A namespace ends like any other, even if it never was initialized; its phase says so.
+                Tracked::Namespace
+                | Tracked::Hooks(_)
+                | Tracked::Uninitialized
+                | Tracked::Waiting => (prev, value),
                 // Nobody decides by what is not there for everybody.
                 Tracked::Rbac | Tracked::Node | Tracked::Definition | Tracked::Address => {
                     (prev.filter(is_shown), value.filter(is_shown))
@@ -296,7 +304,7 @@ impl View {
                 touched.hooks.push(Changed { path: path.to_owned(), kind, tree });
                 outcome
             }
-            Tracked::Address | Tracked::Mark => Ok(()),
+            Tracked::Address | Tracked::Mark | Tracked::Waiting => Ok(()),
             Tracked::Uninitialized => {
                 let own = (touched.uninitialized)
                     .get_or_insert_with(|| self.uninitialized.as_ref().clone());
@@ -394,6 +402,7 @@ fn tracked<'k>(prefix: &str, key: &'k str) -> Option<(Tracked, &'k str)> {
         ) => Tracked::Node,
         ("namespaces", Some(_)) => Tracked::Namespace,
         (UNINITIALIZED_PATH, Some(_)) => Tracked::Uninitialized,
+        (WAITING_PATH, Some(_)) => Tracked::Waiting,
         ("endpointslices", Some(_)) => Tracked::Address,
         ("services", Some("specs")) if has_name => Tracked::Address,
         ("apiextensions.k8s.io", Some("customresourcedefinitions")) if has_name => {
@@ -436,7 +445,11 @@ fn namespace(stored: &Value) -> Namespace {
     let metadata = &stored["metadata"];
     let is_terminating =
         stored["status"]["phase"] == "Terminating" || metadata["deletionTimestamp"].is_string();
-    let phase = if is_terminating { NamespacePhase::Terminating } else { NamespacePhase::Active };
+    let phase = match stored.as_object().is_some_and(admission::is_uninitialized) {
+        _ if is_terminating => NamespacePhase::Terminating,
+        true => NamespacePhase::Uninitialized,
+        false => NamespacePhase::Active,
+    };
     let labelled = json!({"metadata": {"name": metadata["name"], "labels": metadata["labels"]}});
     Namespace { phase, labelled: Arc::new(labelled.as_object().cloned().unwrap_or_default()) }
 }

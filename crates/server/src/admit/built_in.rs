@@ -55,7 +55,9 @@ impl<S: Store> Call<'_, S> {
         }
         match self.namespace_facts(namespace).await?.map(|own| own.phase) {
             Some(NamespacePhase::Active) => Ok(()),
-            None => Err(Status::not_found(&GroupResource::new("", "namespaces"), namespace)),
+            None | Some(NamespacePhase::Uninitialized) => {
+                Err(Status::not_found(&GroupResource::new("", "namespaces"), namespace))
+            }
             Some(NamespacePhase::Terminating) => {
                 let why = format!(
                     "unable to create new content in namespace {namespace} because it is being \
@@ -74,11 +76,13 @@ impl<S: Store> Call<'_, S> {
         }
     }
 
-    /// What is known of a namespace. The picture may be behind another server, so a namespace that
-    /// is missing there is looked for once more in the newest state.
+    /// What is known of a namespace. The view may be behind another server, so a namespace that is
+    /// missing or uninitialized there is looked up once more in the newest state.
     pub(super) async fn namespace_facts(&self, name: &str) -> Result<Option<Namespace>, Status> {
         let follower = &self.host.follower;
-        if let Some(own) = follower.view().namespaces.get(name) {
+        if let Some(own) = follower.view().namespaces.get(name)
+            && own.phase != NamespacePhase::Uninitialized
+        {
             return Ok(Some(own.clone()));
         }
         let current = self.host.store.current_rev().await;

@@ -10,6 +10,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::oversee::{Job, Newcomer, Outcome, Progress};
 use super::visibility::has_uninitialized;
+use super::waiting_objects::Full;
 use crate::gate::Admitted;
 use crate::object_ref::ObjectRef;
 use crate::rest::{Call, NotWritten, Shown};
@@ -33,17 +34,19 @@ impl<S: Store> Call<'_, S> {
         key: Key,
         admitted: &Admitted,
     ) -> Result<(Revision, Waiting), NotWritten> {
-        let Some(room) = self.host.overseer.room() else {
-            let why = "too many objects wait for their initializers, please try again later";
-            return Err(Status::too_many_requests(why, 1).into());
-        };
         let tree = admitted.tree().clone();
+        let value = bytes::Bytes::from(wire::to_stored(&tree));
+        let (user, uid) = (&self.authorized.user().name, object::uid(&tree));
+        let waiting = self.host.follower.waiting();
+        let reservation = waiting
+            .reserve(&self.host.initialization, user, &key, uid, value.len())
+            .map_err(full)?;
         let (sender, written) = oneshot::channel();
         let (progress, receiver) = watch::channel(Progress::default());
         let newcomer = Newcomer {
             put: Put {
                 key: key.clone(),
-                value: wire::to_stored(&tree).into(),
+                value,
                 expect: Expect::Absent,
                 ttl: self.ttl(),
                 mark: self.uninitialized_mark(),
@@ -54,7 +57,7 @@ impl<S: Store> Call<'_, S> {
             tree,
             written: sender,
             progress,
-            room,
+            reservation,
         };
         let storing = async {
             self.host.overseer.begin(Job::Follow(Box::new(newcomer))).await;
@@ -132,4 +135,15 @@ impl<S: Store> Call<'_, S> {
         let awaited = Awaited { resource: &resource, tree, revision: revision.number() };
         initialization_timeout(&awaited, cause)
     }
+}
+
+/// The answer to a creator when no further object may wait.
+fn full(full: Full) -> Status {
+    let why = match full {
+        Full::Total => "too many objects wait for their initializers, please try again later",
+        Full::User => {
+            "too many of your objects wait for their initializers, please try again later"
+        }
+    };
+    Status::too_many_requests(why, 1)
 }

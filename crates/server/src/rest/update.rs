@@ -111,7 +111,7 @@ impl<S: Store> Call<'_, S> {
         self.warn_about_owners(&mut new);
         self.check_version(name, &mut new, entry.mod_rev, is_patch)?;
         object::carry_metadata(&mut new, &old);
-        self.keep_other_parts(&mut new, &old, subresource);
+        resources::keep_other_parts(self.resource, &mut new, &old, subresource);
         resources::prepare_update(self.resource, &mut new, &old, subresource)?;
         self.count_generation(&mut new, &old);
         let rule = self.resource.name_rule;
@@ -304,39 +304,6 @@ impl<S: Store> Call<'_, S> {
         Err(Status::conflict(&self.resource.group_resource(), name, why))
     }
 
-    /// An update of the status leaves the rest as it is, and the other way round.
-    fn keep_other_parts(&self, new: &mut Tree, old: &Tree, subresource: Option<&str>) {
-        let keep = |new: &mut Tree, member: &str| match old.get(member) {
-            Some(value) => {
-                new.insert(member.to_owned(), value.clone());
-            }
-            None => {
-                new.shift_remove(member);
-            }
-        };
-        match subresource {
-            Some("status") => {
-                let members: Vec<String> = new.keys().chain(old.keys()).cloned().collect();
-                for member in members {
-                    let is_kept = match member.as_str() {
-                        "status" => false,
-                        "metadata" => self.resource.is_custom(),
-                        _ => true,
-                    };
-                    if is_kept {
-                        keep(new, &member);
-                    }
-                }
-                // An owner that is gone takes its objects with it: who owns an object is no part of its
-                // status.
-                keep_owners(new, old);
-            }
-            Some(_) => {}
-            None if self.resource.has_status() => keep(new, "status"),
-            None => {}
-        }
-    }
-
     fn count_generation(&self, new: &mut Tree, old: &Tree) {
         if self.resource.has_generation && resources::is_content_changed(self.resource, new, old) {
             let metadata = object::metadata_mut(new);
@@ -348,15 +315,6 @@ impl<S: Store> Call<'_, S> {
     /// Whether the last thing that held back a deletion is gone.
     fn is_over(&self, tree: &Tree) -> bool {
         object::can_go(tree) && !resources::is_held(self.resource, tree)
-    }
-}
-
-fn keep_owners(new: &mut Tree, old: &Tree) {
-    let owners = object::metadata(old).get("ownerReferences").cloned();
-    let metadata = object::metadata_mut(new);
-    match owners {
-        Some(owners) => drop(metadata.insert("ownerReferences".to_owned(), owners)),
-        None => drop(metadata.shift_remove("ownerReferences")),
     }
 }
 

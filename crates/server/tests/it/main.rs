@@ -34,6 +34,7 @@ mod limits;
 mod node_graph;
 mod openapi;
 mod own_requests;
+mod owner_permissions;
 mod pattern;
 mod pods;
 mod races;
