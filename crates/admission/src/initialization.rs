@@ -22,7 +22,7 @@ pub use create::{CreateDecision, Origin, decide_create};
 pub use initializers::{
     Initializers, carry_initializers, is_uninitialized, shape_initializers, without,
 };
-pub use options::InitializerOptions;
+pub use options::{InitializerOptions, WAITING_MAX, WAITING_PER_USER_MAX, WaitingMax};
 pub use repair::{Repair, repair};
 pub use steps::{Expired, ExpiryAction, Steps};
 pub use update::{UpdateDecision, decide_update};

@@ -42,9 +42,9 @@ pub use exemption::{Exemption, is_configuration};
 pub use hook::{FailurePolicy, Hook, MatchPolicy, ReinvocationPolicy, ReviewVersion, SideEffects};
 pub use initialization::{
     Awaited, CreateDecision, Expired, ExpiryAction, InitializerOptions, Initializers, Origin,
-    Repair, Steps, TimeoutCause, UpdateDecision, accepted, carry_initializers, create_denied,
-    decide_create, decide_update, deleted, failure, initialization_timeout, is_uninitialized,
-    repair, shape_initializers, update_denied, without,
+    Repair, Steps, TimeoutCause, UpdateDecision, WAITING_MAX, WAITING_PER_USER_MAX, WaitingMax,
+    accepted, carry_initializers, create_denied, decide_create, decide_update, deleted, failure,
+    initialization_timeout, is_uninitialized, repair, shape_initializers, update_denied, without,
 };
 pub use initializer::{Initializer, Ordering};
 pub use matching::{Consideration, Dialect, Identity, LabelSelector, Rule, RuleTarget, Skip};

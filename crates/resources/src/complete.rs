@@ -7,7 +7,9 @@
 
 use object::{Status, Tree};
 
-use crate::kind::{is_content_changed, prepare_create, prepare_update, set_requester};
+use crate::kind::{
+    is_content_changed, keep_other_parts, prepare_create, prepare_update, set_requester,
+};
 use crate::resource::Resource;
 
 /// The members of metadata that the server sets when it stores a new object.
@@ -65,38 +67,6 @@ pub fn complete_update(
         object::metadata_mut(new).insert("resourceVersion".to_owned(), version);
     }
     Ok(())
-}
-
-/// An update of the status leaves the rest as it is, and the other way round.
-fn keep_other_parts(resource: &Resource, new: &mut Tree, old: &Tree, subresource: Option<&str>) {
-    match subresource {
-        Some("status") => {
-            let members: Vec<String> = new.keys().chain(old.keys()).cloned().collect();
-            for member in members {
-                let is_kept = match member.as_str() {
-                    "status" => false,
-                    "metadata" => resource.is_custom(),
-                    _ => true,
-                };
-                if is_kept {
-                    keep(new, old, &member);
-                }
-            }
-            // An owner that is gone takes its objects with it: who owns an object is no part of its
-            // status.
-            keep(object::metadata_mut(new), object::metadata(old), "ownerReferences");
-        }
-        Some(_) => {}
-        None if resource.has_status() => keep(new, old, "status"),
-        None => {}
-    }
-}
-
-fn keep(new: &mut Tree, old: &Tree, member: &str) {
-    match old.get(member) {
-        Some(value) => drop(new.insert(member.to_owned(), value.clone())),
-        None => drop(new.shift_remove(member)),
-    }
 }
 
 fn count_generation(resource: &Resource, new: &mut Tree, old: &Tree) {

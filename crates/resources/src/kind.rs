@@ -10,6 +10,7 @@ mod event;
 mod immutable;
 mod lease;
 mod namespace;
+mod parts;
 mod persistent_volume;
 mod pod;
 mod pod_update;
@@ -19,6 +20,8 @@ mod semantic;
 mod service;
 mod service_account;
 mod value_key;
+
+pub use parts::keep_other_parts;
 
 pub(crate) use immutable::{POD_CERTIFICATE_REQUEST, RESOURCE_SLICE, VOLUME_ATTACHMENT};
 
@@ -188,8 +191,9 @@ fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut Fi
         }
         Rules::Pod => {
             pod::validate(new, errors);
-            if let Some(old) = old {
-                pod_update::validate(new, old, errors);
+            match old {
+                Some(old) => pod_update::validate(new, old, errors),
+                None => pod::validate_create(new, errors),
             }
         }
         Rules::Rbac(_) => rbac::validate(new, old, errors),

@@ -9,6 +9,7 @@ mod attributes;
 mod built_in;
 mod escalation;
 mod kinds;
+mod owners;
 mod stand;
 
 use std::sync::OnceLock;

@@ -98,6 +98,18 @@ impl<S: Store> Call<'_, S> {
         verb: &str,
         target: &Resource<'_>,
     ) -> Result<Option<Authorized>, Status> {
+        Ok(self.decide_target(verb, target).await?.ok())
+    }
+
+    /// The same, with the decision of the chain if it does not allow that.
+    ///
+    /// # Errors
+    /// 429, 503 or 504 if this server failed to ask.
+    pub(crate) async fn decide_target(
+        &self,
+        verb: &str,
+        target: &Resource<'_>,
+    ) -> Result<Result<Authorized, Decision>, Status> {
         let info = RequestInfo {
             path: target.path.to_owned(),
             verb: verb.to_owned().into(),
@@ -113,7 +125,7 @@ impl<S: Store> Call<'_, S> {
             }),
             is_legacy_path: false,
         };
-        Ok(self.authorize_further(info).await?.ok())
+        Ok(self.authorize_further(info).await?.map_err(|(_, decision)| decision))
     }
 
     async fn authorize_further(

@@ -16,7 +16,7 @@ use store::{At, Change, Item, ListRequest, Prefix, ReadError, Revision, Store, W
 use tokio::sync::{mpsc, watch};
 
 use crate::hooks::mark_key;
-use crate::initialize::{Onlookers, is_shown};
+use crate::initialize::{Onlookers, WaitingObjects, is_shown};
 use crate::log::Log;
 use crate::service_directory::ServiceDirectory;
 use crate::view::{Noticed, TRACKED_PATHS, View, address_path};
@@ -43,6 +43,7 @@ pub(crate) struct Follower<S> {
     is_synced: AtomicBool,
     notices: mpsc::Sender<Noticed>,
     onlookers: Arc<Onlookers>,
+    waiting: Arc<WaitingObjects>,
     log: Log,
 }
 
@@ -69,6 +70,7 @@ impl<S: Store> Follower<S> {
             is_synced: AtomicBool::new(false),
             notices,
             onlookers: Arc::default(),
+            waiting: Arc::new(WaitingObjects::new(prefix)),
             log,
         };
         follower.load(&empty).await?;
@@ -78,6 +80,11 @@ impl<S: Store> Follower<S> {
     /// Who follows what happens to single objects.
     pub(crate) fn onlookers(&self) -> &Arc<Onlookers> {
         &self.onlookers
+    }
+
+    /// The objects that wait for initializers.
+    pub(crate) fn waiting(&self) -> &Arc<WaitingObjects> {
+        &self.waiting
     }
 
     /// The newest picture.
@@ -169,6 +176,7 @@ impl<S: Store> Follower<S> {
             let (next, noticed) = old.with_events(&self.prefix, &batch.events, batch.through);
             self.publish(next, noticed);
             self.onlookers.tell(&batch.events);
+            self.waiting.tell(&batch.events);
         }
     }
 
@@ -207,6 +215,7 @@ impl<S: Store> Follower<S> {
             let mark = self.store.get(&key, at).await?.entry;
             items.extend(mark.map(|entry| Item { key, entry }));
         }
+        self.waiting.load(&items);
         self.directory.clear();
         for item in &items {
             self.locate(&item.key, Some(&item.entry.value));

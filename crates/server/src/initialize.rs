@@ -6,7 +6,9 @@
 //! 3. [`oversee`] follows it from then on, whatever becomes of the creator, and takes out those who do
 //!    not act in time.
 //! 4. [`visibility`] hides it from those who do not ask for it.
-//! 5. [`reading`] repairs it when it is read, in case the server that followed it is gone.
+//! 5. [`waiting_objects`] counts such objects, and [`sweep`] ends those that an initializer gave up on,
+//!    in case the server that should have done that is gone.
+//! 6. [`reading`] repairs it when it is read, in case the server that followed it is gone.
 
 mod assign;
 mod fail;
@@ -14,13 +16,17 @@ mod onlookers;
 mod oversee;
 mod own_writes;
 mod reading;
+mod sweep;
 mod visibility;
 mod wait;
+mod waiting_objects;
 
 pub(crate) use fail::has_failed;
 pub(crate) use onlookers::Onlookers;
 pub(crate) use oversee::{Overseer, oversee_all};
 pub use reading::GetMode;
 pub(crate) use reading::Read;
+pub(crate) use sweep::sweep_waiting;
 pub(crate) use visibility::{UNINITIALIZED_PATH, is_hidden, is_shown};
 pub(crate) use wait::Waiting;
+pub(crate) use waiting_objects::{WAITING_PATH, WaitingObjects};

@@ -11,6 +11,7 @@ use wire::{BodyFormat, Expected};
 
 use crate::admit::Write;
 use crate::host::Host;
+use crate::initialize::is_hidden;
 use crate::record::Record;
 use crate::request::{Errand, Unread};
 use crate::respond::Reply;
@@ -153,7 +154,10 @@ impl<S: Store> authn::Lookup for Host<S> {
         let Some(key) = key.and_then(|key| Key::new(&key).ok()) else { return Ok(None) };
         let got = self.store.get(&key, At::Newest).await;
         let got = got.map_err(|error| LookupError(error.to_string()))?;
-        let Some(entry) = got.entry else { return Ok(None) };
+        // An object that waits for its initializers counts as absent: nobody may rely on it yet.
+        let Some(entry) = got.entry.filter(|entry| !is_hidden(&entry.value)) else {
+            return Ok(None);
+        };
         let tree = wire::from_stored(&entry.value);
         tree.map(|tree| Some(Arc::new(tree))).map_err(|error| LookupError(error.to_string()))
     }

@@ -29,7 +29,7 @@ use crate::follow::Follower;
 use crate::health::Readiness;
 use crate::hooks::Hooks;
 use crate::host::{ESCALATION_CHECKS_MAX, Host, HostOptions};
-use crate::initialize::{GetMode, Overseer, oversee_all};
+use crate::initialize::{GetMode, Overseer, oversee_all, sweep_waiting};
 use crate::inside::own_user;
 use crate::log::Log;
 use crate::loops;
@@ -236,6 +236,7 @@ impl<S: Store> Server<S> {
         loops.spawn(Arc::clone(&host).beat());
         loops.spawn(Arc::clone(&host).count_configured());
         loops.spawn(oversee_all(Arc::clone(&host), jobs));
+        loops.spawn(sweep_waiting(Arc::clone(&host)));
         loops.spawn(follow_authorities(Arc::clone(&host), options.authority_files));
         loops.spawn(loops::store_aggregated(Arc::clone(&host), notices));
         loops.spawn(log_store_status(Arc::clone(&host)));

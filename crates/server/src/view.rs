@@ -16,7 +16,7 @@ use store::{Change, Event, Item, Revision};
 pub use self::namespace::{Namespace, NamespacePhase};
 use self::roles::apply_rbac;
 use crate::hooks::{Changed, Hooks, MARK_PATH, kind_at};
-use crate::initialize::{UNINITIALIZED_PATH, is_shown};
+use crate::initialize::{UNINITIALIZED_PATH, WAITING_PATH, is_shown};
 
 /// A definition as it is stored.
 #[derive(Debug, Clone)]
@@ -67,12 +67,14 @@ enum Tracked {
     /// Moves with every change of the hooks.
     Mark,
     Uninitialized,
+    /// Records of objects that wait for initializers, which are counted beside the view.
+    Waiting,
     /// No decision depends on where services are, but who has written one wants it to be found.
     Address,
 }
 
 /// The storage paths that are followed. All are read at start; the order does not matter.
-pub(crate) const TRACKED_PATHS: [&str; 18] = [
+pub(crate) const TRACKED_PATHS: [&str; 19] = [
     "roles",
     "rolebindings",
     "clusterroles",
@@ -91,6 +93,7 @@ pub(crate) const TRACKED_PATHS: [&str; 18] = [
     "mutatingwebhookconfigurations",
     "validatingwebhookconfigurations",
     UNINITIALIZED_PATH,
+    WAITING_PATH,
 ];
 
 /// A key that was written or deleted.
@@ -228,8 +231,11 @@ impl View {
                     touched.mark = Some(value.map(|_| at));
                     continue;
                 }
-                // A namespace ends like any other, even if nobody has seen it.
-                Tracked::Namespace | Tracked::Hooks(_) | Tracked::Uninitialized => (prev, value),
+                // A namespace ends like any other, even if it never was initialized; its phase says so.
+                Tracked::Namespace
+                | Tracked::Hooks(_)
+                | Tracked::Uninitialized
+                | Tracked::Waiting => (prev, value),
                 // Nobody decides by what is not there for everybody.
                 Tracked::Rbac | Tracked::Node | Tracked::Definition | Tracked::Address => {
                     (prev.filter(is_shown), value.filter(is_shown))
@@ -316,7 +322,7 @@ impl View {
                 touched.hooks.push(Changed { path: path.to_owned(), kind, tree });
                 outcome
             }
-            Tracked::Address | Tracked::Mark => Ok(()),
+            Tracked::Address | Tracked::Mark | Tracked::Waiting => Ok(()),
             Tracked::Uninitialized => {
                 let own = (touched.uninitialized)
                     .get_or_insert_with(|| self.uninitialized.as_ref().clone());
@@ -421,6 +427,7 @@ fn tracked<'k>(prefix: &str, key: &'k str) -> Option<(Tracked, &'k str)> {
         ) => Tracked::Node,
         ("namespaces", Some(_)) => Tracked::Namespace,
         (UNINITIALIZED_PATH, Some(_)) => Tracked::Uninitialized,
+        (WAITING_PATH, Some(_)) => Tracked::Waiting,
         ("endpointslices", Some(_)) => Tracked::Address,
         ("services", Some("specs")) if has_name => Tracked::Address,
         ("apiextensions.k8s.io", Some("customresourcedefinitions")) if has_name => {

@@ -1,5 +1,6 @@
 //! What a new object has to wait for.
 
+use authz::User;
 use object::Tree;
 
 use super::initializers::{Initializers, is_supplied};
@@ -27,6 +28,10 @@ pub enum CreateDecision {
     Initialized,
     /// It waits for those whom the configuration names.
     Assign(PendingList),
+    /// It is a mirror pod that somebody else than its node creates. A client with the permission
+    /// `initialize` could leave out initializers anyway, so the pod waits for nobody; for other
+    /// clients it waits for those whom the configuration names.
+    AssignUnlessPermitted(PendingList),
     /// The client says whom it waits for, perhaps nobody. That takes the permission `initialize`,
     /// without which the answer is [`create_denied`](crate::create_denied).
     NeedsPermission(Initializers),
@@ -39,8 +44,10 @@ pub enum CreateDecision {
 /// 1. Without the feature, for exempt resources and for subresources there are no initializers.
 /// 2. A client who says something about initializers needs permission, and the configuration is not
 ///    asked.
-/// 3. A mirror pod waits for nobody.
-/// 4. Otherwise the configuration decides.
+/// 3. A mirror pod waits for nobody if the node that it is bound to creates it. The annotation alone
+///    makes no mirror pod: without `spec.nodeName` it says nothing.
+/// 4. Otherwise the configuration decides; see [`CreateDecision::AssignUnlessPermitted`] for mirror
+///    pods of other clients.
 ///
 /// Faults of the client's list are found later, when the object is validated.
 #[must_use]
@@ -60,18 +67,30 @@ pub fn decide_create(
     if is_supplied(tree) {
         return CreateDecision::NeedsPermission(Initializers::of(tree));
     }
-    if is_mirror_pod(attributes, tree) {
+    let node_name = mirroring_node(attributes, tree);
+    if let (Some(node_name), Some(user)) = (node_name, attributes.user)
+        && is_node(user, node_name)
+    {
         return CreateDecision::Initialized;
     }
-    match snapshot.initializers(attributes).as_slice() {
-        [] => CreateDecision::Initialized,
-        matched => CreateDecision::Assign(pending(matched)),
+    match (snapshot.initializers(attributes).as_slice(), node_name) {
+        ([], _) => CreateDecision::Initialized,
+        (matched, None) => CreateDecision::Assign(pending(matched)),
+        (matched, Some(_)) => CreateDecision::AssignUnlessPermitted(pending(matched)),
     }
 }
 
-fn is_mirror_pod(attributes: &Attributes<'_>, tree: &Tree) -> bool {
-    let annotations = object::metadata(tree).get("annotations");
-    attributes.kind.group.is_empty()
-        && attributes.kind.kind == "Pod"
-        && annotations.and_then(|all| all.get(MIRROR_ANNOTATION)).is_some()
+/// The node of a mirror pod; `None` for all other objects.
+fn mirroring_node<'t>(attributes: &Attributes<'_>, tree: &'t Tree) -> Option<&'t str> {
+    let annotations = object::metadata(tree).get("annotations")?;
+    annotations.get(MIRROR_ANNOTATION)?;
+    let is_pod = attributes.kind.group.is_empty() && attributes.kind.kind == "Pod";
+    let node_name = tree.get("spec")?.get("nodeName")?.as_str()?;
+    (is_pod && !node_name.is_empty()).then_some(node_name)
+}
+
+/// Whether a user is the node of this name, as kubelets authenticate.
+fn is_node(user: &User, node_name: &str) -> bool {
+    user.name.strip_prefix("system:node:") == Some(node_name)
+        && user.groups.iter().any(|group| group == "system:nodes")
 }

@@ -20,6 +20,26 @@ pub struct InitializerOptions {
     pub clock_drift: Duration,
     /// How many initializers an object may wait for.
     pub pending_max: usize,
+    /// How many objects may wait for initializers, and how large they may be.
+    pub waiting_max: WaitingMax,
+    /// How many of them one user may have created.
+    pub waiting_per_user_max: WaitingMax,
+}
+
+/// How many objects may wait for initializers unless somebody says otherwise.
+pub const WAITING_MAX: WaitingMax = WaitingMax { n_objects: 10_000, bytes: 128 << 20 };
+
+/// How many of them may be one user's unless somebody says otherwise. No fewer than eight users reach the
+/// limit for all.
+pub const WAITING_PER_USER_MAX: WaitingMax = WaitingMax { n_objects: 1_000, bytes: 16 << 20 };
+
+/// Bounds of the objects that wait for initializers at one time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WaitingMax {
+    /// Their number.
+    pub n_objects: usize,
+    /// The bytes of all of them together, as they are stored.
+    pub bytes: usize,
 }
 
 impl Default for InitializerOptions {
@@ -31,6 +51,8 @@ impl Default for InitializerOptions {
             global_timeout: Duration::from_secs(600),
             clock_drift: Duration::from_secs(30),
             pending_max: PENDING_MAX,
+            waiting_max: WAITING_MAX,
+            waiting_per_user_max: WAITING_PER_USER_MAX,
         }
     }
 }

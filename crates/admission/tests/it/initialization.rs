@@ -7,6 +7,7 @@ use admission::{
     decide_create, decide_update, deleted, failure, initialization_timeout, is_uninitialized,
     repair, shape_initializers, update_denied, without,
 };
+use authz::User;
 use field::FieldErrors;
 use object::{GroupResource, Status, Tree};
 use proptest::prelude::*;
@@ -122,14 +123,39 @@ fn t169_faults_of_a_new_list_are_found() {
 #[test]
 fn t170_t208_some_objects_wait_for_nobody() {
     let all = configured(&[("a.b.c", "Ignore")]);
-    let mirror = tree(json!({"metadata": {"annotations": {"kubernetes.io/config.mirror": ""}}}));
-    let attributes = Attributes { object: Some(&mirror), ..pod() };
+    let mirror = tree(json!({"metadata": {"annotations": {"kubernetes.io/config.mirror": ""}},
+        "spec": {"nodeName": "n1"}}));
+    let node = |name: &str, group: &str| User {
+        name: name.to_owned(),
+        groups: vec![group.to_owned()],
+        ..User::default()
+    };
+    let own_node = node("system:node:n1", "system:nodes");
+    let attributes = Attributes { object: Some(&mirror), user: Some(&own_node), ..pod() };
     let on = InitializerOptions::default();
     assert_eq!(decide_create(&on, &attributes, &all), CreateDecision::Initialized, "T-170");
     let other = request(Operation::Create, ("apps", "v1", "pods"), "Pod", "", "team-a");
     let attributes = Attributes { object: Some(&mirror), ..other };
     let decision = decide_create(&on, &attributes, &all);
     assert!(matches!(decision, CreateDecision::Assign(_)), "only pods of the core group");
+    for other in [
+        node("system:node:n2", "system:nodes"),
+        node("system:node:n1", "system:authenticated"),
+        node("n1", "system:nodes"),
+        node("jane", "developers"),
+    ] {
+        let attributes = Attributes { object: Some(&mirror), user: Some(&other), ..pod() };
+        let decision = decide_create(&on, &attributes, &all);
+        assert!(matches!(decision, CreateDecision::AssignUnlessPermitted(_)), "A21: {other:?}");
+    }
+    // A21: the annotation alone makes no mirror pod.
+    for spec in [json!({}), json!({"nodeName": ""}), json!({"nodeName": 1})] {
+        let annotations = json!({"kubernetes.io/config.mirror": "x"});
+        let unbound = tree(json!({"metadata": {"annotations": annotations}, "spec": spec}));
+        let attributes = Attributes { object: Some(&unbound), user: Some(&own_node), ..pod() };
+        let decision = decide_create(&on, &attributes, &all);
+        assert!(matches!(decision, CreateDecision::Assign(_)), "A21: {unbound:?}");
+    }
 
     let off = InitializerOptions { is_enabled: false, ..InitializerOptions::default() };
     let own = pod_pending(&["x.y.z"]);

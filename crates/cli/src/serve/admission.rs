@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use admission::{InitializerOptions, PENDING_MAX};
+use admission::{InitializerOptions, PENDING_MAX, WAITING_MAX, WAITING_PER_USER_MAX, WaitingMax};
 use admission_hooks::{Access, AccessTable, CALLS_IN_FLIGHT_MAX, RESPONSE_BYTES_MAX};
 use kubeconfig::{UserAccess, Users};
 use server::{AdmissionOptions, GetMode, Level, Log, SyncMode, SyncOptions};
@@ -74,6 +74,43 @@ pub(crate) struct AdmissionFlags {
         value_parser = clap::value_parser!(u64).range(1..=PENDING_CEILING)
     )]
     admission_initializers_max_pending: u64,
+
+    /// How many objects may wait for initializers at one time; a request for one more is refused (429)
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = WAITING_MAX.n_objects as u64,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    admission_initializers_max_objects: u64,
+
+    /// The bytes that objects that wait for initializers may have together; a request for more is
+    /// refused (429)
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = WAITING_MAX.bytes as u64,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    admission_initializers_max_object_bytes: u64,
+
+    /// How many of the objects that wait for initializers one user may have created
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = WAITING_PER_USER_MAX.n_objects as u64,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    admission_initializers_max_objects_per_user: u64,
+
+    /// The bytes that the objects of one user that wait for initializers may have together
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = WAITING_PER_USER_MAX.bytes as u64,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    admission_initializers_max_object_bytes_per_user: u64,
 
     /// What who gets an object by its name that still waits for initializers
     #[arg(long, value_name = "MODE", value_enum, default_value = "object")]
@@ -192,6 +229,14 @@ impl AdmissionFlags {
                 global_timeout: self.admission_initializers_global_timeout,
                 clock_drift: self.admission_initializers_clock_drift.unwrap_or(drift),
                 pending_max: bounded(self.admission_initializers_max_pending),
+                waiting_max: WaitingMax {
+                    n_objects: bounded(self.admission_initializers_max_objects),
+                    bytes: bounded(self.admission_initializers_max_object_bytes),
+                },
+                waiting_per_user_max: WaitingMax {
+                    n_objects: bounded(self.admission_initializers_max_objects_per_user),
+                    bytes: bounded(self.admission_initializers_max_object_bytes_per_user),
+                },
                 ..InitializerOptions::default()
             },
             get_mode: match self.admission_initializers_get_mode {
@@ -334,6 +379,10 @@ mod tests {
                 "--admission-initializers-global-timeout=1m",
                 "--admission-initializers-clock-drift=4s",
                 "--admission-initializers-max-pending=9",
+                "--admission-initializers-max-objects=8",
+                "--admission-initializers-max-object-bytes=7000",
+                "--admission-initializers-max-objects-per-user=6",
+                "--admission-initializers-max-object-bytes-per-user=5000",
                 "--admission-initializers-get-mode=accepted",
                 "--admission-webhook-client-timeout=8s",
                 "--admission-webhook-max-response-bytes=1024",
@@ -355,6 +404,8 @@ mod tests {
             global_timeout: second(60),
             clock_drift: second(4),
             pending_max: 9,
+            waiting_max: WaitingMax { n_objects: 8, bytes: 7000 },
+            waiting_per_user_max: WaitingMax { n_objects: 6, bytes: 5000 },
             ..InitializerOptions::default()
         };
         assert_eq!(found.initializers, initializers);
@@ -375,6 +426,10 @@ mod tests {
             ("--admission-initializers-clock-drift=-3s", "can not be negative"),
             ("--admission-initializers-max-pending=0", "0 is not in 1..=1000"),
             ("--admission-initializers-max-pending=1001", "1001 is not in 1..=1000"),
+            ("--admission-initializers-max-objects=0", "0 is not in 1.."),
+            ("--admission-initializers-max-object-bytes=0", "0 is not in 1.."),
+            ("--admission-initializers-max-objects-per-user=0", "0 is not in 1.."),
+            ("--admission-initializers-max-object-bytes-per-user=x", "invalid digit"),
             ("--admission-initializers-get-mode=nothing", "object, accepted"),
             ("--admission-webhook-client-timeout=31s", "must not be longer than 30s"),
             ("--admission-webhook-client-timeout=0s", "must be longer than 0"),

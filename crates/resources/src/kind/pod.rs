@@ -4,6 +4,7 @@ use field::{FieldErrors, FieldPath};
 use object::{Tree, object_mut};
 use serde_json::json;
 
+use super::pod_update::MIRROR_ANNOTATION;
 use crate::tree::{at, default, items, objects_mut, text};
 
 pub(super) fn prepare_create(tree: &mut Tree) {
@@ -47,6 +48,20 @@ fn pull_policy(image: &str) -> &'static str {
         _ if image.contains('@') => "IfNotPresent",
         None | Some((_, "latest")) => "Always",
         Some(_) => "IfNotPresent",
+    }
+}
+
+/// What is wrong with a new pod alone: a mirror pod is the image of one that runs on a node already.
+pub(super) fn validate_create(tree: &Tree, errors: &mut FieldErrors) {
+    let Some(mirror) = at(tree, &["metadata", "annotations"]).get(MIRROR_ANNOTATION) else {
+        return;
+    };
+    if text(at(tree, &["spec"]), "nodeName").is_empty() {
+        let metadata = FieldPath::root("metadata");
+        let path = metadata.child("annotations");
+        let detail = "must set spec.nodeName if mirror pod annotation is set";
+        let mirror = mirror.as_str().unwrap_or_default();
+        errors.push(path.key(MIRROR_ANNOTATION).invalid(mirror, detail));
     }
 }
 

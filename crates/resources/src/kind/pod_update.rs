@@ -9,7 +9,7 @@ use super::semantic::normal;
 use crate::tree::{at, entries, is_set, items, number, text};
 
 /// Marks the image of a static pod, which its node made.
-const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";
+pub(super) const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";
 
 /// As Kubernetes lists them.
 const UPDATABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,\

@@ -201,6 +201,26 @@ fn a_pod_neither_becomes_nor_stops_being_a_mirror_pod() {
     }
 }
 
+/// A mirror pod is the image of one that runs on a node already.
+#[test]
+fn a_new_mirror_pod_names_its_node() {
+    let pods = resource("", "pods");
+    let faults = |spec: Value| {
+        let annotations = json!({ "kubernetes.io/config.mirror": "x" });
+        let mut pod = tree(json!({ "metadata": { "name": "p", "annotations": annotations },
+            "spec": spec }));
+        resources::prepare_create(&pods, &mut pod).expect("types");
+        resources::validate_create(&pods, &pod).to_string()
+    };
+    let containers = json!([{ "name": "c", "image": "i" }]);
+    assert_eq!(faults(json!({ "containers": containers, "nodeName": "n1" })), "");
+    assert_eq!(
+        faults(json!({ "containers": containers })),
+        "metadata.annotations[kubernetes.io/config.mirror]: Invalid value: \"x\": must set \
+         spec.nodeName if mirror pod annotation is set"
+    );
+}
+
 /// The recorded scenarios ki-resourceslices-imm and ki-volumeattachments-imm.
 #[test]
 fn what_binds_an_object_to_a_node_is_fixed() {

@@ -10,4 +10,5 @@ mod fields;
 mod fixed;
 mod objects;
 mod openapi;
+mod parts;
 mod world;

@@ -75,7 +75,8 @@ impl<S: Store> Call<'_, S> {
     ) -> Result<(), Status> {
         let namespace = self.namespace.unwrap_or_default();
         let (resource, name) = (self.resource.group_resource(), object::name(tree));
-        let Some(facts) = facts else {
+        let is_usable = |facts: &&Namespace| facts.phase != NamespacePhase::Uninitialized;
+        let Some(facts) = facts.filter(is_usable) else {
             return Err(Status::not_found(&GroupResource::new("", "namespaces"), namespace));
         };
         if self.entrance.namespace_uid.get().is_some_and(|uid| *uid != facts.uid) {
@@ -86,7 +87,7 @@ impl<S: Store> Call<'_, S> {
             return Err(Status::conflict(&resource, name, &why));
         }
         match facts.phase {
-            NamespacePhase::Active => Ok(()),
+            NamespacePhase::Active | NamespacePhase::Uninitialized => Ok(()),
             NamespacePhase::Terminating => {
                 let why = format!(
                     "unable to create new content in namespace {namespace} because it is being \
@@ -105,11 +106,13 @@ impl<S: Store> Call<'_, S> {
         }
     }
 
-    /// What is known of a namespace. The picture may be behind another server, so a namespace that
-    /// is missing there is looked for once more in the newest state.
+    /// What is known of a namespace. The view may be behind another server, so a namespace that is
+    /// missing or uninitialized there is looked up once more in the newest state.
     pub(super) async fn namespace_facts(&self, name: &str) -> Result<Option<Namespace>, Status> {
         let follower = &self.host.follower;
-        if let Some(own) = follower.view().namespaces.get(name) {
+        if let Some(own) = follower.view().namespaces.get(name)
+            && own.phase != NamespacePhase::Uninitialized
+        {
             return Ok(Some(own.clone()));
         }
         let current = self.host.store.current_rev().await;

@@ -1,7 +1,7 @@
 //! Whom an object waits for, settled on its way through admission (admission §6.3).
 
 use admission::{
-    Attributes, CreateDecision, Initializers, Operation, Origin, UpdateDecision,
+    Attributes, CreateDecision, Initializers, Operation, Origin, PendingList, UpdateDecision,
     carry_initializers, create_denied, decide_create, decide_update, shape_initializers,
     update_denied,
 };
@@ -36,20 +36,21 @@ impl<S: Store> Call<'_, S> {
             None => CreateDecision::Initialized,
             Some(standing) => {
                 let attributes = self.attributes_of(write, object::name(tree));
-                let attributes = Attributes { object: Some(tree), ..attributes };
+                let user = Some(self.authorized.user().as_ref());
+                let attributes = Attributes { object: Some(tree), user, ..attributes };
                 let snapshot = &standing.hooks.snapshot;
                 decide_create(&self.host.initialization, &attributes, snapshot)
             }
         };
         let initializers = match decision {
             CreateDecision::Initialized => Initializers::default(),
-            CreateDecision::Assign(list) => {
-                for cycle in &list.cycles {
-                    let names = cycle.join(", ");
-                    self.host.log.error("initializers wait for each other", &[("names", &names)]);
+            CreateDecision::Assign(list) => self.assign(list),
+            CreateDecision::AssignUnlessPermitted(list) => {
+                match self.check_may_initialize(object::name(tree), create_denied).await {
+                    Ok(()) => Initializers::default(),
+                    Err(denied) if denied.code == 403 => self.assign(list),
+                    Err(undecided) => return Err(undecided),
                 }
-                self.entrance.origin = Origin::Configuration;
-                list.into()
             }
             CreateDecision::NeedsPermission(initializers) => {
                 self.check_may_initialize(object::name(tree), create_denied).await?;
@@ -59,6 +60,16 @@ impl<S: Store> Call<'_, S> {
         };
         initializers.write(tree);
         Ok(())
+    }
+
+    /// The initializers that the configuration names for a new object.
+    fn assign(&mut self, list: PendingList) -> Initializers {
+        for cycle in &list.cycles {
+            let names = cycle.join(", ");
+            self.host.log.error("initializers wait for each other", &[("names", &names)]);
+        }
+        self.entrance.origin = Origin::Configuration;
+        list.into()
     }
 
     async fn settle_changed(

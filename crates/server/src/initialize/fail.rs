@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use admission::Initializers;
+use authz::RequestInfo;
 use object::Tree;
 use store::{At, Key, Revision, Store, WriteError};
 use tokio::sync::oneshot;
@@ -20,7 +21,25 @@ pub(crate) struct Failed {
     key: Key,
     tree: Tree,
     revision: Revision,
+    /// How its deletion stands in the audit log; `None` if it is part of a request that does.
+    request: Option<RequestInfo>,
     ended: oneshot::Sender<()>,
+}
+
+/// The audit annotation of a deletion that a request began and this server completes.
+const LEFT_BEHIND: &str = "initialization.portcullis.io/failed";
+
+impl Failed {
+    /// An object whose server died before it was deleted. Nobody waits for its end.
+    pub(super) fn left_behind(
+        key: Key,
+        tree: Tree,
+        revision: Revision,
+        request: Option<RequestInfo>,
+    ) -> Self {
+        let (ended, _) = oneshot::channel();
+        Self { key, tree, revision, request, ended }
+    }
 }
 
 impl<S: Store> Call<'_, S> {
@@ -28,7 +47,8 @@ impl<S: Store> Call<'_, S> {
     /// client does not wait for it.
     pub(crate) async fn end_failed(&self, key: &Key, tree: &Tree, revision: Revision) {
         let (ended, end) = oneshot::channel();
-        let failed = Failed { key: key.clone(), tree: tree.clone(), revision, ended };
+        let (key, tree) = (key.clone(), tree.clone());
+        let failed = Failed { key, tree, revision, request: None, ended };
         self.host.overseer.begin(Job::End(Box::new(failed))).await;
         // What did not come to an end was logged.
         let _ = end.await;
@@ -41,11 +61,17 @@ pub(crate) fn has_failed(tree: &Tree) -> bool {
 }
 
 pub(super) async fn end_failed<S: Store>(host: Arc<Host<S>>, failed: Failed) {
-    let Failed { key, mut tree, mut revision, ended } = failed;
+    let Failed { key, mut tree, mut revision, request, ended } = failed;
     let uid = object::uid(&tree).to_owned();
     for _ in 0..TRIES_MAX {
         let current = match host.delete_own(&key, &tree, revision).await {
-            Ok(()) => None,
+            Ok(()) => {
+                if let Some(request) = &request {
+                    let why = "an initializer gave up on the object before its server ended";
+                    host.record_own_write(request, LEFT_BEHIND.to_owned(), why);
+                }
+                None
+            }
             Err(WriteError::Conflict { current }) => current,
             Err(error) => {
                 host.log.warn(

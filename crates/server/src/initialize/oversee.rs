@@ -12,17 +12,18 @@ use admission_metrics::TimeoutAction;
 use authz::RequestInfo;
 use object::Tree;
 use store::{At, Change, Entry, Event, Key, Revision, Store, Transaction, WriteError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::fail::{Failed, end_failed};
 use super::onlookers::Onlooker;
+use super::waiting_objects::Reservation;
 use crate::host::Host;
 
-/// How many objects the server follows at one time; who makes more has to come back later. Each takes
-/// a task, its own bytes and those of its newest state.
-const OBJECTS_MAX: usize = 10_000;
+/// How many jobs may wait to be begun. How many objects are followed is bounded by how many may wait for
+/// initializers, see [`super::waiting_objects`].
+const JOBS_MAX: usize = 1_000;
 
 /// How long a timer that fires waits for the configuration before it counts as stale.
 const STAND_MAX: Duration = Duration::from_secs(1);
@@ -31,7 +32,6 @@ const STAND_MAX: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Overseer {
     jobs: mpsc::Sender<Job>,
-    room: Arc<Semaphore>,
 }
 
 /// Something that goes on whatever becomes of who began it.
@@ -54,7 +54,7 @@ pub(crate) struct Newcomer {
     /// What became of storing it.
     pub(super) written: oneshot::Sender<Result<Revision, WriteError>>,
     pub(super) progress: watch::Sender<Progress>,
-    pub(super) room: OwnedSemaphorePermit,
+    pub(super) reservation: Arc<Reservation>,
 }
 
 /// How far an object is, for its creator.
@@ -84,13 +84,8 @@ pub(super) enum Outcome {
 impl Overseer {
     /// Jobs come out of the receiver, for [`oversee_all`].
     pub(crate) fn new() -> (Self, mpsc::Receiver<Job>) {
-        let (jobs, receiver) = mpsc::channel(OBJECTS_MAX);
-        (Self { jobs, room: Arc::new(Semaphore::new(OBJECTS_MAX)) }, receiver)
-    }
-
-    /// Room for one more object, if there is some.
-    pub(super) fn room(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.room).try_acquire_owned().ok()
+        let (jobs, receiver) = mpsc::channel(JOBS_MAX);
+        (Self { jobs }, receiver)
     }
 
     /// Begins a job. It comes to nothing if the server is about to end.
@@ -118,7 +113,7 @@ pub(crate) async fn oversee_all<S: Store>(host: Arc<Host<S>>, mut jobs: mpsc::Re
 
 /// Stores an object and follows it.
 async fn follow<S: Store>(host: Arc<Host<S>>, newcomer: Newcomer) {
-    let Newcomer { transaction, tree, origin, request, written, progress, room: _room } = newcomer;
+    let Newcomer { transaction, tree, origin, request, written, progress, reservation } = newcomer;
     let key = transaction.key().clone();
     let onlooker = host.follower.onlookers().follow(&key);
     let content = transaction.content();
@@ -135,6 +130,7 @@ async fn follow<S: Store>(host: Arc<Host<S>>, newcomer: Newcomer) {
     // The creator may be gone.
     let _ = written.send(outcome);
     let Some(mod_rev) = revision else { return };
+    reservation.keep();
     let steps = Steps::new(&host.initialization, origin);
     let entry = Entry { value, mod_rev, create_rev: mod_rev };
     let mut case = Case { host, onlooker, key, ttl, request, progress, steps, begun, entry, tree };
@@ -300,19 +296,5 @@ impl<S: Store> Case<S> {
                 Flow::Continue(())
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn there_is_room_for_so_many_objects() {
-        let (overseer, _jobs) = Overseer::new();
-        let mut rooms: Vec<_> = (0..OBJECTS_MAX).map(|_| overseer.room().unwrap()).collect();
-        assert!(overseer.room().is_none());
-        rooms.pop();
-        assert!(overseer.room().is_some());
     }
 }

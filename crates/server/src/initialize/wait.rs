@@ -1,15 +1,17 @@
 //! What the creator of an object that has to wait for initializers receives, and when (admission §6.5).
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admission::{Awaited, TimeoutCause, deleted, failure, initialization_timeout};
 use object::{Status, Tree};
 use resources::Verb;
-use store::{Entry, Expect, Key, Mark, Put, Revision, Store, WriteError};
+use store::{Entry, Expect, Key, Mark, Put, Revision, Store, Transaction, WriteError};
 use tokio::sync::{oneshot, watch};
 
 use super::oversee::{Job, Newcomer, Outcome, Progress};
 use super::visibility::has_uninitialized;
+use super::waiting_objects::{Full, Reservation};
 use crate::addresses::AddressChange;
 use crate::gate::Admitted;
 use crate::object_ref::ObjectRef;
@@ -35,11 +37,29 @@ impl<S: Store> Call<'_, S> {
         admitted: &Admitted,
         addresses: &AddressChange,
     ) -> Result<(Revision, Waiting), NotWritten> {
-        let mut owners = self.owners(admitted.tree()).await?;
+        let (tree, value) = (admitted.tree(), bytes::Bytes::from(wire::to_stored(admitted.tree())));
+        let (user, uid) = (&self.authorized.user().name, object::uid(tree));
+        let waiting = self.host.follower.waiting();
+        let reservation = waiting
+            .reserve(&self.host.initialization, user, &key, uid, value.len())
+            .map_err(full)?;
+        let reservation = Arc::new(reservation);
+        let (record_key, record) = reservation.record.clone();
+        let put = Put {
+            key: key.clone(),
+            value,
+            expect: Expect::Absent,
+            ttl: self.ttl(),
+            mark: self.uninitialized_mark(),
+        };
+        let transaction = addresses.attach(put.into());
+        // Nothing waits that does not count.
+        let transaction = transaction.put_beside(record_key, record, Some(Expect::Absent));
+        let mut owners = self.owners(tree).await?;
         loop {
-            let (written, progress) =
-                self.begin_following(key.clone(), admitted, addresses, &owners).await?;
-            if let Some(written) = self.renew_owners(&mut owners, written, admitted.tree())? {
+            let attempt = owners.attach(transaction.clone());
+            let (written, progress) = self.begin_following(attempt, tree, &reservation).await?;
+            if let Some(written) = self.renew_owners(&mut owners, written, tree)? {
                 let is_tracked = is_tracked(&self.host.prefix, &key);
                 let revision = self.settle(written, "create", is_tracked).await?;
                 return Ok((revision, Waiting { key, progress }));
@@ -50,34 +70,21 @@ impl<S: Store> Call<'_, S> {
     /// Hands a new object over to the task that stores and follows it, and waits until it is stored.
     async fn begin_following(
         &self,
-        key: Key,
-        admitted: &Admitted,
-        addresses: &AddressChange,
-        owners: &Owners,
+        transaction: Transaction,
+        tree: &Tree,
+        reservation: &Arc<Reservation>,
     ) -> Result<(Result<Revision, WriteError>, watch::Receiver<Progress>), NotWritten> {
-        let Some(room) = self.host.overseer.room() else {
-            let why = "too many objects wait for their initializers, please try again later";
-            return Err(Status::too_many_requests(why, 1).into());
-        };
-        let tree = admitted.tree().clone();
         let (sender, written) = oneshot::channel();
         let (progress, receiver) = watch::channel(Progress::default());
-        let put = Put {
-            key,
-            value: wire::to_stored(&tree).into(),
-            expect: Expect::Absent,
-            ttl: self.ttl(),
-            mark: self.uninitialized_mark(),
-        };
         let newcomer = Newcomer {
-            transaction: owners.attach(addresses.attach(put.into())),
+            transaction,
             origin: self.entrance.origin,
-            request: ObjectRef::of(self.resource, self.namespace, object::name(&tree))
+            request: ObjectRef::of(self.resource, self.namespace, object::name(tree))
                 .request(Verb::Update),
-            tree,
+            tree: tree.clone(),
             written: sender,
             progress,
-            room,
+            reservation: Arc::clone(reservation),
         };
         self.entrance.write_progress.begin();
         let storing = async {
@@ -157,4 +164,15 @@ impl<S: Store> Call<'_, S> {
         let awaited = Awaited { resource: &resource, tree, revision: revision.number() };
         initialization_timeout(&awaited, cause)
     }
+}
+
+/// The answer to a creator when no further object may wait.
+fn full(full: Full) -> Status {
+    let why = match full {
+        Full::Total => "too many objects wait for their initializers, please try again later",
+        Full::User => {
+            "too many of your objects wait for their initializers, please try again later"
+        }
+    };
+    Status::too_many_requests(why, 1)
 }

@@ -15,6 +15,8 @@ pub enum NamespacePhase {
     Active,
     /// Not any more.
     Terminating,
+    /// Not yet: the namespace waits for its initializers and counts as absent.
+    Uninitialized,
 }
 
 /// What admission asks of a namespace.
@@ -40,8 +42,11 @@ impl Namespace {
         let metadata = &stored["metadata"];
         let is_terminating =
             stored["status"]["phase"] == "Terminating" || metadata["deletionTimestamp"].is_string();
-        let phase =
-            if is_terminating { NamespacePhase::Terminating } else { NamespacePhase::Active };
+        let phase = match stored.as_object().is_some_and(admission::is_uninitialized) {
+            _ if is_terminating => NamespacePhase::Terminating,
+            true => NamespacePhase::Uninitialized,
+            false => NamespacePhase::Active,
+        };
         let labelled =
             json!({"metadata": {"name": metadata["name"], "labels": metadata["labels"]}});
         let labelled = Arc::new(labelled.as_object().cloned().unwrap_or_default());

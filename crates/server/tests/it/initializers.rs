@@ -10,4 +10,6 @@ mod scene;
 mod sight;
 mod timers;
 mod two_servers;
+mod unusable;
 mod updating;
+mod waiting_limits;

@@ -36,6 +36,7 @@ mod limits;
 mod node_graph;
 mod openapi;
 mod own_requests;
+mod owner_permissions;
 mod owners;
 mod pattern;
 mod pods;

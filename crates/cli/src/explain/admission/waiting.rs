@@ -57,6 +57,14 @@ pub(super) fn waiting<'a>(cluster: &'a Cluster, write: &Write<'_>) -> Waiting<'a
         Operation::Create => match decide_create(&options, &attributes, &cluster.snapshot) {
             CreateDecision::Initialized => Waiting::Nobody,
             CreateDecision::Assign(list) => listed(cluster, list.entries, Origin::Configuration),
+            CreateDecision::AssignUnlessPermitted(list) => {
+                let own = Initializers::default();
+                let errors = field::FieldErrors::new();
+                match permitted(cluster, write, own, create_denied, &errors) {
+                    Waiting::Refused(_) => listed(cluster, list.entries, Origin::Configuration),
+                    unhindered => unhindered,
+                }
+            }
             CreateDecision::NeedsPermission(own) => {
                 let errors = own.create_errors(options.pending_max);
                 permitted(cluster, write, own, create_denied, &errors)

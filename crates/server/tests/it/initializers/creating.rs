@@ -118,8 +118,9 @@ async fn some_objects_wait_for_nobody() {
     scene.admin.post(INITIALIZERS, &all).await.expect(201);
     const PODS: &str = "/api/v1/namespaces/default/pods";
     let spec = json!({"containers": [{"name": "c", "image": "i"}]});
-    let mirror = json!({"metadata": {"name": "mirror",
+    let mut mirror = json!({"metadata": {"name": "mirror",
         "annotations": {"kubernetes.io/config.mirror": ""}}, "spec": spec});
+    mirror["spec"]["nodeName"] = json!("n1");
     assert_eq!(pending(&scene.admin.post(PODS, &mirror).await.expect(201)), None, "T-170");
     let plain = json!({"metadata": {"name": "plain"}, "spec": spec});
     let path = format!("{PODS}?includeUninitialized=1");

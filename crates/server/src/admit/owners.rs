@@ -1,0 +1,182 @@
+//! Who may change the owners of an object, as the admission plugin OwnerReferencesPermissionEnforcement
+//! of Kubernetes decides.
+//!
+//! The garbage collector deletes an object whose owners are gone, and keeps an owner that is deleted in
+//! the foreground until its blocking dependents are gone. It does both with permissions of its own, so
+//! the user who writes the references needs them.
+
+use std::collections::HashSet;
+
+use authz::{Decision, Resource as Target};
+use field::{FieldErrors, FieldPath};
+use object::{GroupVersion, Status, Tree};
+use serde_json::Value;
+use store::Store;
+
+use crate::rest::Call;
+
+/// The most owners that one write may newly block. Each is a question to the authorizers.
+const NEWLY_BLOCKED_MAX: usize = 64;
+
+impl<S: Store> Call<'_, S> {
+    /// Checks that the user may change the owners of an object:
+    ///
+    /// 1. A write that leaves `metadata.ownerReferences` as they are is not concerned.
+    /// 2. An update needs the permission to `delete` the object. It is asked for the object itself also
+    ///    where a subresource is written, because the object is what the collector deletes.
+    /// 3. A reference that newly has `blockOwnerDeletion` needs the permission to `update` the
+    ///    `finalizers` of that owner. Each owner is asked about once.
+    ///
+    /// # Errors
+    /// 403 without a permission, 422 for too many owners; 429, 503 or 504 if this server failed to ask.
+    pub(super) async fn check_owners(&self, new: &Tree, old: Option<&Tree>) -> Result<(), Status> {
+        let before = old.map_or(&[][..], references);
+        let after = references(new);
+        if after == before || self.entrance.is_internal {
+            return Ok(());
+        }
+        let name = object::name(new);
+        if old.is_some() {
+            let target = Target {
+                api_group: &self.resource.group,
+                api_version: &self.resource.version,
+                namespace: self.authorized_namespace(),
+                resource: &self.resource.plural,
+                name: self.name,
+                ..Target::default()
+            };
+            if let Err(decision) = self.decide_target("delete", &target).await? {
+                let why = "cannot set an ownerRef on a resource you can't delete";
+                return Err(self.owners_forbidden(name, why, &decision));
+            }
+        }
+        let blocked = newly_blocked(after, before);
+        if blocked.len() > NEWLY_BLOCKED_MAX {
+            let metadata = FieldPath::root("metadata");
+            let mut errors = FieldErrors::new();
+            let path = metadata.child("ownerReferences");
+            errors.push(path.too_many(blocked.len(), NEWLY_BLOCKED_MAX));
+            return Err(Status::invalid(&self.resource.group_kind(), name, &errors));
+        }
+        for owner in blocked {
+            self.check_may_block(name, &owner).await?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the user may keep an owner from being deleted. A kind may be served as several
+    /// resources; the permission is needed for all of them.
+    async fn check_may_block(&self, name: &str, owner: &Owner<'_>) -> Result<(), Status> {
+        let Owner { api_version, kind, name: owner_name } = *owner;
+        let view = self.host.follower.view();
+        let version = GroupVersion::parse(api_version);
+        let resources = view.registry.resources().filter(|resource| {
+            resource.kind == kind && version.as_ref() == Some(&resource.group_version())
+        });
+        let mut is_known = false;
+        for resource in resources {
+            is_known = true;
+            let namespace = if resource.is_namespaced() { self.authorized_namespace() } else { "" };
+            let target = Target {
+                api_group: &resource.group,
+                api_version: &resource.version,
+                namespace,
+                resource: &resource.plural,
+                subresource: "finalizers",
+                name: owner_name,
+                ..Target::default()
+            };
+            if let Err(decision) = self.decide_target("update", &target).await? {
+                let why = "cannot set blockOwnerDeletion if an ownerReference refers to a resource \
+                           you can't set finalizers on";
+                return Err(self.owners_forbidden(name, why, &decision));
+            }
+        }
+        if is_known {
+            return Ok(());
+        }
+        let why = format!(
+            "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for \
+             APIVersion {api_version} Kind {kind}: no matches for kind {} in version {}",
+            gotext::quote(kind),
+            gotext::quote(api_version),
+        );
+        Err(Status::forbidden(&self.resource.group_resource(), name, &why))
+    }
+
+    /// The namespace as authorizers see it: that of a Namespace is its own name.
+    fn authorized_namespace(&self) -> &str {
+        self.authorized.target().map_or("", |target| &target.namespace)
+    }
+
+    fn owners_forbidden(&self, name: &str, why: &str, decision: &Decision) -> Status {
+        let error = decision.error.as_ref().map_or("<nil>".to_owned(), ToString::to_string);
+        let why = format!("{why}: {}, {error}", decision.reason);
+        Status::forbidden(&self.resource.group_resource(), name, &why)
+    }
+}
+
+/// An owner that a reference names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Owner<'t> {
+    api_version: &'t str,
+    kind: &'t str,
+    name: &'t str,
+}
+
+fn references(tree: &Tree) -> &[Value] {
+    object::metadata(tree).get("ownerReferences").and_then(Value::as_array).map_or(&[], |own| own)
+}
+
+fn is_blocking(reference: &Value) -> bool {
+    reference["blockOwnerDeletion"] == Value::Bool(true)
+}
+
+/// The owners that references block which did not before, each of them once. References are the same if
+/// they have one uid.
+fn newly_blocked<'t>(after: &'t [Value], before: &[Value]) -> Vec<Owner<'t>> {
+    let blocked_before: HashSet<&Value> =
+        before.iter().filter(|own| is_blocking(own)).map(|own| &own["uid"]).collect();
+    let mut seen = HashSet::new();
+    let newly =
+        after.iter().filter(|own| is_blocking(own) && !blocked_before.contains(&own["uid"]));
+    newly
+        .map(|own| {
+            let text = |member: &str| own[member].as_str().unwrap_or_default();
+            Owner { api_version: text("apiVersion"), kind: text("kind"), name: text("name") }
+        })
+        .filter(|owner| seen.insert(*owner))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_owners_that_were_not_blocked_count_and_each_once() {
+        let owner = |name: &str, uid: &str, is_blocking: bool| {
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid,
+                "blockOwnerDeletion": is_blocking})
+        };
+        let names = |after: &[Value], before: &[Value]| -> Vec<String> {
+            newly_blocked(after, before).iter().map(|owner| owner.name.to_owned()).collect()
+        };
+        let (a, b) = (owner("a", "1", true), owner("b", "2", true));
+        let free = owner("a", "1", false);
+        for (after, before, want) in [
+            (vec![a.clone(), b.clone()], vec![], vec!["a", "b"]),
+            (vec![a.clone(), b.clone()], vec![a.clone()], vec!["b"]),
+            (vec![a.clone()], vec![free.clone()], vec!["a"]),
+            (vec![free.clone()], vec![a.clone()], vec![]),
+            (vec![a.clone(), owner("a", "3", true)], vec![], vec!["a"]),
+            // Another object may have had the name.
+            (vec![owner("a", "3", true)], vec![a], vec!["a"]),
+            (vec![json!({"blockOwnerDeletion": "true"})], vec![], vec![]),
+        ] {
+            assert_eq!(names(&after, &before), want, "{after:?}");
+        }
+    }
+}
