@@ -85,7 +85,8 @@ impl CallFailure {
     /// There is no answer. `None` if that is not due to the hook.
     pub(crate) fn of_fault(fault: &Fault) -> Option<Self> {
         let cause = match fault.kind {
-            FaultKind::Local => return None,
+            // Nobody was asked: the failure policy is about hooks that were.
+            FaultKind::Local | FaultKind::AddressRefused => return None,
             FaultKind::Refused | FaultKind::Dns | FaultKind::Connect => FailOpenCause::Connect,
             FaultKind::Tls => FailOpenCause::Tls,
             FaultKind::Timeout => FailOpenCause::Timeout,
