@@ -1,5 +1,7 @@
 //! What metadata must be like.
 
+use std::collections::HashSet;
+
 use field::{FieldErrors, FieldPath, dns1123_label_faults, label_key_faults, label_value_faults};
 use serde_json::Value;
 
@@ -13,6 +15,9 @@ pub const ANNOTATION_BYTES_MAX: usize = 256 * 1024;
 pub const ORPHAN_FINALIZER: &str = "orphan";
 /// Set while dependents of an object are deleted before it.
 pub const FOREGROUND_FINALIZER: &str = "foregroundDeletion";
+
+/// The most faults that tell of a second controller.
+const CONTROLLER_FAULTS_MAX: usize = 8;
 
 const METADATA: FieldPath<'static> = FieldPath::root("metadata");
 
@@ -60,7 +65,7 @@ pub fn metadata_update_errors(new: &Tree, old: &Tree) -> FieldErrors {
     let mut errors = FieldErrors::new();
     let (own, former) = (metadata(new), metadata(old));
     if is_terminating(old) {
-        let known = finalizers(old);
+        let known: HashSet<&str> = finalizers(old).into_iter().collect();
         let mut added: Vec<&str> = finalizers(new);
         added.retain(|finalizer| !known.contains(finalizer));
         added.sort_unstable();
@@ -138,6 +143,7 @@ fn owner_errors(own: &Tree, errors: &mut FieldErrors) {
     let list = METADATA.child("ownerReferences");
     let owners = own.get("ownerReferences").and_then(Value::as_array).into_iter().flatten();
     let mut controller: Option<String> = None;
+    let mut n_more_controllers = 0_usize;
     for (idx, owner) in owners.filter_map(Value::as_object).enumerate() {
         let path = list.index(idx);
         let (api_version, kind, name) =
@@ -163,7 +169,10 @@ fn owner_errors(own: &Tree, errors: &mut FieldErrors) {
         let current = format!("{kind}/{name}");
         match &controller {
             None => controller = Some(current),
+            // Each of these faults shows all owners.
+            Some(_) if n_more_controllers >= CONTROLLER_FAULTS_MAX => {}
             Some(first) => {
+                n_more_controllers += 1;
                 let owners = own.get("ownerReferences").map(Value::to_string).unwrap_or_default();
                 let detail = format!(
                     "Only one reference can have Controller set to true. Found \"true\" in \
