@@ -9,7 +9,7 @@ use object::Tree;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::failure::{self, CallFailure};
+use crate::failure::{self, CallFailure, NAME_BYTES_MAX, excerpt};
 use crate::members;
 use crate::observe::Phase;
 use crate::refusal::HookStatus;
@@ -60,20 +60,21 @@ pub(crate) fn read(
         return Err(failure::of_reply(code, is_text, body));
     }
     if body.is_empty() {
+        let content_type = excerpt(content_type, NAME_BYTES_MAX);
         let what =
             format!("0-length response with status code: {code} and content type: {content_type}");
         return Err(CallFailure::no_answer(what));
     }
     let document = parse(body).map_err(undecodable)?;
-    let document_type = TypeMeta::deserialize(&document).map_err(undecodable)?;
+    let document_type =
+        TypeMeta::deserialize(&document).map_err(|error| undecodable(without_value(&error)))?;
     match version {
         ReviewVersion::V1alpha1 => first(document),
         ReviewVersion::V1beta1 | ReviewVersion::V1 => {
             if !document_type.is_review_of(version)? {
                 return status(document);
             }
-            let review: Review =
-                serde_json::from_value(document).map_err(CallFailure::no_answer)?;
+            let review: Review = serde_json::from_value(document).map_err(mistyped)?;
             let response = review.response.ok_or_else(absent)?;
             match version {
                 ReviewVersion::V1 => strict(response, &document_type, phase, uid),
@@ -85,6 +86,21 @@ pub(crate) fn read(
 
 fn undecodable(cause: impl std::fmt::Display) -> CallFailure {
     CallFailure::no_answer(format!("couldn't get version/kind; json parse error: {cause}"))
+}
+
+/// A member of the document is of a wrong type.
+fn mistyped(error: serde_json::Error) -> CallFailure {
+    CallFailure::no_answer(without_value(&error))
+}
+
+/// What the library says of a value of a wrong type, without the value, which is a part of the body.
+fn without_value(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let value = text.find(['`', '"']).zip(text.rfind(", expected"));
+    match value.and_then(|(start, end)| text.get(..start).zip(text.get(end..))) {
+        Some((before, after)) => format!("{}{after}", before.trim_end()),
+        None => text,
+    }
 }
 
 /// The object in a body; null is one without members. The words for anything else are Go's, and
@@ -120,7 +136,7 @@ fn absent() -> CallFailure {
 
 /// A `Status` where a review belongs: a failure, unless it says success and thereby nothing.
 fn status(document: Value) -> Result<Answer, CallFailure> {
-    let told: HookStatus = serde_json::from_value(document).map_err(CallFailure::no_answer)?;
+    let told: HookStatus = serde_json::from_value(document).map_err(mistyped)?;
     match told.status.as_deref() {
         Some("Success") => Err(absent()),
         _ => Err(failure::of_status(told)),
@@ -129,7 +145,7 @@ fn status(document: Value) -> Result<Answer, CallFailure> {
 
 /// The answer of the proposal's form is in the status of the review.
 fn first(document: Value) -> Result<Answer, CallFailure> {
-    let review: FirstReview = serde_json::from_value(document).map_err(CallFailure::no_answer)?;
+    let review: FirstReview = serde_json::from_value(document).map_err(mistyped)?;
     let status = review.status.ok_or_else(absent)?;
     Ok(Answer {
         is_allowed: status.allowed.unwrap_or_default(),
@@ -150,7 +166,7 @@ fn strict(
         return Err(CallFailure::bad_answer(format!(
             "expected response.uid={}, got {}",
             gotext::quote(uid),
-            gotext::quote(own_uid)
+            gotext::quote(excerpt(own_uid, NAME_BYTES_MAX))
         )));
     }
     if !document_type.is_complete() {
@@ -237,8 +253,8 @@ impl TypeMeta {
             }
             (own, kind) => Err(CallFailure::no_answer(format!(
                 "no kind {} is registered for version {} in scheme \"{SCHEME}\"",
-                gotext::quote(kind),
-                gotext::quote(own)
+                gotext::quote(excerpt(kind, NAME_BYTES_MAX)),
+                gotext::quote(excerpt(own, NAME_BYTES_MAX))
             ))),
         }
     }
@@ -249,7 +265,8 @@ impl std::fmt::Display for TypeMeta {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (group, version) =
             self.api_version().split_once('/').unwrap_or(("", self.api_version()));
-        write!(f, "{group}/{version}, Kind={}", self.kind())
+        let cut = |text| excerpt(text, NAME_BYTES_MAX);
+        write!(f, "{}/{}, Kind={}", cut(group), cut(version), cut(self.kind()))
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use admission::{Attributes, Hook, ReviewVersion, SideEffects};
 use bytes::Bytes;
 use object::{Details, Status, uuid4};
-use remote::Reply;
+use remote::{Fault, FaultKind, Reply};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::time::{Instant, timeout_at};
 
@@ -61,6 +61,12 @@ impl Trouble {
         let retry = Details { retry_after_seconds: RETRY_AFTER_SECONDS, ..Details::default() };
         let status = Status::unavailable(format!("failed calling webhook {name}: {why}"));
         Self::Local(Status { details: Some(Box::new(retry)), ..status }.into())
+    }
+
+    /// This server does not connect to the address of a hook. Trying again does not help.
+    fn address_refused(webhook: &str, fault: &Fault) -> Self {
+        let name = gotext::quote(webhook);
+        Self::Local(Status::unavailable(format!("failed calling webhook {name}: {fault}")).into())
     }
 
     /// The server stops before the call has ended.
@@ -138,6 +144,9 @@ impl Call {
                 CallFailure { message, code: 500, cause: FailOpenCause::Configuration }.into()
             }
             ExchangeError::TooLarge(fault) => Trouble::unavailable(webhook, fault),
+            ExchangeError::Fault(fault) if fault.kind == FaultKind::AddressRefused => {
+                Trouble::address_refused(webhook, &fault)
+            }
             ExchangeError::Fault(fault) => CallFailure::of_fault(&fault)
                 .map_or_else(|| Trouble::unavailable(webhook, fault), Trouble::from),
         })?;

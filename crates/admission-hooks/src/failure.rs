@@ -1,12 +1,18 @@
 //! Calls that fail (admission §4.13, class C).
+//!
+//! A tenant writes where a hook is, and any user whose request matches reads the message. So a body that
+//! is neither a review nor a `Status` is not repeated: it may be that of a service that only this server
+//! can reach.
 
 use remote::{Fault, FaultKind};
 use serde_json::Value;
 
 use crate::refusal::HookStatus;
 
-/// How much of a body that is text goes into a message.
-const TEXT_BYTES_MAX: usize = 2048;
+/// How much of the message of a `Status` is told.
+const MESSAGE_BYTES_MAX: usize = 2048;
+/// How much is told of a name that an answer has in the wrong place.
+pub(crate) const NAME_BYTES_MAX: usize = 256;
 
 /// A call that failed on the far side. The failure policy decides what that means.
 ///
@@ -85,7 +91,8 @@ impl CallFailure {
     /// There is no answer. `None` if that is not due to the hook.
     pub(crate) fn of_fault(fault: &Fault) -> Option<Self> {
         let cause = match fault.kind {
-            FaultKind::Local => return None,
+            // Nobody was asked: the failure policy is about hooks that were.
+            FaultKind::Local | FaultKind::AddressRefused => return None,
             FaultKind::Refused | FaultKind::Dns | FaultKind::Connect => FailOpenCause::Connect,
             FaultKind::Tls => FailOpenCause::Tls,
             FaultKind::Timeout => FailOpenCause::Timeout,
@@ -127,14 +134,15 @@ impl CallFailure {
 pub(crate) fn of_reply(code: u16, is_text: bool, body: &[u8]) -> CallFailure {
     match told_status(body) {
         Some(told) => of_status(told),
-        None => CallFailure::of_code(words(code, is_text, body), code.into()),
+        None => CallFailure::of_code(words(code, is_text), code.into()),
     }
 }
 
 /// What a `Status` in the place of a review means.
 pub(crate) fn of_status(told: HookStatus) -> CallFailure {
     let code = told.code.unwrap_or_default();
-    CallFailure::of_code(told.message.unwrap_or_default(), code)
+    let message = told.message.unwrap_or_default();
+    CallFailure::of_code(excerpt(&message, MESSAGE_BYTES_MAX), code)
 }
 
 fn told_status(body: &[u8]) -> Option<HookStatus> {
@@ -147,21 +155,21 @@ fn told_status(body: &[u8]) -> Option<HookStatus> {
     serde_json::from_value(document).ok()
 }
 
-/// The words of Kubernetes' client for a code. It quotes only bodies that are text.
-fn words(code: u16, is_text: bool, body: &[u8]) -> String {
-    let said = body.get(..TEXT_BYTES_MAX).unwrap_or(body);
-    let said = if is_text { said.trim_ascii() } else { b"unknown" };
-    let said_text = || String::from_utf8_lossy(said).into_owned();
+/// The beginning of a text of a hook, as much as may be told.
+pub(crate) fn excerpt(text: &str, bytes_max: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes_max)).unwrap_or_default()
+}
+
+/// The words of Kubernetes' client for a code, where it repeats no body. It repeats those that are text,
+/// and calls all others unknown.
+fn words(code: u16, is_text: bool) -> String {
     let fixed = match code {
         400 => "the server rejected our request for an unknown reason",
         401 => "the server has asked for the client to provide credentials",
-        403 | 415 => return said_text(),
+        403 | 415 if !is_text => "unknown",
         404 => "the server could not find the requested resource",
         405 => "the server does not allow this method on the requested resource",
-        406 if said.is_empty() || said == b"unknown" => {
-            "the server was unable to respond with a content type that the client supports"
-        }
-        406 => return said_text(),
+        406 => "the server was unable to respond with a content type that the client supports",
         409 => "the server reported a conflict",
         422 => "the server rejected our request due to an error in our request",
         429 => "the server has received too many requests and has asked us to try again later",
@@ -170,12 +178,7 @@ fn words(code: u16, is_text: bool, body: &[u8]) -> String {
             "the server was unable to return a response in the time allotted, but may still be \
              processing the request"
         }
-        500.. => {
-            let said = gotext::quote_bytes(said);
-            return format!(
-                "an error on the server ({said}) has prevented the request from succeeding"
-            );
-        }
+        500.. => "an error on the server (\"unknown\") has prevented the request from succeeding",
         _ => {
             return format!(
                 "the server responded with the status code {code} but did not return more \
@@ -202,7 +205,7 @@ mod tests {
                 500,
                 true,
                 &b" boom\n"[..],
-                "an error on the server (\"boom\") has prevented the request from succeeding",
+                "an error on the server (\"unknown\") has prevented the request from succeeding",
             ),
             (
                 500,
@@ -210,7 +213,13 @@ mod tests {
                 success,
                 "an error on the server (\"unknown\") has prevented the request from succeeding",
             ),
-            (403, true, b"go away", "go away"),
+            (403, false, b"{}", "unknown"),
+            (
+                403,
+                true,
+                b"go away",
+                "the server responded with the status code 403 but did not return more information",
+            ),
             (
                 302,
                 true,

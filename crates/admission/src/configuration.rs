@@ -103,6 +103,17 @@ pub fn warnings(kind: ConfigurationKind, new: &Tree, old: Option<&Tree>) -> Vec<
     warning::find(kind, new, old)
 }
 
+/// The webhooks of a configuration whose `url` names an address that the server does not connect to, so
+/// that every request that they match is refused. Names are resolved only when they are called.
+#[must_use]
+pub fn address_warnings(
+    kind: ConfigurationKind,
+    new: &Tree,
+    policy: remote::AddressPolicy,
+) -> Vec<Warning> {
+    warning::find_refused_addresses(kind, new, policy)
+}
+
 fn static_suffix_detail() -> String {
     let suffix = gotext::quote(STATIC_SUFFIX);
     format!(

@@ -35,8 +35,8 @@ pub use conditions::{
     MATCH_CONDITIONS_MAX, MatchConditions, Question,
 };
 pub use configuration::{
-    ConfigurationKind, Warning, WarningCause, known_fields, ordering_errors, ordering_warnings,
-    prepare, unknown_fields, validate_create, validate_update, warnings,
+    ConfigurationKind, Warning, WarningCause, address_warnings, known_fields, ordering_errors,
+    ordering_warnings, prepare, unknown_fields, validate_create, validate_update, warnings,
 };
 pub use exemption::{Exemption, is_configuration};
 pub use hook::{FailurePolicy, Hook, MatchPolicy, ReinvocationPolicy, ReviewVersion, SideEffects};

@@ -9,7 +9,7 @@ use rustls_pki_types::CertificateDer;
 
 use crate::bearer::{self, Bearer, ProtocolError};
 use crate::certificate::{self, CertificateError, Validity};
-use crate::front_proxy::{FrontProxyHeaders, NotTextError};
+use crate::front_proxy::{FrontProxyHeaders, HeaderValueError};
 use crate::identity::{ANONYMOUS_USER, UNAUTHENTICATED_GROUP, add_authenticated_group};
 use crate::options::{Anonymous, Options, OptionsError};
 use crate::service_account::{Audiences, Lookup, ServiceAccounts, TokenError};
@@ -99,7 +99,7 @@ pub enum CredentialError {
     Certificate(#[from] CertificateError),
     /// The headers of a proxy.
     #[error(transparent)]
-    FrontProxy(#[from] NotTextError),
+    FrontProxy(#[from] HeaderValueError),
     /// The subprotocols of a WebSocket.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),

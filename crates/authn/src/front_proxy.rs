@@ -30,10 +30,18 @@ pub enum HeaderNameError {
     Invalid(String),
 }
 
-/// A header of the proxy is not text, so that no policy could speak of what it says.
+/// Why the value of a header that names somebody is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("request header {0} is not valid UTF-8")]
-pub struct NotTextError(HeaderName);
+pub enum HeaderValueError {
+    /// It is not text, so that no policy could speak of what it says.
+    #[error("request header {0} is not valid UTF-8")]
+    NotText(HeaderName),
+    /// It begins or ends with whitespace. In HTTP/1.1 blanks around a value are no part of it; HTTP/2
+    /// forbids them (RFC 9113, 8.2.1), but its library hands them on. The name would look like that of
+    /// somebody else in every log and policy.
+    #[error("request header {0} begins or ends with whitespace")]
+    Whitespace(HeaderName),
+}
 
 impl FrontProxyHeaders {
     /// Headers with the user name, the uid, groups, and the prefixes of those with extra. Of names
@@ -62,8 +70,8 @@ impl FrontProxyHeaders {
     /// The user that the headers name, if they name one.
     ///
     /// # Errors
-    /// A value is not text.
-    pub fn user(&self, headers: &HeaderMap) -> Result<Option<User>, NotTextError> {
+    /// A value is not text, or has blanks around it.
+    pub fn user(&self, headers: &HeaderMap) -> Result<Option<User>, HeaderValueError> {
         let name = first_value(headers, &self.user_names)?;
         if name.is_empty() {
             return Ok(None);
@@ -93,7 +101,7 @@ impl FrontProxyHeaders {
         }
     }
 
-    fn groups(&self, headers: &HeaderMap) -> Result<Vec<String>, NotTextError> {
+    fn groups(&self, headers: &HeaderMap) -> Result<Vec<String>, HeaderValueError> {
         let mut groups = Vec::new();
         for name in &self.groups {
             for value in headers.get_all(name) {
@@ -107,7 +115,10 @@ impl FrontProxyHeaders {
     }
 
     /// Prefixes in their order, so that the values of one key have an order too.
-    fn extra(&self, headers: &HeaderMap) -> Result<BTreeMap<String, Vec<String>>, NotTextError> {
+    fn extra(
+        &self,
+        headers: &HeaderMap,
+    ) -> Result<BTreeMap<String, Vec<String>>, HeaderValueError> {
         let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for prefix in &self.extra_prefixes {
             for (name, value) in headers {
@@ -145,11 +156,24 @@ pub(crate) fn decode_extra_key(encoded: &str) -> String {
 }
 
 /// The value of a header as text.
-pub(crate) fn text<'h>(name: &HeaderName, value: &'h HeaderValue) -> Result<&'h str, NotTextError> {
-    std::str::from_utf8(value.as_bytes()).map_err(|_| NotTextError(name.clone()))
+///
+/// INVARIANT: no user, group, uid or extra value that a header names begins or ends with whitespace.
+pub(crate) fn text<'h>(
+    name: &HeaderName,
+    value: &'h HeaderValue,
+) -> Result<&'h str, HeaderValueError> {
+    let text = std::str::from_utf8(value.as_bytes());
+    let text = text.map_err(|_| HeaderValueError::NotText(name.clone()))?;
+    match text.trim() == text {
+        true => Ok(text),
+        false => Err(HeaderValueError::Whitespace(name.clone())),
+    }
 }
 
-fn first_value<'h>(headers: &'h HeaderMap, names: &[HeaderName]) -> Result<&'h str, NotTextError> {
+fn first_value<'h>(
+    headers: &'h HeaderMap,
+    names: &[HeaderName],
+) -> Result<&'h str, HeaderValueError> {
     for name in names {
         if let Some(value) = headers.get(name)
             && !value.is_empty()
@@ -240,6 +264,22 @@ mod tests {
         map.append("x-remote-group", HeaderValue::from_bytes(b"\xff").unwrap());
         let error = FrontProxyHeaders::default().user(&map).unwrap_err();
         assert_eq!(error.to_string(), "request header x-remote-group is not valid UTF-8");
+    }
+
+    /// A22: HTTP/2 hands on blanks around a value, and a name with them looks like another.
+    #[test]
+    fn a22_values_with_whitespace_around_them_are_refused() {
+        for name in ["x-remote-user", "x-remote-uid", "x-remote-group", "x-remote-extra-k"] {
+            for value in ["admin ", " admin", "admin\t", " ", "admin\u{a0}", "\u{2003}admin"] {
+                let mut map = headers(&[("X-Remote-User", "u")]);
+                map.insert(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+                let error = FrontProxyHeaders::default().user(&map).unwrap_err();
+                let want = format!("request header {name} begins or ends with whitespace");
+                assert_eq!(error.to_string(), want, "{value:?}");
+            }
+        }
+        let inside = user(&FrontProxyHeaders::default(), &[("X-Remote-User", "ad min")]).unwrap();
+        assert_eq!(inside.name, "ad min");
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub use authenticator::{
 pub use bearer::ProtocolError;
 pub use certificate::{AuthorityError, CertificateError, PRESENTED_CERTIFICATES_MAX};
 pub use csv::{CsvError, CsvFault};
-pub use front_proxy::{FrontProxyHeaders, HeaderNameError, NotTextError};
+pub use front_proxy::{FrontProxyHeaders, HeaderNameError, HeaderValueError};
 pub use identity::{
     ANONYMOUS_USER, AUTHENTICATED_GROUP, CREDENTIAL_ID_KEY, LOOPBACK_USER, MASTERS_GROUP,
     NODE_NAME_KEY, NODE_UID_KEY, NODES_GROUP, POD_NAME_KEY, POD_UID_KEY, SERVICE_ACCOUNTS_GROUP,

@@ -63,7 +63,9 @@ fn fault_of(fault: remote::Fault) -> Fault {
         }
         remote::FaultKind::Tls => FaultKind::Tls,
         remote::FaultKind::Eof | remote::FaultKind::Other => FaultKind::Other,
-        remote::FaultKind::Local => FaultKind::Local(Unavailable::OutOfResources),
+        remote::FaultKind::Local | remote::FaultKind::AddressRefused => {
+            FaultKind::Local(Unavailable::OutOfResources)
+        }
     };
     Fault { kind, message: fault.message }
 }
@@ -111,6 +113,7 @@ mod tests {
             (remote::FaultKind::Tls, FaultKind::Tls),
             (remote::FaultKind::Refused, FaultKind::Connect),
             (remote::FaultKind::Local, FaultKind::Local(Unavailable::OutOfResources)),
+            (remote::FaultKind::AddressRefused, FaultKind::Local(Unavailable::OutOfResources)),
         ] {
             let fault = fault_of(remote::Fault { kind: from, message: "m".to_owned() });
             assert_eq!(fault, Fault::new(want, "m"));

@@ -4,10 +4,13 @@ use authz::Reason;
 
 use crate::document::{self, Node, untyped};
 use crate::error::{CallError, Retry};
-use crate::failure;
+use crate::failure::{self, excerpt};
 use crate::media_type;
 use crate::settings::ReviewVersion;
 use crate::transport::Reply;
+
+/// How much is told of a name that an answer has in the wrong place.
+const NAME_BYTES_MAX: usize = 256;
 
 /// The status of a review: all that counts of an answer. A clone shares the reason.
 #[derive(Debug, Clone)]
@@ -54,6 +57,7 @@ fn decode_review(
 ) -> Result<ReviewStatus, String> {
     if body.is_empty() {
         let status = reply.status;
+        let content_type = excerpt(content_type, NAME_BYTES_MAX);
         return Err(format!(
             "0-length response with status code: {status} and content type: {content_type}"
         ));
@@ -97,7 +101,8 @@ pub(crate) fn document_type(document: &Node) -> Result<DocumentType, String> {
     let (group, version) = match api_version.split_once('/') {
         None => ("", api_version),
         Some((_, version)) if version.contains('/') => {
-            return Err(format!("unexpected GroupVersion string: {api_version}"));
+            let shown = excerpt(api_version, NAME_BYTES_MAX);
+            return Err(format!("unexpected GroupVersion string: {shown}"));
         }
         Some(parts) => parts,
     };
@@ -129,8 +134,8 @@ fn check_type(found: &DocumentType, expected: ReviewVersion) -> Result<(), Strin
         if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     Err(format!(
         "no kind {} is registered for version {} in scheme \"{SCHEME}\"",
-        gotext::quote(kind),
-        gotext::quote(&api_version)
+        gotext::quote(excerpt(kind, NAME_BYTES_MAX)),
+        gotext::quote(excerpt(&api_version, NAME_BYTES_MAX))
     ))
 }
 

@@ -1,15 +1,17 @@
 //! What an HTTP answer that is not a success says, and whether it is worth asking again.
 //!
 //! The messages and the rules are those of Kubernetes' client: a `Status` in the body tells more than
-//! the status code, and its reason decides in the place of the code.
+//! the status code, and its reason decides in the place of the code. A body that is no `Status` is not
+//! repeated: the message reaches users who create access reviews, and the body may be that of a service
+//! that they can not reach themselves.
 
 use crate::decode::document_type;
 use crate::document::{self, Node};
 use crate::error::{CallError, Retry};
 use crate::transport::Reply;
 
-/// How much of a body that is text goes into a message.
-const TEXT_BYTES_MAX: usize = 2048;
+/// How much of the message of a `Status` is told.
+const MESSAGE_BYTES_MAX: usize = 2048;
 
 /// What is known of a failure, from the status code or from the body.
 struct Failure {
@@ -110,7 +112,9 @@ fn status_in(body: &str) -> Option<Failure> {
         match (name.as_str(), value) {
             (_, Node::Null) => {}
             ("status", Node::Text(text)) => status = text,
-            ("message", Node::Text(text)) => failure.message = text,
+            ("message", Node::Text(text)) => {
+                excerpt(&text, MESSAGE_BYTES_MAX).clone_into(&mut failure.message);
+            }
             ("reason", Node::Text(text)) => failure.reason = text,
             ("code", Node::Number(Some(code))) if i32::try_from(code).is_ok() => {
                 failure.code = code;
@@ -144,29 +148,32 @@ fn delay_seconds(details: &[(String, Node)]) -> Option<i64> {
 /// The failure that a status code alone means.
 fn generic(reply: &Reply, is_text: bool) -> Failure {
     let code = reply.status;
-    let said = reply.body.get(..TEXT_BYTES_MAX).unwrap_or(&reply.body);
-    let said = if is_text { said.trim_ascii() } else { b"unknown" };
-    let said_text = || String::from_utf8_lossy(said).into_owned();
+    let code_alone = || {
+        format!(
+            "the server responded with the status code {code} but did not return more information"
+        )
+    };
+    // Kubernetes repeats text here, and calls everything else unknown.
+    let unsaid = || if is_text { code_alone() } else { "unknown".to_owned() };
     let (reason, message) = match code {
         400 => ("BadRequest", "the server rejected our request for an unknown reason".to_owned()),
         401 => {
             let message = "the server has asked for the client to provide credentials";
             ("Unauthorized", message.to_owned())
         }
-        403 => ("Forbidden", said_text()),
+        403 => ("Forbidden", unsaid()),
         404 => ("NotFound", "the server could not find the requested resource".to_owned()),
         405 => {
             let message = "the server does not allow this method on the requested resource";
             ("MethodNotAllowed", message.to_owned())
         }
-        406 if said.is_empty() || said == b"unknown" => {
+        406 => {
             let message =
                 "the server was unable to respond with a content type that the client supports";
             ("NotAcceptable", message.to_owned())
         }
-        406 => ("NotAcceptable", said_text()),
         409 => ("AlreadyExists", "the server reported a conflict".to_owned()),
-        415 => ("UnsupportedMediaType", said_text()),
+        415 => ("UnsupportedMediaType", unsaid()),
         422 => {
             ("Invalid", "the server rejected our request due to an error in our request".to_owned())
         }
@@ -185,22 +192,19 @@ fn generic(reply: &Reply, is_text: bool) -> Failure {
             ("Timeout", message.to_owned())
         }
         500.. => {
-            let said = gotext::quote_bytes(said);
-            let message = format!(
-                "an error on the server ({said}) has prevented the request from succeeding"
-            );
-            ("InternalError", message)
+            let message =
+                "an error on the server (\"unknown\") has prevented the request from succeeding";
+            ("InternalError", message.to_owned())
         }
-        _ => {
-            let message = format!(
-                "the server responded with the status code {code} but did not return more \
-                 information"
-            );
-            ("", message)
-        }
+        _ => ("", code_alone()),
     };
     let delay_seconds = Some(retry_after_seconds(reply).unwrap_or(0));
     Failure { reason: reason.to_owned(), code: i64::from(code), message, delay_seconds }
+}
+
+/// The beginning of a text of the service, as much as may be told.
+pub(crate) fn excerpt(text: &str, bytes_max: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes_max)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -30,7 +30,8 @@ pub enum Verdict {
 pub enum Unavailable {
     /// A limit of this server is reached. Trying again soon may help.
     TooManyCalls,
-    /// This server is stopping, or it has no descriptors, ports or memory left.
+    /// This server is stopping, it has no descriptors, ports or memory left, or it does not connect to the
+    /// address that a webhook has.
     OutOfResources,
     /// The time of the request ended before there was an answer.
     DeadlineExceeded,

@@ -160,6 +160,7 @@ async fn serve(
         authorization_metrics: Arc::clone(&authorizing.metrics),
         admission: AdmissionOptions {
             connect_timeout: args.chain.webhook_connect_timeout,
+            addresses: args.chain.webhook_addresses(args.listen.bind_address),
             ..args.admission.options(sharing, access)
         },
         node: node()?,

@@ -7,6 +7,7 @@
 mod abac;
 mod admission_dispatch;
 mod admission_webhook_config;
+mod chain;
 mod config_load;
 mod match_conditions;
 mod request_attributes;
@@ -67,6 +68,14 @@ pub const LEDGER: &[Rule] = &[
         reason: "Kubernetes tells the namespace of a service where its name is missing, and the name \
                  where its namespace is; the member that is missing is told",
         amend: admission_webhook_config::service_member,
+    },
+    Rule {
+        name: "webhook-body-in-error",
+        suite: Suite::Chain,
+        reason: "Kubernetes repeats the text that a failing webhook answers, in errors that users \
+                 who create access reviews read; the answer may be that of another service, and \
+                 only its status code is told",
+        amend: chain::repeated_body,
     },
     Rule {
         name: "built-in-without-name",

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::aggregate::aggregate;
+use crate::excerpt::excerpt;
 
 /// One fault at one place of a document.
 ///
@@ -110,6 +111,21 @@ impl fmt::Display for BadValue {
             Self::Omitted => Ok(()),
             Self::Text(text) => f.write_str(&gotext::quote(text)),
             Self::Json(json) => f.write_str(json),
+        }
+    }
+}
+
+impl BadValue {
+    /// The value, or its beginning if it is long.
+    pub(crate) fn excerpt(self, bytes_max: usize) -> Self {
+        match self {
+            Self::Text(text) if text.len() > bytes_max => {
+                Self::Text(excerpt(&text, bytes_max).into_owned())
+            }
+            Self::Json(json) if json.len() > bytes_max => {
+                Self::Json(excerpt(&json, bytes_max).into_owned())
+            }
+            short => short,
         }
     }
 }

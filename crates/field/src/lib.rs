@@ -9,6 +9,7 @@
 
 mod aggregate;
 mod error;
+mod excerpt;
 mod names;
 mod near;
 mod path;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::error::{BadValue, FieldError, Kind};
+use crate::excerpt::{excerpt, written};
 
 /// A place in a document: `authorizers[0].webhook.timeout`.
 ///
@@ -88,6 +89,11 @@ impl fmt::Display for FieldPath<'_> {
     }
 }
 
+/// How much of a path is told. The keys of maps are a part of it, and a client chooses these.
+const PATH_BYTES_MAX: usize = 1024;
+/// How much of a value is told, and of what is wrong with it.
+const TEXT_BYTES_MAX: usize = 8 * 1024;
+
 /// Faults at a path.
 impl FieldPath<'_> {
     /// The value is missing or empty. `detail` may be empty.
@@ -149,14 +155,35 @@ impl FieldPath<'_> {
         self.fault(Kind::Internal, BadValue::Omitted, cause)
     }
 
+    /// INVARIANT: no part of a fault is longer than its limit, so that the faults of an object take memory
+    /// by their number, whatever the object holds.
     fn fault(&self, kind: Kind, value: BadValue, detail: &str) -> FieldError {
-        FieldError { path: self.to_string(), kind, value, detail: detail.to_owned() }
+        let path = written(self, PATH_BYTES_MAX);
+        let detail = excerpt(detail, TEXT_BYTES_MAX).into_owned();
+        FieldError { path, kind, value: value.excerpt(TEXT_BYTES_MAX), detail }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A16: a fault below a long key is as small as any other.
+    #[test]
+    fn a16_faults_are_small() {
+        let long = "k".repeat(1 << 20);
+        let root = FieldPath::root("spec");
+        let at = root.key(&long);
+        let fault = at.child("x").invalid(long.as_str(), &long);
+        let shown = fault.to_string();
+        assert!(shown.starts_with("spec[kkk"), "{}", shown.len());
+        assert!(shown.contains("kkk...: Invalid value: \"kkk"), "{}", shown.len());
+        assert!(shown.len() < PATH_BYTES_MAX + 2 * TEXT_BYTES_MAX + 64, "{}", shown.len());
+        let json = BadValue::Json(format!("[{}]", "1,".repeat(1 << 20)));
+        assert!(root.invalid(json, "").to_string().len() < TEXT_BYTES_MAX + 64);
+        let whole = "é".repeat(TEXT_BYTES_MAX / 2);
+        assert_eq!(root.invalid(whole.as_str(), "").value, BadValue::Text(whole));
+    }
 
     #[test]
     fn paths_render_as_in_kubernetes() {

@@ -16,6 +16,9 @@ pub const ORPHAN_FINALIZER: &str = "orphan";
 /// Set while dependents of an object are deleted before it.
 pub const FOREGROUND_FINALIZER: &str = "foregroundDeletion";
 
+/// The most faults that tell of a second controller.
+const CONTROLLER_FAULTS_MAX: usize = 8;
+
 const METADATA: FieldPath<'static> = FieldPath::root("metadata");
 
 /// Members that no update changes.
@@ -140,6 +143,7 @@ fn owner_errors(own: &Tree, errors: &mut FieldErrors) {
     let list = METADATA.child("ownerReferences");
     let owners = own.get("ownerReferences").and_then(Value::as_array).into_iter().flatten();
     let mut controller: Option<String> = None;
+    let mut n_more_controllers = 0_usize;
     for (idx, owner) in owners.filter_map(Value::as_object).enumerate() {
         let path = list.index(idx);
         let (api_version, kind, name) =
@@ -165,7 +169,10 @@ fn owner_errors(own: &Tree, errors: &mut FieldErrors) {
         let current = format!("{kind}/{name}");
         match &controller {
             None => controller = Some(current),
+            // Each of these faults shows all owners.
+            Some(_) if n_more_controllers >= CONTROLLER_FAULTS_MAX => {}
             Some(first) => {
+                n_more_controllers += 1;
                 let owners = own.get("ownerReferences").map(Value::to_string).unwrap_or_default();
                 let detail = format!(
                     "Only one reference can have Controller set to true. Found \"true\" in \

@@ -161,6 +161,8 @@ impl Status {
     /// The object is at fault.
     #[must_use]
     pub fn invalid(kind: &GroupKind, name: &str, errors: &FieldErrors) -> Self {
+        // The name may be the fault.
+        let name = name.get(..name.floor_char_boundary(NAME_BYTES_MAX)).unwrap_or_default();
         let causes = errors.iter().map(|error| Cause {
             reason: error.kind.reason().to_owned(),
             message: error.body(),
@@ -346,6 +348,9 @@ impl Status {
         (details.retry_after_seconds > 0).then_some(details.retry_after_seconds)
     }
 }
+
+/// How much is told of the name of an object that is at fault. Valid names are shorter.
+const NAME_BYTES_MAX: usize = 1024;
 
 fn about(resource: &GroupResource, name: &str) -> Details {
     Details {

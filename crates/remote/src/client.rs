@@ -118,8 +118,14 @@ impl Client {
                 Some(Arc::new(tls))
             }
         };
-        let connect_timeout = limits.connect_timeout;
-        let connector = Connector::new(Route { endpoint, way, resolver, tls, connect_timeout });
+        let connector = Connector::new(Route {
+            endpoint,
+            way,
+            resolver,
+            tls,
+            connect_timeout: limits.connect_timeout,
+            addresses: limits.addresses,
+        });
         Ok(Self {
             http: builder(&limits).build(connector.clone()),
             connector,

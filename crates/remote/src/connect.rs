@@ -14,7 +14,8 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tower_service::Service;
 
-use crate::dial::{dial, dial_any};
+use crate::address::AddressPolicy;
+use crate::dial::{check_literal, dial, dial_any};
 use crate::dials::Dials;
 use crate::endpoint::Endpoint;
 use crate::failure::is_local;
@@ -41,6 +42,8 @@ pub(crate) struct Route {
     /// None for plain HTTP.
     pub(crate) tls: Option<Arc<Tls>>,
     pub(crate) connect_timeout: Duration,
+    /// Which addresses the target may have.
+    pub(crate) addresses: AddressPolicy,
 }
 
 /// What leads to the target.
@@ -96,7 +99,10 @@ impl Route {
             Way::Direct => self.dial_host().await?,
             Way::Service(service) => self.dial_service(service).await?,
             Way::Proxy(hop) => {
-                dial(&hop.proxy.at).await.map_err(|fault| fault.within("proxyconnect tcp"))?
+                // The operator names the proxy, which resolves the names of targets itself.
+                check_literal(&self.endpoint.at, self.addresses)?;
+                let dialed = dial(&hop.proxy.at, AddressPolicy::default()).await;
+                dialed.map_err(|fault| fault.within("proxyconnect tcp"))?
             }
         };
         let (local, peer) = (tcp.local_addr().ok(), tcp.peer_addr().ok());
@@ -117,8 +123,8 @@ impl Route {
         let at = &self.endpoint.at;
         let known = self.resolver.as_ref().and_then(|it| it.address(&at.host, at.port));
         match known {
-            Some(address) => dial_any(vec![address]).await,
-            None => dial(at).await,
+            Some(address) => dial_any(vec![address], self.addresses).await,
+            None => dial(at, self.addresses).await,
         }
     }
 
@@ -129,7 +135,7 @@ impl Route {
             None => Ok(HostPort { host: service.dns_name(), port: service.port }),
         };
         let at = resolved.map_err(|error| Fault::new(FaultKind::Dns, error.to_string()))?;
-        dial(&at).await
+        dial(&at, self.addresses).await
     }
 }
 

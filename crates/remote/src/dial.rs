@@ -9,6 +9,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use crate::address::{AddressPolicy, RefusedAddress};
 use crate::failure::{io_words, is_local};
 use crate::fault::{Fault, FaultKind};
 use crate::resolve::HostPort;
@@ -20,12 +21,30 @@ const HEAD_START: Duration = Duration::from_millis(300);
 /// How long a connection is silent before the system asks whether the peer lives.
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(30);
 
-/// Connects to the first address of a host that answers.
-pub(crate) async fn dial(at: &HostPort) -> Result<TcpStream, Fault> {
-    match at.host.parse() {
-        Ok(address) => dial_any(vec![SocketAddr::new(address, at.port)]).await,
-        Err(_) => dial_any(look_up(at).await?).await,
-    }
+/// Connects to the first address of a host that answers. The name is resolved once, and the addresses that
+/// the policy permits are those that are dialed.
+pub(crate) async fn dial(at: &HostPort, policy: AddressPolicy) -> Result<TcpStream, Fault> {
+    let addresses = match at.host.parse() {
+        Ok(address) => vec![SocketAddr::new(address, at.port)],
+        Err(_) => look_up(at).await?,
+    };
+    dial_any(addresses, policy).await.map_err(|fault| match fault.kind {
+        // The address of a name is not told to those who can not look it up themselves.
+        FaultKind::AddressRefused => fault.within(format_args!("dial tcp {at}")),
+        _ => fault,
+    })
+}
+
+/// Checks the address of a host that somebody else will resolve, as far as that is possible.
+pub(crate) fn check_literal(at: &HostPort, policy: AddressPolicy) -> Result<(), Fault> {
+    let address = at.host.parse().ok();
+    let checked = address.map_or(Ok(()), |address| policy.check(address));
+    checked.map_err(|refused| not_permitted(refused).within(format_args!("dial tcp {at}")))
+}
+
+fn not_permitted(refused: RefusedAddress) -> Fault {
+    let message = format!("webhooks may not be at a {refused} address");
+    Fault::new(FaultKind::AddressRefused, message)
 }
 
 async fn look_up(at: &HostPort) -> Result<Vec<SocketAddr>, Fault> {
@@ -52,13 +71,27 @@ fn lookup_words(error: &str) -> &str {
     if is_unknown { "no such host" } else { error }
 }
 
-/// Connects to the first address that answers. An address that fails gives way to the next at once,
+/// Connects to the first permitted address that answers. An address that fails gives way to the next at once,
 /// one that is silent gets company after a while. If all fail, the first fault is returned, unless this
 /// process was not able to try one of them.
-pub(crate) async fn dial_any(addresses: Vec<SocketAddr>) -> Result<TcpStream, Fault> {
-    let mut left = addresses.into_iter();
-    let mut attempts = JoinSet::new();
+///
+/// INVARIANT: every address that is connected to was checked here.
+pub(crate) async fn dial_any(
+    addresses: Vec<SocketAddr>,
+    policy: AddressPolicy,
+) -> Result<TcpStream, Fault> {
+    let mut permitted = Vec::with_capacity(addresses.len());
     let mut failed: Option<Fault> = None;
+    for address in addresses {
+        match policy.check(address.ip()) {
+            Ok(()) => permitted.push(address),
+            Err(refused) => _ = failed.get_or_insert(not_permitted(refused)),
+        }
+    }
+    // An address that is permitted has the word, whether or not it answers.
+    failed = failed.filter(|_| permitted.is_empty());
+    let mut left = permitted.into_iter();
+    let mut attempts = JoinSet::new();
     loop {
         let has_more = match left.next() {
             Some(address) => {
@@ -112,10 +145,37 @@ mod tests {
 
     use super::*;
 
+    const POLICY: AddressPolicy = AddressPolicy { allows_loopback: true };
+
+    /// A19: names of every spelling are checked by the address that they lead to, and addresses that are
+    /// permitted are dialed though others of the name are not.
+    #[tokio::test]
+    async fn a19_the_address_of_a_dial_is_checked() {
+        let peer = Peer::start(Answer::json("{}")).unwrap();
+        let port = peer.address().port();
+        let strict = AddressPolicy { allows_loopback: false };
+        for host in ["127.0.0.1", "localhost", "127.1", "0x7f000001", "::1", "::ffff:127.0.0.1"] {
+            let at = HostPort { host: host.to_owned(), port };
+            let fault = dial(&at, strict).await.unwrap_err();
+            assert_eq!(fault.kind, FaultKind::AddressRefused, "{host}: {}", fault.message);
+            let message = format!("dial tcp {at}: webhooks may not be at a loopback address");
+            assert_eq!(fault.message, message);
+        }
+        assert_eq!(peer.n_accepted(), 0);
+        let link_local = SocketAddr::from(([169, 254, 169, 254], 80));
+        let mixed = vec![link_local, peer.address(), link_local];
+        let stream = dial_any(mixed.clone(), POLICY).await.unwrap();
+        assert_eq!(stream.peer_addr().unwrap(), peer.address());
+        let fault = dial_any(mixed, strict).await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::AddressRefused);
+        let fault = dial_any(vec![link_local, NOBODY], POLICY).await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Refused);
+    }
+
     #[tokio::test]
     async fn an_address_that_fails_gives_way_to_the_next() {
         let peer = Peer::start(Answer::json("{}")).unwrap();
-        let stream = dial_any(vec![NOBODY, NOBODY, peer.address()]).await.unwrap();
+        let stream = dial_any(vec![NOBODY, NOBODY, peer.address()], POLICY).await.unwrap();
         assert_eq!(stream.peer_addr().unwrap(), peer.address());
         assert!(stream.nodelay().unwrap());
     }
@@ -124,9 +184,10 @@ mod tests {
     async fn the_first_that_fails_has_the_word() {
         let peer = Peer::start(Answer::json("{}")).unwrap();
         peer.stop_listening().unwrap();
-        let fault = dial_any(vec![NOBODY, peer.address()]).await.unwrap_err();
+        let fault = dial_any(vec![NOBODY, peer.address()], POLICY).await.unwrap_err();
         assert_eq!(fault.message, "dial tcp 127.0.0.1:1: connect: connection refused");
-        assert_eq!(dial_any(Vec::new()).await.unwrap_err().message, "dial tcp: no address");
+        let fault = dial_any(Vec::new(), POLICY).await.unwrap_err();
+        assert_eq!(fault.message, "dial tcp: no address");
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub enum FaultKind {
     Tls,
     /// The peer has closed the connection before the end of its answer.
     Eof,
+    /// This client does not connect to the address that the name has; see
+    /// [`AddressPolicy`](crate::AddressPolicy). No failure policy applies: nobody was asked.
+    AddressRefused,
     /// Anything else that the peer did.
     Other,
     /// This process failed, not the peer: it has no descriptors, ports or memory left, or its runtime

@@ -31,6 +31,7 @@
 //! Must not know: what is asked and answered, retries, configuration files, where services come
 //! from.
 
+mod address;
 mod client;
 mod connect;
 mod credentials;
@@ -56,6 +57,7 @@ mod tunnel;
 mod verify;
 mod wire;
 
+pub use address::{AddressPolicy, RefusedAddress};
 pub use client::{ANSWER_FACTOR, BuildError, Client};
 pub use credentials::Credentials;
 pub use fault::{Fault, FaultKind};

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::address::AddressPolicy;
+
 /// What bounds a client, whatever its peer does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -24,6 +26,8 @@ pub struct Limits {
     /// How long all that comes before the first byte of a request may take: name, proxy, TCP, TLS. The
     /// requests that wait for a connection share dials, which outlive the request that caused them.
     pub connect_timeout: Duration,
+    /// Which addresses it connects to. It is checked for every connection, after names are resolved.
+    pub addresses: AddressPolicy,
     /// How old a token that was read from a file may become before the file is read again.
     pub token_age_max: Duration,
 }
@@ -40,6 +44,7 @@ impl Default for Limits {
             idle_connections_max: 128,
             idle_timeout: Duration::from_secs(90),
             connect_timeout: Duration::from_secs(2),
+            addresses: AddressPolicy::default(),
             token_age_max: Duration::from_secs(50),
         }
     }

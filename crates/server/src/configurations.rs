@@ -22,6 +22,7 @@ impl<S: Store> Call<'_, S> {
         let Some(kind) = resources::configuration_kind(self.resource) else { return Ok(()) };
         self.expected_mark = None;
         let mut warnings = admission::warnings(kind, new, old);
+        warnings.extend(admission::address_warnings(kind, new, self.host.hook_addresses));
         let is_changed =
             old.is_none_or(|old| resources::is_content_changed(self.resource, new, old));
         if kind == ConfigurationKind::Initializer && is_changed {

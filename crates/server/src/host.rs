@@ -90,6 +90,8 @@ pub(crate) struct Host<S> {
     pub(crate) initialization: InitializerOptions,
     /// The longest that a call of a hook may take.
     pub(crate) call_time_max: Duration,
+    /// The addresses that hooks may have.
+    pub(crate) hook_addresses: remote::AddressPolicy,
     /// What who reads an uninitialized object gets to see.
     pub(crate) get_mode: GetMode,
     /// Follows objects that wait for initializers.

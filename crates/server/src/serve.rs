@@ -14,6 +14,7 @@ use audit::Auditor;
 use authn::{Authenticator, Impersonator, TokenIssuer};
 use authz_chain::Seat;
 use call_limit::CallLimit;
+use remote::AddressPolicy;
 use ring::rand::SystemRandom;
 use serving::{DrainPlan, Drained, InFlight, Limits, Listener, Shutdown};
 use store::{ReadError, Store};
@@ -103,6 +104,8 @@ pub struct AdmissionOptions {
     pub call_time_max: Duration,
     /// The longest that connecting to a hook may take.
     pub connect_timeout: Duration,
+    /// The addresses that hooks may have. Tenants write them.
+    pub addresses: AddressPolicy,
 }
 
 impl Default for AdmissionOptions {
@@ -117,6 +120,7 @@ impl Default for AdmissionOptions {
             calls_in_flight_max: CALLS_IN_FLIGHT_MAX,
             call_time_max: CALL_TIME_MAX,
             connect_timeout: remote::Limits::default().connect_timeout,
+            addresses: AddressPolicy::default(),
         }
     }
 }
@@ -174,6 +178,7 @@ impl<S: Store> Server<S> {
             limits: remote::Limits {
                 body_bytes_max: options.admission.response_bytes_max,
                 connect_timeout: options.admission.connect_timeout,
+                addresses: options.admission.addresses,
                 ..usual.limits
             },
             calls_in_flight_max: options.admission.calls_in_flight_max,
@@ -216,6 +221,7 @@ impl<S: Store> Server<S> {
             polled: ArcSwap::from_pointee(Polled::nothing(hooks)),
             initialization: options.admission.initializers,
             call_time_max: options.admission.call_time_max,
+            hook_addresses: options.admission.addresses,
             get_mode: options.admission.get_mode,
             overseer,
             clock: options.admission.clock,

@@ -4,11 +4,12 @@
 //! a thread allows in a debug build, and duplicate fields must be seen before a map swallows them.
 //! Texts with escapes and numbers are left to `serde_json`.
 
-use std::fmt::Write;
+use std::fmt;
 
 use serde_json::{Map, Number, Value};
 
 use crate::finding::{Finding, Findings};
+use crate::path::shown;
 
 /// The deepest nesting that is read.
 ///
@@ -167,15 +168,17 @@ impl Reader<'_> {
         if !members.contains_key(name) || self.findings.is_full() {
             return;
         }
-        let mut path = String::new();
-        for open in &self.open {
-            match open {
-                // Writing to a string can not fail.
-                Open::List(items) => drop(write!(path, "[{}]", items.len())),
-                Open::Object { name, .. } if path.is_empty() => path.push_str(name),
-                Open::Object { name, .. } => drop(write!(path, ".{name}")),
+        let path = fmt::from_fn(|f| {
+            for (idx, open) in self.open.iter().enumerate() {
+                match open {
+                    Open::List(items) => write!(f, "[{}]", items.len())?,
+                    Open::Object { name, .. } if idx == 0 => f.write_str(name)?,
+                    Open::Object { name, .. } => write!(f, ".{name}")?,
+                }
             }
-        }
+            Ok(())
+        });
+        let path = shown(&path);
         self.findings.push(Finding::DuplicateField(path));
     }
 

@@ -169,3 +169,23 @@ fn null_is_as_good_as_absent() {
     assert_eq!(answer.audit_annotations["a"], "");
     assert_eq!(answer.warnings, ["", "w"]);
 }
+
+/// L5: what an answer holds that is no review is not told.
+#[test]
+fn values_of_a_wrong_type_are_not_repeated() {
+    for (response, want) in [
+        (json!({"allowed": "5ecret"}), "invalid type: string, expected a boolean"),
+        (
+            json!({"allowed": "5ecret, expected \"`5ecret"}),
+            "invalid type: string, expected a boolean",
+        ),
+        (json!({"uid": 5}), "invalid type: integer, expected a string"),
+        (json!({"uid": ["5ecret"]}), "invalid type: sequence, expected a string"),
+    ] {
+        let told = v1(Phase::Validating, response).unwrap_err();
+        assert_eq!(told, format!("failed to call webhook: {want}"));
+    }
+    let long = "k".repeat(NAME_BYTES_MAX + 1);
+    let told = read_json(ReviewVersion::V1, Phase::Validating, json!({"kind": long})).unwrap_err();
+    assert!(told.contains("no kind") && !told.contains(&long), "{told}");
+}

@@ -41,7 +41,7 @@ async fn a_failed_call_is_ignored_or_not() {
             Scene::new().validating("c", vec![with(hook("v.x.y", &peer), "failurePolicy", policy)]);
         let (refusal, _) = scene.refused().await;
         assert_eq!((refusal.code, refusal.reason.as_str()), (500, "InternalError"));
-        let want = "failed to call webhook: an error on the server (\"oops\") has prevented the \
+        let want = "failed to call webhook: an error on the server (\"unknown\") has prevented the \
                     request from succeeding";
         assert_eq!(refusal.message, format!("{FAILED}{want}"));
     }

@@ -2,16 +2,18 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::net::IpAddr;
 
+use gotext::Url;
 use object::{Tree, name};
-use remote::Roots;
+use remote::{AddressPolicy, Roots};
 
 use super::kind::ConfigurationKind;
 use super::registration::{Stored, is_raised_with_changes};
 use super::{STATIC_SUFFIX, rules, static_suffix_detail};
 use crate::client::ca_bundle;
 use crate::exemption::{is_review, is_review_group, is_review_resource};
-use crate::members::{object, objects, texts};
+use crate::members::{object, objects, text, texts};
 
 /// Something to tell the author of an accepted configuration. Displays as `<path>: <message>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +35,8 @@ pub enum WarningCause {
     OverlappingResources,
     /// A bundle of authorities can not be read, so that calls will fail.
     UnusableCaBundle,
+    /// The server does not connect to the address of a webhook.
+    RefusedAddress,
     /// Failures begin to count together with other changes.
     RaisedWithChanges,
     /// A constraint names an initializer that nobody registers.
@@ -49,6 +53,7 @@ impl WarningCause {
             Self::ExcludedResource => "excluded-resource",
             Self::OverlappingResources => "overlapping-resources",
             Self::UnusableCaBundle => "unusable-ca-bundle",
+            Self::RefusedAddress => "refused-address",
             Self::RaisedWithChanges => "raised-with-changes",
             Self::UnknownInitializer => "unknown-initializer",
             Self::ReservedName => "reserved-name",
@@ -96,6 +101,29 @@ pub(super) fn find(kind: ConfigurationKind, new: &Tree, old: Option<&Tree>) -> V
         }
     }
     warnings
+}
+
+pub(super) fn find_refused_addresses(
+    kind: ConfigurationKind,
+    new: &Tree,
+    policy: AddressPolicy,
+) -> Vec<Warning> {
+    let hooks = objects(new, kind.list()).into_iter().enumerate();
+    let refused = hooks.filter_map(|(idx, hook)| {
+        let url = object(hook, "clientConfig").and_then(|config| text(config, "url"))?;
+        let url = Url::parse(url).ok()?;
+        let address: IpAddr = str::from_utf8(url.hostname()).ok()?.parse().ok()?;
+        let refused = policy.check(address).err()?;
+        Some(Warning {
+            cause: WarningCause::RefusedAddress,
+            path: format!("{}[{idx}].clientConfig.url", kind.list()),
+            message: format!(
+                "webhooks may not be at a {refused} address; the server refuses every request that \
+                 this webhook matches"
+            ),
+        })
+    });
+    refused.collect()
 }
 
 /// Rules that name reviews one by one; a wildcard is not meant for them.

@@ -119,7 +119,7 @@ impl<'t> Composer<'t> {
                     }
                     Some(&position) => {
                         if this.duplicates.len() < this.limits.duplicates_max {
-                            let path = format!("{}{step}", this.path);
+                            let path = short_path(&this.path, &step);
                             this.duplicates.push(duplicate(&key, &entry, line, path));
                         }
                         if let Some(slot) = filling.entries.get_mut(position) {
@@ -309,11 +309,24 @@ fn is_merge_key(raw: &RawNode) -> bool {
     scalar.text.as_str() == "<<" && (scalar.is_implicit || is_merge_tag)
 }
 
+/// How much is told of the path of a duplicate key, and of the key.
+const SHOWN_BYTES_MAX: usize = 1024;
+
+/// The beginning of a path: its names are the author's, and there may be many duplicates below a long one.
+fn short_path(parent: &str, step: &str) -> String {
+    let left = SHOWN_BYTES_MAX.saturating_sub(parent.len());
+    format!("{}{}", shown(parent, SHOWN_BYTES_MAX), shown(step, left))
+}
+
+fn shown(text: &str, bytes_max: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes_max)).unwrap_or_default()
+}
+
 fn duplicate(key: &Key, entry: &Entry, line: usize, path: String) -> Duplicate {
-    let shown = match key {
-        Key::Text(text) => gotext::quote(text),
+    let key = match key {
+        Key::Text(text) => gotext::quote(shown(text, SHOWN_BYTES_MAX)),
         Key::Bool(_) | Key::Int(_) | Key::Float(_) => entry.key.clone(),
     };
-    let message = format!("line {line}: key {shown} already set in map");
+    let message = format!("line {line}: key {key} already set in map");
     Duplicate { message, path, span: entry.key_span }
 }

@@ -153,6 +153,22 @@ mod tests {
         assert_eq!(from_headers(&map).unwrap_err().code, 400);
     }
 
+    /// A22: the user who is authorized is the one who is named, to the last blank.
+    #[test]
+    fn a22_values_with_whitespace_around_them_are_refused() {
+        let names =
+            ["impersonate-user", "impersonate-uid", "impersonate-group", "impersonate-extra-k"];
+        for name in names {
+            for value in ["admin ", "\tadmin", " \t ", "admin\u{a0}"] {
+                let mut map = headers(&[("Impersonate-User", "u")]);
+                map.insert(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+                let status = from_headers(&map).unwrap_err();
+                let want = format!("request header {name} begins or ends with whitespace");
+                assert_eq!((status.code, status.message), (400, want), "{value:?}");
+            }
+        }
+    }
+
     #[test]
     fn stripping_removes_all_and_nothing_else() {
         let mut map = headers(&[

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use authz_webhook::{Webhook, WebhookSettings};
 use kubeconfig::Connection;
-use remote::Client;
+use remote::{AddressPolicy, Client, Place};
 
 use super::{Assembler, Connect, Parts};
 use crate::build_error::BuildCause;
@@ -37,7 +37,11 @@ pub(super) fn make(
     }
     parts.warnings.extend(warnings);
     let endpoint = endpoint(&target);
-    let (limits, observe) = (assembler.limits.clone(), assembler.instruments.remote());
+    let (mut limits, observe) = (assembler.limits.clone(), assembler.instruments.remote());
+    // The operator wrote the URL; the endpoints of a Service are written by others.
+    if let Place::Url { .. } = target.place {
+        limits.addresses = AddressPolicy::default();
+    }
     let client = Client::new(target, assembler.resolver.clone(), limits, observe)
         .map_err(|error| BuildCause::Client { name: name.to_owned(), error })?;
     let client = Arc::new(client);

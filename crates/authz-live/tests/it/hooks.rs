@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use authz::Verdict;
+use authz::{Unavailable, Verdict};
 use authz_chain::AuthorizerType;
 use authz_live::{
     Checked, DEFAULT_AUTHORIZED_TTL_NS, Generation, Modes, Plan, StartError, WebhookFlags,
 };
-use remote::{HostPort, Resolve, ResolveError, ServiceName};
+use remote::{AddressPolicy, HostPort, Resolve, ResolveError, ServiceName};
 
 use crate::hook::{RunningHook, answer, ask};
 use crate::stage::{Stage, header, names, webhook_entry, with_webhook};
@@ -94,6 +94,28 @@ async fn hooks_of_flags_are_webhooks_of_their_own_name() {
     assert_eq!(request.target, "/?timeout=30s", "SHW-01");
     let server_name = request.tls.unwrap().server_name;
     assert_eq!(server_name.as_deref(), Some("some-service.some-namespace.svc"), "SHW-01");
+}
+
+/// A19: others than the operator write the endpoints of a service, so these lead to loopback only if that is
+/// permitted; no failure policy lets a request pass. The operator's own URL may lead there.
+#[tokio::test]
+async fn a19_endpoints_of_services_are_checked() {
+    let mut stage = Stage::new();
+    let hook = RunningHook::start(&stage, "w");
+    hook.peer.replace(vec![scripted::Answer::json(r#"{"status":{"allowed":true}}"#)]).unwrap();
+    stage.resolver = Some(Arc::new(Registry(hook.peer.address())));
+    stage.write("hooks", &hook_file(&[("b", "some-service")]));
+    for (file, allows_loopback, verdict) in [
+        ("hooks", true, Verdict::Allow),
+        ("hooks", false, Verdict::Unavailable(Unavailable::OutOfResources)),
+        ("w.kubeconfig", false, Verdict::Allow),
+    ] {
+        let mut assembler = stage.assembler();
+        assembler.limits.addresses = AddressPolicy { allows_loopback };
+        let generation = assembler.start(&flags(file)).unwrap();
+        assert_eq!(ask(&generation, "ana").await, verdict, "{file} {allows_loopback}");
+    }
+    assert_eq!(hook.peer.n_requests(), 2);
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ async fn n_calls(script: impl IntoIterator<Item = Step>) -> (usize, String) {
 
 #[tokio::test(start_paused = true)]
 async fn codes_that_are_retried() {
-    let boom = "noOpinion [] ! an error on the server (\"boom\") has prevented the request from \
+    let boom = "noOpinion [] ! an error on the server (\"unknown\") has prevented the request from \
                 succeeding";
     assert_eq!(n_calls([code(500)]).await, (5, boom.to_owned()), "WHK-23");
     assert_eq!(n_calls([code(429)]).await.0, 5, "WHK-23");
@@ -36,7 +36,8 @@ async fn codes_that_are_retried() {
     let hinted = [code_retry_after(503, "1"), says(ALLOW)];
     assert_eq!(n_calls(hinted).await, (2, "allow [yes]".to_owned()), "WHK-25");
     let (n, last) = n_calls([code(504), code(500), code(406), says(ALLOW)]).await;
-    assert_eq!((n, last.as_str()), (3, "noOpinion [] ! boom"), "WHK-26");
+    let last_code = "the server was unable to respond with a content type that the client supports";
+    assert_eq!((n, last), (3, format!("noOpinion [] ! {last_code}")), "WHK-26");
     // A hint in a 4xx is for the next attempt.
     let hinted = [code_retry_after(404, "1"), says(ALLOW)];
     assert_eq!(n_calls(hinted).await, (2, "allow [yes]".to_owned()));

@@ -62,7 +62,10 @@ pub(crate) fn examine(kept: Kept, rules: Rules) -> Result<Examined, Vec<Diagnost
         let old = is_stored.then_some(&tree);
         let errors = errors(kind, &tree, old);
         if errors.is_empty() {
-            let warnings = admission::warnings(kind, &tree, old);
+            let mut warnings = admission::warnings(kind, &tree, old);
+            // The server that will store it may refuse loopback addresses, too.
+            let addresses = remote::AddressPolicy::default();
+            warnings.extend(admission::address_warnings(kind, &tree, addresses));
             return Ok(Examined { kept, kind, tree, warnings });
         }
         faults = errors.iter().map(|error| located(&kept, error.clone())).collect();

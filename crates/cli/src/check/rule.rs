@@ -80,6 +80,11 @@ fn describe_cause(cause: WarningCause) -> (&'static str, &'static str) {
             "Set caBundle to the base64 of PEM certificates. It is accepted as it is, and every call \
              of the webhook fails.",
         ),
+        WarningCause::RefusedAddress => (
+            "A webhook is at an address that the server does not connect to.",
+            "Give the webhook another address. Link-local addresses and those of metadata services \
+             are refused always, and every request that the webhook matches is refused.",
+        ),
         WarningCause::RaisedWithChanges => (
             "Failures of an entry begin to count together with other changes of it.",
             "Change rules and clientConfig first, and failurePolicy when it is serving.",

@@ -52,6 +52,7 @@ impl Authorizing {
             guards: guards(&args.chain),
             limits: Limits {
                 connect_timeout: args.chain.webhook_connect_timeout,
+                addresses: args.chain.webhook_addresses(args.listen.bind_address),
                 ..Limits::default()
             },
             resolver: Some(Arc::clone(&directory) as Arc<dyn Resolve>),
@@ -213,6 +214,26 @@ mod tests {
         assert_eq!(guards(&["--authorization-webhook-max-in-flight=0"]), Guards::disabled());
         let changed = guards(&["--authorization-webhook-cache-max-bytes=1024"]);
         assert_eq!(changed.cache_bytes_max, 1024);
+    }
+
+    /// A19: addresses that users write lead to loopback only if the server is there too, or a flag says so.
+    #[test]
+    fn a19_loopback_is_for_servers_on_loopback() {
+        for (bind_address, args, allows_loopback) in [
+            ("127.0.0.1", &[][..], true),
+            ("127.8.8.8", &[], true),
+            ("::1", &[], true),
+            ("::ffff:127.0.0.1", &[], true),
+            ("0.0.0.0", &[], false),
+            ("::", &[], false),
+            ("10.0.0.1", &[], false),
+            ("0.0.0.0", &["--webhook-allow-loopback"], true),
+            ("0.0.0.0", &["--webhook-allow-loopback=false"], false),
+        ] {
+            let flags = Program::try_parse_from([&["x"], args].concat()).unwrap().flags;
+            let addresses = flags.webhook_addresses(bind_address.parse().unwrap());
+            assert_eq!(addresses.allows_loopback, allows_loopback, "{bind_address} {args:?}");
+        }
     }
 
     /// A server keeps its identity when its directory is made at the first start.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use authz_webhook::Guards;
+use remote::AddressPolicy;
 use server::ServiceRange;
 
 use super::admission::AdmissionFlags;
@@ -250,6 +251,23 @@ pub(crate) struct ChainFlags {
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration)]
     pub(crate) webhook_connect_timeout: Duration,
 
+    /// Whether admission webhooks, and authorization webhooks that are services, may be at loopback
+    /// addresses though the server listens on others
+    ///
+    /// Those who may write webhook configurations or endpoints then reach whatever listens on the loopback
+    /// addresses of this host, such as etcd. A server that listens on a loopback address permits them
+    /// always. Link-local addresses and those of metadata services are refused always.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = false,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    webhook_allow_loopback: bool,
+
     /// Memory for the answers of one webhook that are kept, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = Guards::default().cache_bytes_max)]
     pub(crate) authorization_webhook_cache_max_bytes: usize,
@@ -266,6 +284,15 @@ pub(crate) struct ChainFlags {
         action = clap::ArgAction::Set
     )]
     pub(crate) enable_aggregator_routing: bool,
+}
+
+impl ChainFlags {
+    /// The addresses that webhooks may have whose addresses are written by users of the server, which
+    /// listens at `bind_address`.
+    pub(crate) fn webhook_addresses(&self, bind_address: IpAddr) -> AddressPolicy {
+        let is_private = bind_address.to_canonical().is_loopback();
+        AddressPolicy { allows_loopback: self.webhook_allow_loopback || is_private }
+    }
 }
 
 /// What a request may take, and what the server does by itself.

@@ -3,6 +3,8 @@
 mod names;
 mod version;
 
+use std::collections::HashSet;
+
 use field::{FieldErrors, FieldPath, dns1123_subdomain_faults};
 use object::Tree;
 use serde_json::Value;
@@ -96,8 +98,11 @@ fn validate_stored_versions(tree: &Tree, spec: &Value, errors: &mut FieldErrors)
     let status = FieldPath::root("status");
     let path = status.child("storedVersions");
     let stored = texts(at(tree, &["status"]), "storedVersions");
-    let is_defined = |name: &str| items(spec, "versions").iter().any(|it| text(it, "name") == name);
-    for (idx, name) in stored.iter().enumerate().filter(|(_, name)| !is_defined(name)) {
+    let defined: HashSet<&str> =
+        items(spec, "versions").iter().map(|version| text(version, "name")).collect();
+    for (idx, name) in
+        stored.iter().enumerate().filter(|(_, name)| !defined.contains(name.as_str()))
+    {
         let detail = format!(
             "missing from spec.versions; {name} was previously a storage version, and must remain \
              in spec.versions until a storage migration ensures no data remains persisted in \

@@ -14,10 +14,12 @@ pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors)
         validate_unchanged(new, old, &["data", "binaryData"], errors);
     }
     let (data, binary_data) = (FieldPath::root("data"), FieldPath::root("binaryData"));
+    let binary = new.get("binaryData").and_then(Value::as_object);
+    let is_binary = |key: &str| binary.is_some_and(|binary| binary.contains_key(key));
     let mut n_bytes = 0_usize;
     for (key, value) in entries(new, "data") {
         value_key::validate(&data, key, errors);
-        if entries(new, "binaryData").any(|(other, _)| other == key) {
+        if is_binary(key) {
             let detail = "duplicate of key present in binaryData";
             errors.push(data.key(key).invalid(key.as_str(), detail));
         }

@@ -1,5 +1,7 @@
 //! Pods. They are stored and not run, so only what other parts read is completed and checked.
 
+use std::collections::HashSet;
+
 use field::{FieldErrors, FieldPath};
 use object::{Tree, object_mut};
 use serde_json::json;
@@ -72,6 +74,7 @@ pub(super) fn validate(tree: &Tree, errors: &mut FieldErrors) {
     if containers.is_empty() {
         errors.push(path.required(""));
     }
+    let mut names = HashSet::new();
     for (idx, container) in containers.iter().enumerate() {
         let path = path.index(idx);
         let name = text(container, "name");
@@ -80,8 +83,7 @@ pub(super) fn validate(tree: &Tree, errors: &mut FieldErrors) {
                 errors.push(path.child(key).required(""));
             }
         }
-        let earlier = containers.get(..idx).unwrap_or_default();
-        if !name.is_empty() && earlier.iter().any(|it| text(it, "name") == name) {
+        if !name.is_empty() && !names.insert(name) {
             errors.push(path.child("name").duplicate(name));
         }
     }

@@ -1,6 +1,8 @@
 //! What an update may change of a pod. Its spec is fixed when the pod is created, but for images and a
 //! few members that scheduling needs: a node relies on it, and what the node may read follows from it.
 
+use std::collections::HashSet;
+
 use field::{BadValue, FieldErrors, FieldPath};
 use object::Tree;
 use serde_json::Value;
@@ -87,7 +89,7 @@ fn validate_tolerations(new: &Value, old: &Value, errors: &mut FieldErrors) {
         set(&mut toleration, "tolerationSeconds", None);
         normal(&toleration)
     };
-    let kept: Vec<_> = items(new, "tolerations").iter().map(timeless).collect();
+    let kept: HashSet<_> = items(new, "tolerations").iter().map(timeless).collect();
     if items(old, "tolerations").iter().any(|own| !kept.contains(&timeless(own))) {
         let detail = "existing toleration can not be modified except its tolerationSeconds";
         errors.push(FieldPath::root("spec").child("tolerations").forbidden(detail));
@@ -95,10 +97,11 @@ fn validate_tolerations(new: &Value, old: &Value, errors: &mut FieldErrors) {
 }
 
 fn validate_gates(new: &Value, old: &Value, errors: &mut FieldErrors) {
-    let former = items(old, "schedulingGates");
+    let former: HashSet<&str> =
+        items(old, "schedulingGates").iter().map(|gate| text(gate, "name")).collect();
     for (idx, gate) in items(new, "schedulingGates").iter().enumerate() {
         let name = text(gate, "name");
-        if former.iter().all(|own| text(own, "name") != name) {
+        if !former.contains(name) {
             let detail =
                 format!("only deletion is allowed, but found new scheduling gate '{name}'");
             let spec = FieldPath::root("spec");

@@ -1,5 +1,6 @@
 //! Services. Addresses are not handed out here.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 
 use field::{BadValue, FieldErrors, FieldPath};
@@ -235,14 +236,14 @@ fn validate_unchanged(spec: &Value, old: &Value, errors: &mut FieldErrors) {
 fn validate_ports(ports: &[Value], errors: &mut FieldErrors) {
     let spec = FieldPath::root("spec");
     let path = spec.child("ports");
+    let mut names = HashSet::new();
     for (idx, port) in ports.iter().enumerate() {
         let path = path.index(idx);
         let (name, protocol) = (text(port, "name"), text(port, "protocol"));
         if ports.len() > 1 && name.is_empty() {
             errors.push(path.child("name").required(""));
         }
-        let earlier = ports.get(..idx).unwrap_or_default();
-        if !name.is_empty() && earlier.iter().any(|it| text(it, "name") == name) {
+        if !name.is_empty() && !names.insert(name) {
             errors.push(path.child("name").duplicate(name));
         }
         if !(1..=65_535).contains(&number(port, "port")) {

@@ -4,11 +4,14 @@
 mod bodies;
 mod debug_and_metrics;
 mod identity_headers;
+mod large_objects;
 mod old_objects;
 mod outgoing_headers;
 mod scopes;
 mod stored_objects;
 mod upgrades;
+mod webhook_addresses;
+mod webhook_answers;
 
 use serde_json::{Value, json};
 

@@ -91,6 +91,45 @@ async fn claims_make_nobody_of_a_reader() {
     assert_eq!(user(who_am_i(&alice, &second).await), own);
 }
 
+/// A22: in HTTP/1.1 blanks around a value are no part of it, as in Go. HTTP/2 forbids them, but its library
+/// hands them on: a name with them looks like that of somebody else and is that of nobody, so it is refused,
+/// for those too who may impersonate everybody.
+#[tokio::test(flavor = "multi_thread")]
+async fn a22_no_name_begins_or_ends_with_a_blank() {
+    let cluster = Cluster::start().await;
+    let admin = cluster.admin();
+    for value in ["alice", "alice ", "\talice", " alice \t "] {
+        let shown = user(who_am_i(&admin, &[("Impersonate-User", value)]).await);
+        assert_eq!(shown["username"], "alice", "{value:?} over HTTP/1.1");
+    }
+    let plain: [(&str, &[u8]); 1] = [("impersonate-user", b"alice")];
+    let shown = user(admin.send_http2(Method::POST, WHO_AM_I, &plain, "{}").await);
+    assert_eq!(shown["username"], "alice");
+    for name in
+        ["impersonate-user", "impersonate-group", "impersonate-uid", "impersonate-extra-scopes"]
+    {
+        for value in ["alice ", " alice", "alice\t", " ", "alice\u{a0}"] {
+            let mut headers: Vec<(&str, &[u8])> = vec![(name, value.as_bytes())];
+            if name != "impersonate-user" {
+                headers.push(("impersonate-user", b"alice"));
+            }
+            let answer = admin.send_http2(Method::POST, WHO_AM_I, &headers, "{}").await;
+            let text = answer.text();
+            assert_eq!(answer.code, 400, "{name}: {value:?}: {text}");
+            let want = format!("request header {name} begins or ends with whitespace");
+            assert!(text.contains(&want), "{name}: {value:?}: {text}");
+        }
+    }
+    // Without the right to impersonate there is nothing to learn.
+    let alice = cluster.alice();
+    let blank: [(&str, &[u8]); 1] = [("impersonate-user", b"admin ")];
+    assert_eq!(alice.send_http2(Method::POST, WHO_AM_I, &blank, "{}").await.code, 400);
+    // Headers of a front proxy mean nothing from somebody who is none, with or without blanks.
+    let proxied: [(&str, &[u8]); 2] = [("x-remote-user", b"admin "), ("x-remote-group", b" g")];
+    let shown = user(alice.send_http2(Method::POST, WHO_AM_I, &proxied, "{}").await);
+    assert_eq!(shown["username"], "alice");
+}
+
 /// What stands in the place of a token without being one. Kubernetes takes each for no credential.
 const NO_TOKENS: [&str; 9] = [
     "",
