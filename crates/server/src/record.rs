@@ -246,7 +246,10 @@ impl Record {
             }
             Reply::Json { code, json } => {
                 let is_wanted = event.wants_response_object();
-                (*code, is_wanted.then(|| wire::json_tree(json).ok().map(|own| own.value)).flatten())
+                (
+                    *code,
+                    is_wanted.then(|| wire::json_tree(json).ok().map(|own| own.value)).flatten(),
+                )
             }
             Reply::List { listed, .. } => {
                 let is_wanted = event.wants_response_object();

@@ -179,9 +179,8 @@ pub(crate) fn with_undecodable(mut status: Value, view: &View) -> Value {
 /// How many objects of each followed path can not be decoded.
 pub(crate) fn counts(view: &View) -> impl Iterator<Item = (&'static str, usize)> {
     TRACKED_PATHS.into_iter().map(|tracked| {
-        let is_own = |path: &&String| {
-            path.strip_prefix(tracked).is_some_and(|rest| rest.starts_with('/'))
-        };
+        let is_own =
+            |path: &&String| path.strip_prefix(tracked).is_some_and(|rest| rest.starts_with('/'));
         (tracked, view.undecodable.keys().filter(is_own).count())
     })
 }

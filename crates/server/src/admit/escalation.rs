@@ -21,7 +21,7 @@ impl<S: Store> Call<'_, S> {
     ///    that creates names none, so a rule with `resourceNames` does not count for it.
     /// 3. A user who is allowed `bind` on the role of a binding may bind it.
     /// 4. All others must hold what they grant. A check that takes long runs on a thread of its own.
-    pub(crate) async fn guard(&self, new: &Tree, old: Option<&Tree>) -> Result<(), Status> {
+    pub(super) async fn guard_grants(&self, new: &Tree, old: Option<&Tree>) -> Result<(), Status> {
         if self.resource.group != authz_rbac::GROUP || self.resource.is_custom() {
             return Ok(());
         }

@@ -113,6 +113,7 @@ impl<S: Store> Call<'_, S> {
         object::carry_metadata(&mut new, &old);
         self.keep_other_parts(&mut new, &old, subresource);
         resources::prepare_update(self.resource, &mut new, &old, subresource)?;
+        resources::stamp_conditions(self.resource, &mut new, &old, self.now);
         self.count_generation(&mut new, &old);
         let rule = self.resource.name_rule;
         let is_namespaced = self.resource.is_namespaced();

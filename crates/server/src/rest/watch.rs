@@ -8,7 +8,9 @@ use bytes::Bytes;
 use object::{Status, Tree};
 use resources::Resource;
 use serde_json::json;
-use store::{At, Change, Entry, Event, Key, ListRequest, Prefix, Revision, Store, Watch, WatchError};
+use store::{
+    At, Change, Entry, Event, Key, ListRequest, Prefix, Revision, Store, Watch, WatchError,
+};
 use tokio::time::Instant;
 
 use crate::initialize::is_hidden;

@@ -186,9 +186,16 @@ async fn a_damaged_definition_can_be_deleted() {
         }
     };
     serve().await;
-    admin.post(widgets, &json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}})).await.expect(201);
+    admin
+        .post(
+            widgets,
+            &json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}),
+        )
+        .await
+        .expect(201);
     let path = format!("{DEFINITIONS}/widgets.example.com");
-    damage(&cluster, "apiextensions.k8s.io/customresourcedefinitions/widgets.example.com", "{").await;
+    damage(&cluster, "apiextensions.k8s.io/customresourcedefinitions/widgets.example.com", "{")
+        .await;
     while admin.get(widgets).await.code != 404 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
@@ -227,7 +234,8 @@ async fn a_damaged_configuration_does_not_remove_its_hooks() {
     let authority = HookAuthority::new();
     let (hook, other) = (authority.hook(deny("no")), authority.hook(allow()));
     let of_maps = json!({"rules": [rule(&["CREATE"], "", "configmaps")]});
-    register(&cluster, VALIDATING, "a", &[authority.webhook("a.x.y", &hook, of_maps.clone())]).await;
+    register(&cluster, VALIDATING, "a", &[authority.webhook("a.x.y", &hook, of_maps.clone())])
+        .await;
     register(&cluster, VALIDATING, "b", &[authority.webhook("b.x.y", &other, of_maps)]).await;
     damage(&cluster, "validatingwebhookconfigurations/a", "{garbage").await;
     let status = "/portcullis/admission/status";

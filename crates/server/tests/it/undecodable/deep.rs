@@ -49,7 +49,10 @@ async fn a14_objects_of_any_depth_that_is_accepted() {
         for (accept, sign) in [
             ("application/yaml", "items:\n- "),
             ("application/json;as=Table;v=v1;g=meta.k8s.io", "\"columnDefinitions\""),
-            ("application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", "\"deep\":\"yes\""),
+            (
+                "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+                "\"deep\":\"yes\"",
+            ),
         ] {
             let list = admin.send(Method::GET, PODS, &[("accept", accept)], "").await;
             assert!(list.text().contains(&name) && list.text().contains(sign), "{accept}");
@@ -67,7 +70,8 @@ async fn a14_objects_of_any_depth_that_is_accepted() {
         expect("json-patch", admin.patch(&path, "json-patch", &patch).await);
         let put = admin.get(&path).await.text();
         let put = put.replace("\"deep\":\"yes\"", "\"deep\":\"no\"");
-        let put = admin.send(Method::PUT, &format!("{path}?fieldValidation=Ignore"), &[], put).await;
+        let put =
+            admin.send(Method::PUT, &format!("{path}?fieldValidation=Ignore"), &[], put).await;
         expect("put", put);
         let status = json!({"status": {"phase": "Running"}});
         let status = admin.patch(&format!("{path}/status"), "merge-patch", &status).await;

@@ -27,7 +27,8 @@ async fn a_damaged_grant_is_not_in_force() {
     let cluster = Cluster::start().await;
     let (admin, alice) = (cluster.admin(), cluster.alice());
     let rules = json!([{"verbs": ["list"], "apiGroups": [""], "resources": ["secrets"]}]);
-    let subjects = json!([{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}]);
+    let subjects =
+        json!([{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}]);
     for (at, key, role, binding) in [
         ("/namespaces/default", "default/", ("roles", "Role"), "rolebindings"),
         ("", "", ("clusterroles", "ClusterRole"), "clusterrolebindings"),
@@ -39,9 +40,13 @@ async fn a_damaged_grant_is_not_in_force() {
             (binding, "{garbage".to_owned()),
             (binding, "{\"a\":".repeat(600) + "1" + &"}".repeat(600)),
             // A sound binding under the key of another one.
-            (binding, json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind":
+            (
+                binding,
+                json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind":
                 format!("{kind}Binding"), "metadata": {"name": "h", "namespace": "default"},
-                "roleRef": role_ref, "subjects": subjects}).to_string()),
+                "roleRef": role_ref, "subjects": subjects})
+                .to_string(),
+            ),
         ] {
             let own = json!({"metadata": {"name": "g"}, "rules": rules});
             admin.post(&format!("{RBAC}{at}/{roles}"), &own).await.expect(201);
