@@ -145,6 +145,7 @@ async fn serve(
             delete_workers: args.requests.delete_collection_workers,
             service_range: args.listen.service_cluster_ip_range,
             has_graceful_pods: args.requests.pod_graceful_deletion,
+            refuses_unenforced: args.requests.refuse_unenforced,
             request_timeout: args.requests.request_timeout,
             write_timeout: args.admission.write_timeout_ceiling,
             min_watch: Duration::from_secs(args.requests.min_request_timeout.max(1)),

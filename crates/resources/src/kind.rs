@@ -4,6 +4,7 @@
 //! 1. `prepare`: it gets its defaults, and what its author may not decide is put right;
 //! 2. `validate`: all that is wrong with it is told at once.
 
+mod certificate_request;
 mod config_map;
 mod endpoint_slice;
 mod event;
@@ -21,6 +22,7 @@ mod service;
 mod service_account;
 mod value_key;
 
+pub use certificate_request::{SignerDemand, forbidden_subject, signer_demand};
 pub use parts::keep_other_parts;
 
 pub(crate) use immutable::{POD_CERTIFICATE_REQUEST, RESOURCE_SLICE, VOLUME_ATTACHMENT};
@@ -79,6 +81,7 @@ const COMMON_MEMBERS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 pub fn prepare_create(resource: &Resource, tree: &mut Tree) -> Result<(), Status> {
     fit(resource, tree)?;
     match rules(resource) {
+        Rules::CertificateSigningRequest => certificate_request::prepare_create(tree),
         Rules::CustomResourceDefinition => custom::prepare_create(tree),
         Rules::Namespace => namespace::prepare_create(tree),
         Rules::Pod => pod::prepare_create(tree),
@@ -107,7 +110,9 @@ pub fn prepare_update(
         (Rules::CustomResourceDefinition, None) => custom::prepare_update(new),
         (Rules::Namespace, subresource) => namespace::prepare_update(new, old, subresource),
         (Rules::Pod, None) => pod::prepare_update(new),
-        (Rules::CertificateSigningRequest, _) => keep_spec(new, old),
+        (Rules::CertificateSigningRequest, subresource) => {
+            certificate_request::prepare_update(new, old, subresource);
+        }
         (Rules::Rbac(_), None) => rbac::prepare(new),
         (Rules::Secret, None) => secret::prepare(new),
         (Rules::Service, None) => service::prepare_update(new, old),
@@ -132,11 +137,11 @@ pub fn set_requester(resource: &Resource, tree: &mut Tree, requester: &Tree) {
     }
 }
 
-/// What was requested stays as it was.
-fn keep_spec(new: &mut Tree, old: &Tree) {
-    match old.get("spec") {
-        Some(spec) => drop(new.insert("spec".to_owned(), spec.clone())),
-        None => drop(new.shift_remove("spec")),
+/// Writes into the conditions of an object when they were written and when they changed, where their author
+/// does not say it. Other objects stay as they are.
+pub fn stamp_conditions(resource: &Resource, new: &mut Tree, old: &Tree, now: Timestamp) {
+    if rules(resource) == Rules::CertificateSigningRequest {
+        certificate_request::stamp_conditions(new, old, now);
     }
 }
 
@@ -158,6 +163,9 @@ pub fn validate_update(
 ) -> FieldErrors {
     let mut errors = FieldErrors::new();
     match (rules(resource), subresource) {
+        (Rules::CertificateSigningRequest, subresource) => {
+            certificate_request::validate_update(new, old, subresource, &mut errors);
+        }
         (_, None) => validate(resource, new, Some(old), &mut errors),
         (Rules::Namespace, Some("status")) => namespace::validate_status(new, &mut errors),
         (Rules::Namespace, Some("finalize")) => namespace::validate_finalizers(new, &mut errors),
@@ -169,6 +177,7 @@ pub fn validate_update(
 
 fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors) {
     match rules(resource) {
+        Rules::CertificateSigningRequest => certificate_request::validate_create(new, errors),
         Rules::ConfigMap => config_map::validate(new, old, errors),
         Rules::Configuration(kind) => errors.append(match old {
             None => admission::validate_create(kind, new),
@@ -248,7 +257,7 @@ fn something<'t>(tree: &'t Tree, key: &str) -> Option<&'t Value> {
     tree.get(key).filter(|value| !is_nothing(value))
 }
 
-fn rules(resource: &Resource) -> Rules {
+pub(crate) fn rules(resource: &Resource) -> Rules {
     match &resource.origin {
         Origin::BuiltIn(row) => row.rules,
         Origin::Custom(_) => Rules::None,

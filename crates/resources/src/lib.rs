@@ -27,6 +27,7 @@ mod kind;
 
 mod age;
 mod columns;
+mod enforcement;
 mod fields;
 mod json_path;
 
@@ -44,11 +45,15 @@ pub use custom::{
 };
 pub use discovery::Discovery;
 pub use document::Document;
+pub use enforcement::{
+    Enforcement, UNENFORCED_PREFIX, Unenforced, enforcement, enforcement_table, unenforced,
+};
 pub use fields::{check_field_selector, field_value};
 pub use key::{DEFAULT_PREFIX, definition_prefix, key, names, prefix, share};
 pub use kind::{
-    configuration_kind, is_content_changed, is_held, keep_other_parts, prepare_create,
-    prepare_delete, prepare_update, set_requester, validate_create, validate_update,
+    SignerDemand, configuration_kind, forbidden_subject, is_content_changed, is_held,
+    keep_other_parts, prepare_create, prepare_delete, prepare_update, set_requester, signer_demand,
+    stamp_conditions, validate_create, validate_update,
 };
 pub use openapi::OpenApi;
 pub use registry::{Group, GroupVersionResources, Registry};

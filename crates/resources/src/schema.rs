@@ -5,6 +5,7 @@
 
 mod admission;
 mod admission_v1alpha1;
+mod certificates;
 mod check;
 mod coordination;
 mod core;
@@ -16,6 +17,7 @@ pub(crate) use admission::{MUTATING_WEBHOOK_CONFIGURATION, VALIDATING_WEBHOOK_CO
 pub(crate) use admission_v1alpha1::{
     EXTERNAL_ADMISSION_HOOK_CONFIGURATION, INITIALIZER_CONFIGURATION,
 };
+pub(crate) use certificates::CERTIFICATE_SIGNING_REQUEST;
 pub(crate) use check::{WrongType, check, prune};
 pub(crate) use coordination::LEASE;
 pub(crate) use core::{CONFIG_MAP, NAMESPACE, SECRET, SERVICE_ACCOUNT};

@@ -8,6 +8,7 @@
 mod attributes;
 mod built_in;
 mod escalation;
+mod guards;
 mod kinds;
 mod owners;
 mod stand;

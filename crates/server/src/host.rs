@@ -40,6 +40,8 @@ pub struct HostOptions {
     pub delete_workers: usize,
     /// The addresses that services get; `None` gives them none.
     pub service_range: Option<ServiceRange>,
+    /// Whether objects are refused that ask for something that nobody enforces.
+    pub refuses_unenforced: bool,
     /// How long a request may take.
     pub request_timeout: Duration,
     /// How long the write of one object may take, whatever the client allows.

@@ -59,6 +59,12 @@ impl Certificate {
         parse(der).ok_or(MalformedError)
     }
 
+    /// Whether these bytes are a certificate.
+    #[must_use]
+    pub fn is_certificate(der: &[u8]) -> bool {
+        parse(&CertificateDer::from(der)).is_some()
+    }
+
     /// The certificate as it was read.
     pub fn der(&self) -> &CertificateDer<'static> {
         &self.der

@@ -7,7 +7,8 @@
 //! that is no authority matches only itself.
 //!
 //! Owns: reading certificates, building chains, and what Go checks of a chain; the signatures of
-//! handshakes, whatever else a certificate says; the verifier of servers for `rustls`.
+//! handshakes, whatever else a certificate says; the verifier of servers for `rustls`; requests for
+//! certificates.
 //! Must not know: users, files, sockets, clocks.
 
 mod certificate;
@@ -18,6 +19,7 @@ mod error;
 mod extensions;
 mod handshake;
 mod names;
+mod request;
 mod server;
 mod signature;
 mod time;
@@ -26,4 +28,5 @@ pub use certificate::{Certificate, MalformedError};
 pub use chain::{Roots, Usage, Validity};
 pub use error::{IssuerFault, SigningFault, VerifyError};
 pub use handshake::{verify_tls12_signature, verify_tls13_signature};
+pub use request::{CertificateRequest, RequestError};
 pub use server::ServerVerifier;

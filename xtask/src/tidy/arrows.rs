@@ -64,7 +64,10 @@ pub(super) const TABLE: &[Row] = &[
     row("scripted", &[]),
     Row { from: "remote", to: &["x509-verify"], dev: &["scripted"] },
     row("admission", &["authz", "cel", "field", "gotext", "object", "remote"]),
-    row("resources", &["admission", "api", "authz", "authz-rbac", "field", "gotext", "object"]),
+    row(
+        "resources",
+        &["admission", "api", "authz", "authz-rbac", "field", "gotext", "object", "x509-verify"],
+    ),
     Row {
         from: "reviews",
         to: &["api", "authz", "authz-chain", "field", "gotext", "object"],

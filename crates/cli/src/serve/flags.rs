@@ -351,6 +351,20 @@ pub(crate) struct RequestFlags {
     )]
     pub(crate) pod_graceful_deletion: bool,
 
+    /// Refuse (422) to create or change what this server stores but does not enforce: admission policies
+    /// and their bindings, resource quotas, limit ranges, and Pod Security labels of namespaces. Without it
+    /// a warning says so
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = false,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    pub(crate) refuse_unenforced: bool,
+
     /// How long to serve on after readiness is denied, when stopping
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
     pub(crate) shutdown_delay_duration: Duration,

@@ -23,6 +23,7 @@ const ALL: &[&str] = &["all"];
 const API_EXTENSIONS: &[&str] = &["api-extensions"];
 
 const STATUS: &[Subresource] = &[Subresource::STATUS];
+const APPROVAL: Subresource = Subresource { name: "approval", verbs: Verbs::PART, kind: None };
 const FINALIZE: Subresource = Subresource { name: "finalize", verbs: Verbs::UPDATE, kind: None };
 const TOKEN: Subresource = Subresource {
     name: "token",
@@ -159,9 +160,10 @@ pub(crate) static TABLE: &[BuiltIn] = &[
     stored("batch", "Job", "jobs", Namespaced).categories(ALL).parts(STATUS).generation(),
     stored(CERTIFICATES, "CertificateSigningRequest", "certificatesigningrequests", Cluster)
         .short(&["csr"])
-        .parts(STATUS)
+        .parts(&[APPROVAL, Subresource::STATUS])
         .named(NameRule::PathSegment)
-        .rules(Rules::CertificateSigningRequest),
+        .rules(Rules::CertificateSigningRequest)
+        .schema(&schema::CERTIFICATE_SIGNING_REQUEST),
     stored(CERTIFICATES, "ClusterTrustBundle", "clustertrustbundles", Cluster)
         .named(NameRule::PathSegment)
         .resource_version_required(),

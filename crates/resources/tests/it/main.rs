@@ -6,6 +6,7 @@ mod columns;
 mod configurations;
 mod definitions;
 mod discovery;
+mod enforcement;
 mod fields;
 mod fixed;
 mod objects;

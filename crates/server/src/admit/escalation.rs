@@ -1,5 +1,5 @@
-//! The guards of objects that others act on. Of roles and bindings: nobody grants what they do not hold, unless they may `escalate`
-//! or `bind`.
+//! The check of roles and bindings: nobody grants what they do not hold, unless they may `escalate` or
+//! `bind`.
 
 use std::sync::Arc;
 
@@ -14,13 +14,6 @@ use store::Store;
 use crate::rest::Call;
 
 impl<S: Store> Call<'_, S> {
-    /// Checks that the user may do what an object makes others do: the collector that acts on its
-    /// owners, and the authorizers that act on roles and bindings.
-    pub(crate) async fn guard(&self, new: &Tree, old: Option<&Tree>) -> Result<(), Status> {
-        self.check_owners(new, old).await?;
-        self.guard_grants(new, old).await
-    }
-
     /// Checks that the user may grant what a role or a binding grants:
     ///
     /// 1. Superusers may grant everything.
@@ -28,7 +21,7 @@ impl<S: Store> Call<'_, S> {
     ///    that creates names none, so a rule with `resourceNames` does not count for it.
     /// 3. A user who is allowed `bind` on the role of a binding may bind it.
     /// 4. All others must hold what they grant. A check that takes long runs on a thread of its own.
-    async fn guard_grants(&self, new: &Tree, old: Option<&Tree>) -> Result<(), Status> {
+    pub(super) async fn guard_grants(&self, new: &Tree, old: Option<&Tree>) -> Result<(), Status> {
         if self.resource.group != authz_rbac::GROUP || self.resource.is_custom() {
             return Ok(());
         }

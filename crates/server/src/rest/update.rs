@@ -114,6 +114,7 @@ impl<S: Store> Call<'_, S> {
         object::fit_namespace(&mut new, self.namespace.unwrap_or_default())?;
         self.warn_about_owners(&mut new);
         self.check_version(name, &mut new, entry.mod_rev, is_patch)?;
+        resources::stamp_conditions(self.resource, &mut new, &old, self.now);
         let rule = self.resource.name_rule;
         let is_namespaced = self.resource.is_namespaced();
         let name_faults = |name: &str, is_prefix: bool| match is_prefix {

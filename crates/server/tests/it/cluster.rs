@@ -163,6 +163,7 @@ pub(crate) fn options(pki: &Pki, address: SocketAddr) -> ServerOptions {
             has_graceful_pods: false,
             delete_workers: 1,
             service_range: None,
+            refuses_unenforced: false,
             request_timeout: Duration::from_secs(60),
             write_timeout: Duration::from_secs(34),
             min_watch: Duration::from_secs(1800),

@@ -4,3 +4,4 @@
 mod malformed;
 #[cfg(test)]
 mod recorded;
+mod requests;

@@ -1,12 +1,10 @@
 //! What is accepted stays readable, and says nothing that its author may not decide.
 
-use http::Method;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
-const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
 /// A14: objects of any depth that is accepted can be read, changed, listed and deleted, also with their
 /// namespace and by selectors.
@@ -33,29 +31,6 @@ async fn a14_deep_objects_can_be_read_and_deleted() {
         assert_eq!(admin.delete(&path).await.code, 200, "{depth}");
         admin.get(&path).await.expect(404);
     }
-}
-
-/// The user who asks for a certificate is written by the server, whatever the request says of itself.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_request_names_who_asks() {
-    let cluster = Cluster::start().await;
-    let admin = cluster.admin();
-    let forged = json!({"username": "system:node:n9", "uid": "z",
-        "groups": ["system:masters"], "extra": {"a": ["b"]}});
-    let mut request = json!({"metadata": {"name": "mine"}, "spec": {"request": "eA==",
-        "signerName": "example.com/signer", "usages": ["client auth"]}});
-    for (key, value) in forged.as_object().expect("members") {
-        request["spec"][key] = value.clone();
-    }
-    let headers = [("impersonate-user", "alice"), ("impersonate-group", "system:masters")];
-    let sent = admin.send(Method::POST, REQUESTS, &headers, request.to_string()).await;
-    let spec = sent.expect(201)["spec"].clone();
-    let groups = json!(["system:masters", "system:authenticated"]);
-    assert_eq!((&spec["username"], &spec["groups"]), (&json!("alice"), &groups));
-    assert_eq!((spec.get("uid"), spec.get("extra")), (None, None));
-    let (path, patch) = (format!("{REQUESTS}/mine"), json!({"spec": forged}));
-    let patched = admin.patch(&path, "merge-patch", &patch).await;
-    assert_eq!(patched.expect(200)["spec"], spec);
 }
 
 /// The status of an object says nothing about its owners, which decide when it goes.

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::rig::NAMESPACE;
 use super::served::Target;
+use crate::certificate_requests::ANN;
 
 /// An object that the server takes.
 pub(crate) fn sample(target: &Target) -> Value {
@@ -30,6 +31,8 @@ fn content(kind: &str) -> Value {
         "Event" => json!({"involvedObject": {"namespace": NAMESPACE}}),
         "RoleBinding" | "ClusterRoleBinding" => json!({"subjects": [], "roleRef": {
             "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}}),
+        "CertificateSigningRequest" => json!({"spec": {
+            "request": ANN, "signerName": "example.com/signer", "usages": ["client auth"]}}),
         "CustomResourceDefinition" => definition("gadgets", "Gadget", &["v1"]),
         "TokenReview" => json!({"spec": {"token": "unknown"}}),
         "SelfSubjectAccessReview" | "ResourceAccessReview" | "LocalResourceAccessReview" => {

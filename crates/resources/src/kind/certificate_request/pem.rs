@@ -1,0 +1,84 @@
+//! PEM, read as Go reads it: what is not part of a whole block is passed over.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+const BEGIN: &str = "-----BEGIN ";
+const END: &str = "-----END ";
+const DASHES: &str = "-----";
+
+/// One block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Block {
+    /// What it says that it holds: `CERTIFICATE`.
+    pub(super) label: String,
+    pub(super) has_headers: bool,
+    pub(super) contents: Vec<u8>,
+}
+
+/// The blocks of a text, in order.
+pub(super) fn blocks(text: &[u8]) -> impl Iterator<Item = Block> {
+    let text = String::from_utf8_lossy(text).into_owned();
+    let lines: Vec<String> = text.lines().map(|line| line.trim_end().to_owned()).collect();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while let Some(line) = lines.get(at) {
+            at += 1;
+            let label = line.strip_prefix(BEGIN).and_then(|rest| rest.strip_suffix(DASHES));
+            let Some(label) = label else { continue };
+            let rest = lines.get(at..).unwrap_or_default();
+            let end = format!("{END}{label}{DASHES}");
+            // A block that begins before this one ends has lost its end.
+            let is_edge = |line: &String| line.starts_with(END) || line.starts_with(BEGIN);
+            let Some(n_lines) = rest.iter().position(is_edge) else { continue };
+            if rest.get(n_lines) != Some(&end) {
+                continue;
+            }
+            let body = rest.get(..n_lines).unwrap_or_default();
+            let n_headers = body.iter().take_while(|line| line.contains(':')).count();
+            let encoded: String = body.get(n_headers..).unwrap_or_default().concat();
+            let encoded: String = encoded.split_whitespace().collect();
+            let Ok(contents) = STANDARD.decode(encoded) else { continue };
+            at += n_lines + 1;
+            return Some(Block { label: label.to_owned(), has_headers: n_headers > 0, contents });
+        }
+        None
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_blocks_are_found() {
+        let block = |label: &str, body: &str| {
+            format!("{BEGIN}{label}{DASHES}\n{body}\n{END}{label}{DASHES}\n")
+        };
+        for (text, want) in [
+            (String::new(), vec![]),
+            ("x".to_owned(), vec![]),
+            (block("A", "eA=="), vec![("A", false, "x")]),
+            (
+                format!("junk\n{}junk\n{}", block("A", "eA=="), block("B", "eQ==")),
+                vec![("A", false, "x"), ("B", false, "y")],
+            ),
+            (block("A", "K: v\n\neA=="), vec![("A", true, "x")]),
+            (block("A", "e\nA=\n="), vec![("A", false, "x")]),
+            (block("A", "%"), vec![]),
+            (format!("{BEGIN}A{DASHES}\neA=="), vec![]),
+            (format!("{BEGIN}A{DASHES}\neA==\n{}", block("B", "eQ==")), vec![("B", false, "y")]),
+            (format!("{BEGIN}A{DASHES}\neA==\n{END}B{DASHES}"), vec![]),
+        ] {
+            let found: Vec<Block> = blocks(text.as_bytes()).collect();
+            let found: Vec<(&str, bool, &str)> = found
+                .iter()
+                .map(|own| {
+                    let contents = std::str::from_utf8(&own.contents).unwrap();
+                    (own.label.as_str(), own.has_headers, contents)
+                })
+                .collect();
+            assert_eq!(found, want, "{text}");
+        }
+    }
+}

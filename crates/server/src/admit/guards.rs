@@ -1,0 +1,63 @@
+//! What the server itself demands of the next state of an object, before validating hooks see it.
+
+use std::sync::Arc;
+
+use authz::Resource as Target;
+use object::{Status, Tree};
+use store::Store;
+
+use crate::rest::Call;
+
+const SIGNERS: (&str, &str) = ("certificates.k8s.io", "signers");
+
+impl<S: Store> Call<'_, S> {
+    /// Checks the next state of an object, which is valid by itself:
+    ///
+    /// 1. Roles and bindings grant nothing that their author does not hold.
+    /// 2. Requests for certificates are approved and signed by those who may do that for the signer, and
+    ///    nobody requests the group of superusers of the signer for clients.
+    /// 3. The author of an object that asks for something that nobody enforces is told so, or refused.
+    pub(crate) async fn guard(&mut self, new: &Tree, old: Option<&Tree>) -> Result<(), Status> {
+        self.check_owners(new, old).await?;
+        self.guard_grants(new, old).await?;
+        self.guard_certificates(new, old).await?;
+        self.guard_unenforced(new, old)
+    }
+
+    fn guard_unenforced(&mut self, new: &Tree, old: Option<&Tree>) -> Result<(), Status> {
+        // The server asks nothing of itself.
+        if self.subresource.is_some() || Arc::ptr_eq(self.authorized.user(), &self.host.own_user) {
+            return Ok(());
+        }
+        let Some(found) = resources::unenforced(self.resource, new, old) else { return Ok(()) };
+        if self.host.options.refuses_unenforced && !found.errors.is_empty() {
+            let kind = self.resource.group_kind();
+            return Err(Status::invalid(&kind, object::name(new), &found.errors));
+        }
+        self.warnings.push(found.warning);
+        Ok(())
+    }
+
+    async fn guard_certificates(&self, new: &Tree, old: Option<&Tree>) -> Result<(), Status> {
+        let forbidden =
+            |why: &str| Status::forbidden(&self.resource.group_resource(), object::name(new), why);
+        let Some(old) = old else {
+            let why = resources::forbidden_subject(self.resource, new);
+            return why.map_or(Ok(()), |why| Err(forbidden(&why)));
+        };
+        let demand = resources::signer_demand(self.resource, new, old, self.subresource);
+        let Some(demand) = demand else { return Ok(()) };
+        let (verb, signer) = (demand.verb, demand.signer_name);
+        let domain = signer.split_once('/').map_or(signer, |(domain, _)| domain);
+        for name in [signer, &format!("{domain}/*")] {
+            let (api_group, resource) = SIGNERS;
+            let target =
+                Target { api_group, api_version: "*", resource, name, ..Target::default() };
+            if self.authorize_target(verb, &target).await?.is_some() {
+                return Ok(());
+            }
+        }
+        let signer = gotext::quote(signer);
+        Err(forbidden(&format!("user not permitted to {verb} requests with signerName {signer}")))
+    }
+}
