@@ -15,7 +15,7 @@ use super::waiting_objects::{Full, Reservation};
 use crate::addresses::AddressChange;
 use crate::gate::Admitted;
 use crate::object_ref::ObjectRef;
-use crate::rest::{Call, NotWritten, Owners, Shown};
+use crate::rest::{Call, NotWritten, Shown};
 use crate::view::is_tracked;
 
 /// What is kept of the time of a request for telling how far the object is.

@@ -100,7 +100,7 @@ fn an_object_counts_until_it_is_initialized_or_gone() {
             let events: Vec<Event> =
                 events.iter().map(|value| event(&key("1"), value.as_ref())).collect();
             all.tell(&events);
-            reservation.into_iter().for_each(Reservation::keep);
+            reservation.iter().for_each(Reservation::keep);
             assert_eq!(used(&all, "jane"), (want, want), "{what}, {is_kept_late}");
             let due: Vec<RowState> = all.due(false).iter().map(|due| due.state).collect();
             let want = if want == 0 { vec![RowState::Settled] } else { vec![] };
