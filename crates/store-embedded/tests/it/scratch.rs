@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use store::{At, Delete, Expect, Key, ListRequest, Mark, Prefix, Put, Revision, Store, Watch};
+use store::{
+    At, Delete, Expect, Key, ListRequest, Mark, Prefix, Put, Revision, Store, Transaction, Watch,
+};
 use store_embedded::{Clock, Embedded, Limits, Options};
 
 /// A clock and the options that use it.
@@ -71,17 +73,22 @@ pub(crate) fn mark() -> Option<Mark> {
     Some(Mark::Move { key: key("mark"), expect: None })
 }
 
-/// Writes a text and moves the mark.
+/// Writes a text, moves the mark, and writes the text to a key beside it.
 pub(crate) async fn set_marked(store: &Embedded, name: &str, text: &str) -> Revision {
     let expect = expect(store, name).await;
     let value = Bytes::copy_from_slice(text.as_bytes());
-    store.put(Put { key: key(name), value, expect, ttl: None, mark: mark() }).await.unwrap()
+    let put = Put { key: key(name), value: value.clone(), expect, ttl: None, mark: mark() };
+    store.write(Transaction::from(put).put_beside(key("beside"), value, None)).await.unwrap()
 }
 
-/// Deletes a key and moves the mark.
+/// Deletes a key, moves the mark, and deletes the key beside it.
 pub(crate) async fn unset_marked(store: &Embedded, name: &str) -> Revision {
-    let expect = expect(store, name).await;
-    store.delete(Delete { key: key(name), expect, mark: mark() }).await.unwrap()
+    let delete = Delete { key: key(name), expect: expect(store, name).await, mark: mark() };
+    let delete = match expect(store, "beside").await {
+        Expect::At(revision) => Transaction::from(delete).delete_beside(key("beside"), revision),
+        Expect::Absent => delete.into(),
+    };
+    store.write(delete).await.unwrap()
 }
 
 pub(crate) async fn unset(store: &Embedded, name: &str) -> Revision {
