@@ -41,6 +41,7 @@ mod rows;
 mod service_addresses;
 mod services;
 mod shared_state;
+mod store_space;
 mod three_servers;
 mod watches;
 mod webhooks;
