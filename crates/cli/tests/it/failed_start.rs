@@ -29,8 +29,9 @@ fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 fn serve(data: &Path, flags: &[&str]) -> Run {
-    let place = ["serve", "--secure-port=0", "--data-dir", data.to_str().unwrap()];
-    run(&[&place[..], flags].concat())
+    let has_port = flags.contains(&"--secure-port");
+    let port: &[&str] = if has_port { &[] } else { &["--secure-port=0"] };
+    run(&[&["serve", "--data-dir", data.to_str().unwrap()], port, flags].concat())
 }
 
 /// A second process wrote another certificate and another address into the kubeconfig, and then failed.
