@@ -132,3 +132,51 @@ impl Log {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn append(log: &mut Log, text: &[u8]) {
+        let mut frame = Frame::new();
+        frame.records().extend(text);
+        log.append(&mut frame).unwrap();
+    }
+
+    #[test]
+    fn a_repair_keeps_what_was_acknowledged_and_cuts_the_rest() {
+        for is_synced in [true, false] {
+            let directory = tempfile::tempdir().unwrap();
+            let mut log = Log::create(directory.path(), 1, Revision::FIRST, !is_synced).unwrap();
+            append(&mut log, b"one");
+            if is_synced {
+                log.sync().unwrap();
+            }
+            log.acknowledge();
+            let end = log.bytes();
+            append(&mut log, b"two, which nobody was told of");
+            log.file.write_all(b"half a frame").unwrap();
+            log.repair().unwrap();
+            let path = files::log(directory.path(), 1);
+            assert_eq!((log.bytes(), fs::metadata(&path).unwrap().len()), (end, end));
+            assert!(log.is_synced());
+            append(&mut log, b"three");
+            let bytes = fs::read(&path).unwrap();
+            let (salt, start) = (log.salt, HEADER_BYTES as u64);
+            assert!(frame::are_frames(&bytes[HEADER_BYTES..], salt, start));
+            assert!(bytes.ends_with(b"three"));
+        }
+    }
+
+    /// Acknowledged and not durable, and now unreadable: writing on would hide it.
+    #[test]
+    fn a_repair_does_not_cover_up_a_loss() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut log = Log::create(directory.path(), 1, Revision::FIRST, true).unwrap();
+        append(&mut log, b"one");
+        log.acknowledge();
+        log.file.write_all_at(b"x", HEADER_BYTES as u64 + 5).unwrap();
+        assert!(log.repair().is_err());
+    }
+}

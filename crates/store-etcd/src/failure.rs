@@ -18,6 +18,8 @@ pub(crate) enum CallError {
     ResponseTooLarge,
     /// The lease does not exist.
     NoLease,
+    /// The quota of the cluster is used up, and it refuses writes that add.
+    NoSpace,
     /// There was no answer in time.
     Timeout,
     /// Anything else.
@@ -42,6 +44,7 @@ impl CallError {
             Self::RequestTooLarge => unavailable("etcd does not take a request of this size"),
             Self::ResponseTooLarge => unavailable("one value in etcd is too large to read"),
             Self::NoLease => unavailable("etcd has lost a lease"),
+            Self::NoSpace => unavailable("etcd has no space left"),
         }
     }
 }
@@ -86,6 +89,9 @@ impl Failure {
             }
             Code::InvalidArgument if text.contains("request is too large") => {
                 by_request(CallError::RequestTooLarge)
+            }
+            Code::ResourceExhausted if text.contains("database space exceeded") => {
+                by_request(CallError::NoSpace)
             }
             Code::NotFound if text.contains("lease not found") => by_request(CallError::NoLease),
             Code::InvalidArgument
@@ -143,11 +149,14 @@ mod tests {
             ),
             (Code::InvalidArgument, "etcdserver: request is too large", CallError::RequestTooLarge),
             (Code::NotFound, "etcdserver: requested lease not found", CallError::NoLease),
+            (
+                Code::ResourceExhausted,
+                "etcdserver: mvcc: database space exceeded",
+                CallError::NoSpace,
+            ),
         ] {
             assert_eq!(failure(code, text), request(error), "{text}");
         }
-        let full = failure(Code::ResourceExhausted, "etcdserver: mvcc: database space exceeded");
-        assert_eq!(full.blame, Blame::Request);
         let late = Failure { error: CallError::Timeout, blame: Blame::Member };
         assert_eq!(failure(Code::DeadlineExceeded, "context deadline exceeded"), late);
         let leaderless = failure(Code::Unavailable, "etcdserver: no leader");

@@ -90,6 +90,7 @@ fn write_error(error: CallError, bytes: usize) -> WriteError {
         CallError::Unavailable(error) => error.into(),
         // The member's own limit may be lower than ours.
         CallError::RequestTooLarge => WriteError::ValueTooLarge { bytes },
+        CallError::NoSpace => WriteError::NoSpace { share: None },
         CallError::Compacted
         | CallError::Future
         | CallError::ResponseTooLarge

@@ -17,6 +17,8 @@ mod explain;
 #[cfg(test)]
 mod explain_admission;
 #[cfg(test)]
+mod failed_start;
+#[cfg(test)]
 mod flags;
 #[cfg(test)]
 mod guard;

@@ -1,6 +1,7 @@
 //! `portcullis serve` with webhooks and with a configuration that changes, as its operator sees it.
 
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -21,7 +22,7 @@ pub(crate) struct Server {
     process: Child,
     /// Kept open: a server that can not write there would fail for a reason of ours.
     _stdout: BufReader<ChildStdout>,
-    _data: TempDir,
+    data: TempDir,
 }
 
 impl Server {
@@ -38,7 +39,12 @@ impl Server {
         let mut stdout = BufReader::new(process.stdout.take().unwrap());
         stdout.read_line(&mut banner).unwrap();
         assert!(banner.starts_with("serving https://"), "{banner}{:?}", log.iter().next());
-        Self { banner, log, process, _stdout: stdout, _data: data }
+        Self { banner, log, process, _stdout: stdout, data }
+    }
+
+    /// Its data directory.
+    pub(crate) fn data(&self) -> &Path {
+        self.data.path()
     }
 
     /// The next line of the log with all these parts.
@@ -57,6 +63,13 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.process.kill().ok();
         self.process.wait().ok();
+    }
+}
+
+impl Server {
+    /// Ends it and keeps its data.
+    pub(crate) fn stop(mut self) -> TempDir {
+        std::mem::replace(&mut self.data, tempfile::tempdir().unwrap())
     }
 }
 

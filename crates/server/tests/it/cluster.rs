@@ -60,10 +60,19 @@ impl Cluster {
         change: Change,
         once: impl FnOnce(&mut ServerOptions),
     ) -> Self {
+        Self::start_on(folder, store_embedded::Options::default(), change, once).await
+    }
+
+    /// The same, on a store that differs.
+    pub(crate) async fn start_on(
+        folder: TempDir,
+        store: store_embedded::Options,
+        change: Change,
+        once: impl FnOnce(&mut ServerOptions),
+    ) -> Self {
         let (pki, listener) = listen(folder.path());
         let address = listener.address();
-        let store =
-            Embedded::open(&folder.path().join("store"), store_embedded::Options::default());
+        let store = Embedded::open(&folder.path().join("store"), store);
         let mut options = options(&pki, address);
         change(&mut options, folder.path());
         once(&mut options);

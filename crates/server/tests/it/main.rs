@@ -47,6 +47,7 @@ mod service_addresses;
 mod services;
 mod shared_state;
 mod small_doors;
+mod store_space;
 mod three_servers;
 mod undecodable;
 mod unenforced;
