@@ -448,7 +448,7 @@ fn columns_of_definitions_have_types() {
 }
 
 /// Objects with values of every type, under the names that columns and rules look for.
-fn any_object() -> impl Strategy<Value = Tree> {
+pub(crate) fn any_object() -> impl Strategy<Value = Tree> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),

@@ -3,6 +3,7 @@
 
 mod built_in;
 mod columns;
+mod complete;
 mod configurations;
 mod definitions;
 mod discovery;
