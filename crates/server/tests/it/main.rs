@@ -41,6 +41,7 @@ mod races;
 mod rows;
 mod service_addresses;
 mod services;
+mod shadowing;
 mod shared_state;
 mod three_servers;
 mod undecodable;
