@@ -170,6 +170,11 @@ impl BuiltIn {
         (self.group, self.plural) == (group, plural)
     }
 
+    /// Whether the row is for a resource of this version of a group.
+    pub(crate) fn is_of(&self, group: &str, version: &str) -> bool {
+        (self.group, self.version) == (group, version)
+    }
+
     /// Where objects are stored, below the prefix of the store.
     pub(crate) fn storage_path(&self) -> Option<&'static str> {
         match self.storage {

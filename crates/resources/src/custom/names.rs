@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use object::{Tree, object_mut};
 use serde_json::{Value, json};
 
-use super::definition::{Condition, ConditionStatus, Definition, Names};
+use super::definition::{Condition, ConditionStatus, Definition, Names, Version};
 use super::lifecycle::set_condition;
 use crate::built_in::{BuiltIn, TABLE};
 
@@ -26,15 +26,20 @@ pub fn settle_names(tree: &mut Tree, others: &[Definition], now: Timestamp) -> b
     let group = others.iter().filter(|it| it.group == definition.group);
     let group = group.map(|it| &it.accepted_names).chain(&built_in);
     let group: Vec<&Names> = group.collect();
-    let (accepted, conflict) = accept(&definition, &group);
+    let (mut accepted, mut conflict) = accept(&definition, &group);
+    let shadowed = shadowed(&definition, &built_in);
+    if conflict.is_none() && shadowed.is_some() {
+        (accepted, conflict) = (Names::default(), shadowed.clone());
+    }
     let names_accepted = match conflict {
         None => condition("NamesAccepted", true, "NoConflicts", "no conflicts found"),
         Some((reason, message)) => condition("NamesAccepted", false, reason, &message),
     };
     let is_accepted = names_accepted.status == ConditionStatus::True;
     let mut is_news = set_condition(tree, &names_accepted, now);
-    // A resource that has been served goes on being served by the names that it has.
-    if !definition.is_established() {
+    // A resource that has been served goes on being served by the names that it has, but one of the program
+    // is never served by a definition, whatever its status said before.
+    if !definition.is_established() || shadowed.is_some() {
         let established = match is_accepted {
             true => {
                 let message = "the initial names have been accepted";
@@ -76,6 +81,30 @@ fn built_in_names(group: &str) -> Vec<Names> {
         categories: Vec::new(),
     });
     names.collect()
+}
+
+/// What of the program a definition claims: a name, a kind, or a version of a group that the program serves.
+fn shadowed(definition: &Definition, built_in: &[Names]) -> Option<(&'static str, String)> {
+    let wanted = &definition.names;
+    let is_name =
+        |name: &str| built_in.iter().any(|own| own.plural == name || own.singular == name);
+    let is_kind = |kind: &str| built_in.iter().any(|own| own.kind == kind || own.list_kind == kind);
+    let claims = [
+        (is_name(&wanted.plural), "PluralConflict", &wanted.plural),
+        (is_name(&wanted.singular), "SingularConflict", &wanted.singular),
+        (is_kind(&wanted.kind), "KindConflict", &wanted.kind),
+        (is_kind(&wanted.list_kind), "ListKindConflict", &wanted.list_kind),
+    ];
+    if let Some((_, reason, name)) = claims.into_iter().find(|(is_claimed, ..)| *is_claimed) {
+        return Some((reason, in_use(name)));
+    }
+    let group = &definition.group;
+    let is_built_in = |version: &&Version| {
+        version.is_served && TABLE.iter().any(|row| row.is_of(group, &version.name))
+    };
+    let version = definition.versions.iter().find(is_built_in)?;
+    let group_version = gotext::quote(&format!("{group}/{}", version.name));
+    Some(("VersionConflict", format!("{group_version} is served by the server itself")))
 }
 
 /// The names that the definition has from now on, and the last conflict about the others.

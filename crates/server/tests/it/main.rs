@@ -45,6 +45,7 @@ mod races;
 mod rows;
 mod service_addresses;
 mod services;
+mod shadowing;
 mod shared_state;
 mod small_doors;
 mod store_space;

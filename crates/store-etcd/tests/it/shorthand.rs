@@ -55,6 +55,8 @@ pub(crate) fn is_unsure(error: &WriteError) -> bool {
         WriteError::Unavailable(_) | WriteError::Timeout => true,
         WriteError::Conflict { .. }
         | WriteError::ConditionFailed { .. }
+        | WriteError::NoSpace { .. }
+        | WriteError::Throttled { .. }
         | WriteError::ValueTooLarge { .. } => false,
     }
 }
