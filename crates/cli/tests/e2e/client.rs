@@ -95,11 +95,17 @@ impl Client {
 
     /// What is read at a path that does not answer in JSON.
     pub(crate) async fn text(&self, path: &str) -> String {
+        let (code, text) = self.get_text(path).await;
+        assert_eq!(code, 200, "{path}");
+        text
+    }
+
+    /// The same, with the code.
+    pub(crate) async fn get_text(&self, path: &str) -> (u16, String) {
         let mut connection = self.connect().await.unwrap();
         let (code, body) = connection.begin(Method::GET, path, &Value::Null).await.unwrap();
-        assert_eq!(code, 200, "{path}");
         let bytes = body.collect().await.unwrap().to_bytes();
-        String::from_utf8(bytes.to_vec()).unwrap()
+        (code, String::from_utf8(bytes.to_vec()).unwrap())
     }
 
     /// Begins a watch.
