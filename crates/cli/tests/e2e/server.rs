@@ -50,7 +50,7 @@ pub(crate) struct Allowance {
     /// The longest that a file can become, in units of 512 bytes: writes beyond it fail, as on a disk
     /// that is full.
     pub(crate) file_blocks_max: Option<u64>,
-    /// Address space, in KiB.
+    /// Memory that the process may write to, in KiB: what it allocates and the stacks of its threads.
     pub(crate) memory_kib_max: Option<u64>,
 }
 
@@ -63,7 +63,9 @@ impl Allowance {
             script.push_str(&format!("trap '' XFSZ; ulimit -f {blocks}; "));
         }
         if let Some(kib) = self.memory_kib_max {
-            script.push_str(&format!("ulimit -v {kib}; "));
+            // Address space that is only reserved would count as well.
+            script.push_str("export MIMALLOC_ARENA_RESERVE=0 TOKIO_WORKER_THREADS=2; ");
+            script.push_str(&format!("ulimit -d {kib}; "));
         }
         script + "exec \"$0\" \"$@\""
     }
@@ -113,16 +115,7 @@ impl Server {
         flags: &[&str],
         allowance: Allowance,
     ) -> Result<Self, Refusal> {
-        let log = std::fs::File::options().create(true).append(true).open(data.join("log"));
-        let mut command = Command::new("sh");
-        command.arg("-c").arg(allowance.script()).arg(env!("CARGO_BIN_EXE_portcullis"));
-        command.args(["serve", "--data-dir"]).arg(data.join("data"));
-        if !flags.iter().any(|flag| flag.starts_with("--secure-port")) {
-            command.arg("--secure-port=0");
-        }
-        command.args(place.args()).args(flags);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log.unwrap());
-        let mut process = command.spawn().unwrap();
+        let mut process = spawn(data, place, flags, allowance);
         let banner = banner(process.stdout.take().unwrap());
         let banner = banner.recv_timeout(START_MAX).unwrap_or_default();
         let address = banner.strip_prefix("serving https://").and_then(|rest| {
@@ -138,6 +131,14 @@ impl Server {
             return Err(Refusal { code: status.and_then(|status| status.code()), said });
         };
         Ok(Self { address, data: data.to_owned(), process })
+    }
+
+    /// Starts a process and kills it after this time, wherever it is then.
+    pub(crate) fn start_and_kill(data: &Path, place: &Place, flags: &[&str], after: Duration) {
+        let mut process = spawn(data, place, flags, Allowance::default());
+        std::thread::sleep(after);
+        process.kill().unwrap();
+        process.wait().unwrap();
     }
 
     /// The file by which the administrator gets in.
@@ -206,6 +207,20 @@ impl Drop for Server {
         self.process.kill().ok();
         self.process.wait().ok();
     }
+}
+
+/// A process in the data directory, which may become a server.
+fn spawn(data: &Path, place: &Place, flags: &[&str], allowance: Allowance) -> Child {
+    let log = std::fs::File::options().create(true).append(true).open(data.join("log"));
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(allowance.script()).arg(env!("CARGO_BIN_EXE_portcullis"));
+    command.args(["serve", "--data-dir"]).arg(data.join("data"));
+    if !flags.iter().any(|flag| flag.starts_with("--secure-port")) {
+        command.arg("--secure-port=0");
+    }
+    command.args(place.args()).args(flags);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log.unwrap());
+    command.spawn().unwrap()
 }
 
 /// The line of a stream that says where the server serves; nothing if it never does. The rest is read as

@@ -5,6 +5,7 @@
 
 mod files;
 mod flags;
+mod interrupted;
 mod lives;
 mod matrix;
 mod pairs;

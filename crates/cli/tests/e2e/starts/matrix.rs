@@ -1,5 +1,6 @@
 //! Start, stop, start, kill, start, and a second server, for all pairs of what decides how a server starts.
 
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 use super::files::Files;
@@ -100,6 +101,42 @@ fn live_again_and_again(row: &Row, etcd: &Place, files: &Files) {
             assert!(is_within(address.parse().unwrap(), network, bits), "{address}");
         }
     }
+}
+
+/// The next start may have another network. Services keep the addresses that they have, and new ones get
+/// addresses of the network that there is.
+#[test]
+fn another_range_at_the_next_start() {
+    let rows = product(&[STORES.len(), RANGES.len(), RANGES.len()]);
+    let etcd = Place::etcd();
+    let name = |row: &Row| format!("{} {:?} {:?}", STORES[row[0]], RANGES[row[1]], RANGES[row[2]]);
+    for_each(&rows, name, |row| {
+        let is_etcd = STORES[row[0]] == "etcd";
+        let place = if is_etcd { &etcd } else { &Place::Embedded };
+        let folder = directory();
+        let mut acknowledged = Acknowledged::default();
+        for (life, range) in [(0, row[1]), (1, row[2]), (2, row[1])] {
+            let mut flags: Vec<String> =
+                RANGES[range].iter().map(|(flag, ..)| (*flag).to_owned()).collect();
+            if is_etcd {
+                flags.push(format!("--etcd-prefix=/ranges{}-{}", row[1], row[2]));
+            }
+            let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+            let server = Server::start_with(folder.path(), place, &flags);
+            let before: BTreeSet<String> = acknowledged.addresses().map(str::to_owned).collect();
+            block_on(acknowledged.extend(&server.client(), &format!("life{life}")));
+            server.kill();
+            let after: BTreeSet<String> = acknowledged.addresses().map(str::to_owned).collect();
+            let new: Vec<_> = after.difference(&before).collect();
+            match RANGES[range] {
+                None => assert!(new.is_empty(), "{new:?}"),
+                Some((_, network, bits)) => {
+                    assert_eq!(new.len(), 1, "life {life} has no new address");
+                    assert!(is_within(new[0].parse().unwrap(), network, bits), "{new:?}");
+                }
+            }
+        }
+    });
 }
 
 fn is_within(address: Ipv4Addr, network: [u8; 4], bits: u32) -> bool {
