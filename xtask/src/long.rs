@@ -18,7 +18,8 @@ pub(crate) struct Long {
     variable: &'static str,
 }
 
-/// Kills the server again and again on both stores, and fails if anything acknowledged is lost.
+/// Kills the server again and again on both stores, with clients that hang up, full disks and little
+/// memory, and fails if anything acknowledged is lost, anything is done unseen, or a start fails.
 pub(crate) const CRASH: Long = Long {
     chore: "crash",
     place: ["cli", "e2e", "crash::"],

@@ -91,7 +91,8 @@ fn main() -> ExitCode {
 }
 
 fn run(command: &Command) -> anyhow::Result<Exit> {
-    let stdout = io::stdout().lock();
+    // Not locked: `serve` writes its audit log there from other threads.
+    let stdout = io::stdout();
     let colour = colour::is_wanted(&stdout, |name| std::env::var_os(name));
     let err_colour = colour::is_wanted(&io::stderr(), |name| std::env::var_os(name));
     let mut out = BufWriter::with_capacity(OUTPUT_BUFFER_BYTES, stdout);
@@ -144,6 +145,16 @@ mod tests {
         for command in Cli::command().get_subcommands() {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.starts_with("Examples:\n"), "{}", command.get_name());
+        }
+    }
+
+    /// Tests read the flags of the server from its help.
+    #[test]
+    fn no_flag_of_the_server_is_hidden() {
+        let program = Cli::command();
+        let serve = program.find_subcommand("serve").unwrap();
+        for flag in serve.get_arguments() {
+            assert!(!flag.is_hide_set() && !flag.is_hide_short_help_set(), "{}", flag.get_id());
         }
     }
 }

@@ -173,8 +173,8 @@ pub(super) const TABLE: &[Row] = &[
             "store-embedded",
             "store-etcd",
         ],
-        // The program is what recorded scenarios are replayed against.
-        dev: &["conformance", "scripted"],
+        // The program is what recorded scenarios are replayed against, and what starts on real members.
+        dev: &["conformance", "etcd-rig", "scripted"],
     },
     row(
         "conformance",

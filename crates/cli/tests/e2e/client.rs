@@ -10,16 +10,21 @@ use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper_util::rt::TokioIo;
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::RootCertStore;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 /// How long any one answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The header by which a client names a request for the audit log.
+const AUDIT_ID: &str = "audit-id";
 
 /// The connection broke, so nobody knows whether the request was carried out.
 #[derive(Debug)]
@@ -36,6 +41,26 @@ pub(crate) struct Client {
 pub(crate) struct Connection {
     host: String,
     sender: SendRequest<Full<Bytes>>,
+}
+
+/// A connection in HTTP/2.
+pub(crate) struct Http2Connection {
+    sender: http2::SendRequest<Full<Bytes>>,
+}
+
+impl Http2Connection {
+    /// Sends a request, and resets its stream after a time unless the answer is there.
+    pub(crate) async fn send_and_reset(
+        &mut self,
+        request: Request<Full<Bytes>>,
+        after: Duration,
+    ) -> Result<(), Broken> {
+        self.sender.ready().await.map_err(|_| Broken)?;
+        match tokio::time::timeout(after, self.sender.send_request(request)).await {
+            Ok(Err(_)) => Err(Broken),
+            Ok(Ok(_)) | Err(_) => Ok(()),
+        }
+    }
 }
 
 /// A stream of events.
@@ -64,15 +89,59 @@ impl Client {
     }
 
     pub(crate) async fn connect(&self) -> Result<Connection, Broken> {
-        let tcp = TcpStream::connect(self.address).await.map_err(|_| Broken)?;
-        let name = ServerName::IpAddress(self.address.ip().into());
-        let connector = TlsConnector::from(Arc::clone(&self.tls));
-        let stream = connector.connect(name, tcp).await.map_err(|_| Broken)?;
-        let (sender, connection) =
-            http1::handshake(TokioIo::new(stream)).await.map_err(|_| Broken)?;
+        let stream = TokioIo::new(self.open(Arc::clone(&self.tls)).await?);
+        let (sender, connection) = http1::handshake(stream).await.map_err(|_| Broken)?;
         // It ends with the sender or with the server.
         tokio::spawn(connection);
         Ok(Connection { host: self.address.to_string(), sender })
+    }
+
+    async fn open(&self, tls: Arc<rustls::ClientConfig>) -> Result<TlsStream<TcpStream>, Broken> {
+        let tcp = TcpStream::connect(self.address).await.map_err(|_| Broken)?;
+        let name = ServerName::IpAddress(self.address.ip().into());
+        TlsConnector::from(tls).connect(name, tcp).await.map_err(|_| Broken)
+    }
+
+    /// Sends a request over a connection of its own, and closes that after a time, answer or not.
+    pub(crate) async fn send_and_close(
+        &self,
+        request: Request<Full<Bytes>>,
+        after: Duration,
+    ) -> Result<(), Broken> {
+        let stream = TokioIo::new(self.open(Arc::clone(&self.tls)).await?);
+        let (mut sender, connection) = http1::handshake(stream).await.map_err(|_| Broken)?;
+        let connection = tokio::spawn(connection);
+        tokio::time::timeout(after, sender.send_request(request)).await.ok();
+        connection.abort();
+        Ok(())
+    }
+
+    /// A connection in HTTP/2, whose requests can be taken back.
+    pub(crate) async fn connect_http2(&self) -> Result<Http2Connection, Broken> {
+        let mut tls = rustls::ClientConfig::clone(&self.tls);
+        tls.alpn_protocols = vec![b"h2".to_vec()];
+        let stream = TokioIo::new(self.open(Arc::new(tls)).await?);
+        let handshake = http2::handshake(TokioExecutor::new(), stream).await;
+        let (sender, connection) = handshake.map_err(|_| Broken)?;
+        tokio::spawn(connection);
+        Ok(Http2Connection { sender })
+    }
+
+    /// A request with a body, under an id by which the audit log knows it.
+    pub(crate) fn request(
+        &self,
+        id: &str,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> Request<Full<Bytes>> {
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("https://{}{path}", self.address))
+            .header("host", self.address.to_string())
+            .header("content-type", "application/json")
+            .header(AUDIT_ID, id);
+        request.body(bytes(body)).unwrap()
     }
 
     /// One request on a connection of its own, to a server that is expected to answer.
@@ -95,11 +164,17 @@ impl Client {
 
     /// What is read at a path that does not answer in JSON.
     pub(crate) async fn text(&self, path: &str) -> String {
+        let (code, text) = self.get_text(path).await;
+        assert_eq!(code, 200, "{path}");
+        text
+    }
+
+    /// The same, with the code.
+    pub(crate) async fn get_text(&self, path: &str) -> (u16, String) {
         let mut connection = self.connect().await.unwrap();
         let (code, body) = connection.begin(Method::GET, path, &Value::Null).await.unwrap();
-        assert_eq!(code, 200, "{path}");
         let bytes = body.collect().await.unwrap().to_bytes();
-        String::from_utf8(bytes.to_vec()).unwrap()
+        (code, String::from_utf8(bytes.to_vec()).unwrap())
     }
 
     /// Begins a watch.
@@ -119,7 +194,38 @@ impl Connection {
         path: &str,
         body: &Value,
     ) -> Result<(u16, Value), Broken> {
-        let (code, body) = self.begin(method, path, body).await?;
+        let request = self.request(method, path).body(bytes(body)).unwrap();
+        self.finish(request).await
+    }
+
+    /// The same, under an id by which the audit log knows the request.
+    pub(crate) async fn send_as(
+        &mut self,
+        id: &str,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> Result<(u16, Value), Broken> {
+        let request = self.request(method, path).header(AUDIT_ID, id);
+        self.finish(request.body(bytes(body)).unwrap()).await
+    }
+
+    /// Sends a body that is text already, and tells the code. The answer is read and not looked at.
+    pub(crate) async fn send_text(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: String,
+    ) -> Result<u16, Broken> {
+        let request = self.request(method, path).body(Full::new(Bytes::from(body))).unwrap();
+        let (code, body) = self.start(request).await?;
+        let read = tokio::time::timeout(PATIENCE, body.collect()).await;
+        read.expect("an answer in time").map_err(|_| Broken)?;
+        Ok(code)
+    }
+
+    async fn finish(&mut self, request: Request<Full<Bytes>>) -> Result<(u16, Value), Broken> {
+        let (code, body) = self.start(request).await?;
         let bytes =
             tokio::time::timeout(PATIENCE, body.collect()).await.expect("an answer in time");
         let bytes = bytes.map_err(|_| Broken)?.to_bytes();
@@ -137,15 +243,25 @@ impl Connection {
         path: &str,
         body: &Value,
     ) -> Result<(u16, Incoming), Broken> {
-        let bytes = match body {
-            Value::Null => Bytes::new(),
-            body => Bytes::from(body.to_string()),
-        };
-        let request = self.request(method, path).body(Full::new(bytes)).unwrap();
+        let request = self.request(method, path).body(bytes(body)).unwrap();
+        self.start(request).await
+    }
+
+    async fn start(&mut self, request: Request<Full<Bytes>>) -> Result<(u16, Incoming), Broken> {
+        // The end of the last answer may not have come to the connection yet.
+        self.sender.ready().await.map_err(|_| Broken)?;
         let answer = tokio::time::timeout(PATIENCE, self.sender.send_request(request)).await;
         let answer = answer.expect("an answer in time").map_err(|_| Broken)?;
         Ok((answer.status().as_u16(), answer.into_body()))
     }
+}
+
+/// A body; `Null` is none.
+fn bytes(body: &Value) -> Full<Bytes> {
+    Full::new(match body {
+        Value::Null => Bytes::new(),
+        body => Bytes::from(body.to_string()),
+    })
 }
 
 impl Events {

@@ -11,8 +11,6 @@ mod client;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
-mod etcd;
-#[cfg(test)]
 mod http_scenarios;
 #[cfg(test)]
 mod kubectl;
@@ -22,6 +20,8 @@ mod python;
 mod reload;
 #[cfg(test)]
 mod server;
+#[cfg(test)]
+mod starts;
 #[cfg(test)]
 mod transcript;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::revision;
-use super::writer::{Acknowledged, Doubt, Fact, Written, fact};
+use super::writer::{Acknowledged, Doubt, Fact, Written, fact, request_id};
 
 /// An event of a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub(super) struct Told {
     pub(super) kind: String,
     pub(super) name: String,
     pub(super) revision: u64,
+    /// The id of the request that made it come about.
+    pub(super) request: String,
 }
 
 impl Told {
@@ -20,7 +22,8 @@ impl Told {
         let object = &event["object"];
         let (kind, name) = (text(&event["type"]), text(&object["metadata"]["name"]));
         assert!(["ADDED", "MODIFIED", "DELETED"].contains(&&*kind), "{event}");
-        Self { kind, name, revision: revision(object) }
+        let request = request_id(&kind, &name, &fact(object).value);
+        Self { kind, name, revision: revision(object), request }
     }
 }
 
@@ -37,7 +40,11 @@ pub(super) struct Ledger {
     doubts: Vec<Doubt>,
     /// What a watch told before the server died.
     pub(super) told: Vec<Told>,
+    /// The ids of requests that have an answer, and its code.
+    pub(super) answered: Vec<(String, u16)>,
     pub(super) n_acknowledged: usize,
+    /// Writes of clients that hung up, or of servers that died, which were carried out nevertheless.
+    pub(super) n_carried_out: usize,
 }
 
 impl Ledger {
@@ -63,7 +70,8 @@ impl Ledger {
         self.facts.extend(written.facts);
         self.n_acknowledged += written.acknowledged.len();
         self.acknowledged.extend(written.acknowledged);
-        self.doubts.extend(written.doubt);
+        self.doubts.extend(written.doubts);
+        self.answered.extend(written.answered);
     }
 
     /// Compares a list of all objects, and the history since the last such list, with what is known.
@@ -99,6 +107,7 @@ impl Ledger {
             let (known, now) = (self.facts.get(&name), found.get(&name));
             let is_carried_out = now.map(|fact| &fact.value) == after.as_ref();
             assert!(now == known || is_carried_out, "{name}: {known:?}, {after:?}, now {now:?}");
+            self.n_carried_out += usize::from(is_carried_out && now != known);
             match now.cloned() {
                 Some(now) => self.facts.insert(name, now),
                 None => self.facts.remove(&name),
@@ -164,9 +173,9 @@ mod tests {
             Acknowledged::Delete { name: "w0-b".into() },
         ];
         let facts = [("w0-a".to_owned(), Fact { revision: 7, value: "new".into() })].into();
-        let doubt = Some(Doubt { name: "w0-c".into(), after: Some("c".into()) });
+        let doubts = vec![Doubt { name: "w0-c".into(), after: Some("c".into()) }];
         let mut ledger = Ledger { since: 4, revision: 4, ..Ledger::default() };
-        ledger.add(Written { facts, acknowledged, doubt });
+        ledger.add(Written { facts, acknowledged, doubts, ..Written::default() });
         ledger.told = told(&[("ADDED", "w0-a", 5), ("ADDED", "w0-b", 6)]);
         ledger
     }
@@ -176,6 +185,7 @@ mod tests {
             kind: kind.to_owned(),
             name: name.to_owned(),
             revision,
+            request: String::new(),
         };
         events.iter().map(told).collect()
     }

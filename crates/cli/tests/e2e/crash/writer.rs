@@ -43,11 +43,22 @@ pub(super) struct Doubt {
 }
 
 /// What a writer knows in the end.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Written {
     pub(super) facts: BTreeMap<String, Fact>,
     pub(super) acknowledged: Vec<Acknowledged>,
-    pub(super) doubt: Option<Doubt>,
+    pub(super) doubts: Vec<Doubt>,
+    /// The ids of the writes that have an answer, and its code.
+    pub(super) answered: Vec<(String, u16)>,
+}
+
+/// What a writer is to do about answers that say that the server can not, or not now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// There is no reason for any.
+    Unexpected,
+    /// They are like none: the write was carried out or it was not, and the writer ends.
+    Expected,
 }
 
 /// A writer has objects that nobody else touches, so every refusal is a fault.
@@ -56,8 +67,15 @@ pub(super) struct Writer {
     n: usize,
     random: Random,
     n_acknowledged: Arc<AtomicUsize>,
+    trouble: Trouble,
+    /// Added to each object, to have more bytes written.
+    padding: String,
     written: Written,
+    doubt: Option<Doubt>,
 }
+
+/// A writer with more objects than this deletes in place of creating.
+const N_OBJECTS_MAX: usize = 20;
 
 impl Writer {
     pub(super) fn new(
@@ -66,9 +84,12 @@ impl Writer {
         facts: BTreeMap<String, Fact>,
         random: Random,
         n_acknowledged: Arc<AtomicUsize>,
+        trouble: Trouble,
+        padding: String,
     ) -> Self {
-        let written = Written { facts, acknowledged: Vec::new(), doubt: None };
-        Self { prefix: format!("w{id}-{round}"), n: 0, random, n_acknowledged, written }
+        let written = Written { facts, ..Written::default() };
+        let (prefix, doubt) = (format!("w{id}-{round}"), None);
+        Self { prefix, n: 0, random, n_acknowledged, trouble, padding, written, doubt }
     }
 
     /// Writes until the connection breaks.
@@ -76,6 +97,7 @@ impl Writer {
         if let Ok(mut connection) = client.connect().await {
             while self.step(&mut connection).await.is_ok() {}
         }
+        self.written.doubts.extend(self.doubt);
         self.written
     }
 
@@ -85,7 +107,9 @@ impl Writer {
         let Some(name) = self.any_name() else {
             return self.create(connection, value).await;
         };
+        let is_full = self.written.facts.len() > N_OBJECTS_MAX;
         match self.random.below(8) {
+            0..4 if is_full => self.delete(connection, name).await,
             0..4 => self.create(connection, value).await,
             4..6 => self.update(connection, name, value).await,
             6 => self.delete(connection, name).await,
@@ -94,10 +118,11 @@ impl Writer {
     }
 
     async fn create(&mut self, connection: &mut Connection, name: String) -> Result<(), Broken> {
-        let body = json!({"metadata": {"name": name}, "data": {"value": name}});
-        self.written.doubt = Some(Doubt { name: name.clone(), after: Some(name.clone()) });
-        let (code, answer) = connection.send(Method::POST, CONFIG_MAPS, &body).await?;
-        assert_eq!(code, 201, "{answer}");
+        let data = json!({"value": name, "padding": self.padding});
+        let body = json!({"metadata": {"name": name}, "data": data});
+        self.doubt = Some(Doubt { name: name.clone(), after: Some(name.clone()) });
+        let id = request_id("ADDED", &name, &name);
+        let answer = self.send(connection, id, Method::POST, CONFIG_MAPS, &body, 201).await?;
         let revision = revision(&answer);
         self.written.facts.insert(name.clone(), Fact { revision, value: name.clone() });
         self.acknowledge(Acknowledged::Create { name, revision });
@@ -113,10 +138,10 @@ impl Writer {
         let before = self.written.facts[&name].revision.to_string();
         let metadata = json!({"name": name, "resourceVersion": before});
         let body = json!({"metadata": metadata, "data": {"value": value}});
-        self.written.doubt = Some(Doubt { name: name.clone(), after: Some(value.clone()) });
+        self.doubt = Some(Doubt { name: name.clone(), after: Some(value.clone()) });
         let path = format!("{CONFIG_MAPS}/{name}");
-        let (code, answer) = connection.send(Method::PUT, &path, &body).await?;
-        assert_eq!(code, 200, "{answer}");
+        let id = request_id("MODIFIED", &name, &value);
+        let answer = self.send(connection, id, Method::PUT, &path, &body, 200).await?;
         let revision = revision(&answer);
         self.written.facts.insert(name.clone(), Fact { revision, value });
         self.acknowledge(Acknowledged::Update { name, revision });
@@ -124,26 +149,48 @@ impl Writer {
     }
 
     async fn delete(&mut self, connection: &mut Connection, name: String) -> Result<(), Broken> {
-        self.written.doubt = Some(Doubt { name: name.clone(), after: None });
+        self.doubt = Some(Doubt { name: name.clone(), after: None });
         let path = format!("{CONFIG_MAPS}/{name}");
-        let (code, answer) = connection.send(Method::DELETE, &path, &Value::Null).await?;
-        assert_eq!(code, 200, "{answer}");
+        let id = request_id("DELETED", &name, "");
+        self.send(connection, id, Method::DELETE, &path, &Value::Null, 200).await?;
         self.written.facts.remove(&name);
         self.acknowledge(Acknowledged::Delete { name });
         Ok(())
+    }
+
+    /// Sends a write, and gives its answer if the server carried it out.
+    async fn send(
+        &mut self,
+        connection: &mut Connection,
+        id: String,
+        method: Method,
+        path: &str,
+        body: &Value,
+        want: u16,
+    ) -> Result<Value, Broken> {
+        let (code, answer) = connection.send_as(&id, method, path, body).await?;
+        self.written.answered.push((id, code));
+        if code >= 500 && self.trouble == Trouble::Expected {
+            return Err(Broken);
+        }
+        assert_eq!(code, want, "{answer}");
+        Ok(answer)
     }
 
     /// What was acknowledged is what everyone reads from then on.
     async fn read(&mut self, connection: &mut Connection, name: &str) -> Result<(), Broken> {
         let path = format!("{CONFIG_MAPS}/{name}");
         let (code, answer) = connection.send(Method::GET, &path, &Value::Null).await?;
+        if code >= 500 && self.trouble == Trouble::Expected {
+            return Err(Broken);
+        }
         assert_eq!(code, 200, "{answer}");
         assert_eq!(fact(&answer), self.written.facts[name], "a stale read of {name}");
         Ok(())
     }
 
     fn acknowledge(&mut self, write: Acknowledged) {
-        self.written.doubt = None;
+        self.doubt = None;
         self.written.acknowledged.push(write);
         self.n_acknowledged.fetch_add(1, Ordering::SeqCst);
     }
@@ -152,6 +199,15 @@ impl Writer {
         let n_names = u64::try_from(self.written.facts.len()).unwrap();
         let nth = usize::try_from(self.random.below(n_names)).unwrap();
         self.written.facts.keys().nth(nth).cloned()
+    }
+}
+
+/// The id of the request that makes an event of this type, with this name and value, come about.
+pub(super) fn request_id(kind: &str, name: &str, value: &str) -> String {
+    match kind {
+        "ADDED" => format!("create-{name}"),
+        "MODIFIED" => format!("update-{value}"),
+        _ => format!("delete-{name}"),
     }
 }
 
