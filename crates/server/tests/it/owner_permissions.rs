@@ -1,5 +1,7 @@
 //! Who may say that an object has owners, and what writes to the status keep.
 
+use std::slice::from_ref;
+
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -59,13 +61,13 @@ async fn changing_owners_needs_delete_and_blocking_them_needs_their_finalizers()
     let free = owner(&own, false);
     let blocking = owner(&own, true);
 
-    let answer = alice.patch(&path, "merge-patch", &set(&[free.clone()])).await;
+    let answer = alice.patch(&path, "merge-patch", &set(from_ref(&free))).await;
     refused(answer, 403, CANNOT_DELETE).await;
-    let answer = alice.put(&path, &map("m", &[free.clone()])).await;
+    let answer = alice.put(&path, &map("m", from_ref(&free))).await;
     refused(answer, 403, CANNOT_DELETE).await;
     alice.patch(&path, "merge-patch", &json!({"data": {"a": "b"}})).await.expect(200);
-    alice.post(MAPS, &map("new", &[free.clone()])).await.expect(201);
-    refused(alice.post(MAPS, &map("n", &[blocking.clone()])).await, 403, CANNOT_BLOCK).await;
+    alice.post(MAPS, &map("new", from_ref(&free))).await.expect(201);
+    refused(alice.post(MAPS, &map("n", from_ref(&blocking))).await, 403, CANNOT_BLOCK).await;
     let odd = json!({"apiVersion": "x.y/v1", "kind": "Odd", "name": "o", "uid": "1",
         "blockOwnerDeletion": true});
     let unknown = "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for \
@@ -73,10 +75,10 @@ async fn changing_owners_needs_delete_and_blocking_them_needs_their_finalizers()
     refused(alice.post(MAPS, &map("n", &[odd])).await, 403, unknown).await;
 
     grant(&admin, "alice", "delete", &[("configmaps", &["delete"])]).await;
-    alice.patch(&path, "merge-patch", &set(&[free.clone()])).await.expect(200);
-    let answer = alice.patch(&path, "merge-patch", &set(&[blocking.clone()])).await;
+    alice.patch(&path, "merge-patch", &set(from_ref(&free))).await.expect(200);
+    let answer = alice.patch(&path, "merge-patch", &set(from_ref(&blocking))).await;
     refused(answer, 403, CANNOT_BLOCK).await;
-    admin.patch(&path, "merge-patch", &set(&[blocking.clone()])).await.expect(200);
+    admin.patch(&path, "merge-patch", &set(from_ref(&blocking))).await.expect(200);
     // It blocks already, and blocks no longer.
     let second = json!({"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": "2"});
     let both = [blocking.clone(), second];

@@ -57,7 +57,7 @@ fn reserve(
 }
 
 #[test]
-fn each_user_has_a_part_and_all_together_have_a_limit() {
+fn there_is_room_for_so_many_objects() {
     let all = objects();
     let mut kept = vec![reserve(&all, "jane", "1", 10).unwrap()];
     kept.push(reserve(&all, "jane", "2", 10).unwrap());
@@ -126,7 +126,7 @@ fn records_of_others_and_of_earlier_processes_count() {
 
     let third = objects();
     let item = Item { key: record.clone(), entry: entry(&value, 1) };
-    third.load(&[item.clone()]);
+    third.load(std::slice::from_ref(&item));
     assert_eq!(used(&third, "jane"), (1, 1));
     let due = third.due(true);
     assert_eq!(due.iter().map(|due| due.state).collect::<Vec<_>>(), [RowState::Unread]);

@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use admission::WaitingMax;
 use bytes::Bytes;
+use etcd_rig::Member;
+use http::Method;
 use serde_json::{Value, json};
 use server::ServerOptions;
 use store::{At, Delete, Expect, Key, ListRequest, Prefix, Put, Store};
 
-use super::scene::{MAPS, Scene, map};
+use super::scene::{INITIALIZERS, MAPS, Scene, configuration, entry, map};
 use crate::client::Client;
+use crate::three_servers::Station;
 
 const OBJECTS_MAX: usize = 5;
 const OBJECTS_PER_USER_MAX: usize = 3;
@@ -93,6 +96,45 @@ async fn a21_one_user_leaves_room_for_others() {
     }
     let emptied = async { while !keys(&scene, "waitingobjects").await.is_empty() {} };
     tokio::time::timeout(Duration::from_secs(20), emptied).await.expect("no useless records");
+}
+
+/// A21: what waits at one server counts at another.
+#[tokio::test(flavor = "multi_thread")]
+async fn a21_objects_that_wait_count_at_every_server() {
+    let members = [Member::alone()];
+    members[0].wait_until_healthy();
+    let one = Station::start(&members, small).await;
+    let two = Station::start(&members, small).await;
+    let entries = json!([entry("a.x.y", json!({}))]);
+    one.admin().post(INITIALIZERS, &configuration("a", entries)).await.expect(201);
+    let patch = json!({"initializers": [{"name": "a.x.y", "failurePolicy": "Fail"}]});
+    let path = format!("{INITIALIZERS}/a");
+    one.admin().patch(&path, "strategic-merge-patch", &patch).await.expect(200);
+    let create = async |station: &Station, user: &str, name: &str| {
+        let headers = [
+            ("impersonate-user", user),
+            ("impersonate-group", "system:masters"),
+            ("content-type", "application/json"),
+        ];
+        let path = format!("{MAPS}?includeUninitialized=1");
+        let body = map(name).to_string();
+        station.admin().send(Method::POST, &path, &headers, body).await.code
+    };
+    for n in 0..OBJECTS_PER_USER_MAX {
+        assert_eq!(create(&one, "jane", &format!("jane-{n}")).await, 202);
+    }
+    // The name is taken, whatever the other server has seen so far.
+    let seen = async {
+        loop {
+            match create(&two, "jane", "jane-0").await {
+                409 => {}
+                code => break code,
+            }
+        }
+    };
+    let seen = tokio::time::timeout(Duration::from_secs(20), seen).await;
+    assert_eq!(seen.expect("the other server follows"), 429);
+    assert_eq!(create(&two, "joe", "joe-0").await, 202);
 }
 
 /// A21: few large objects are bounded like many small ones.
