@@ -17,7 +17,6 @@ pub(crate) use create::requester;
 pub(crate) use delete::Deleted;
 pub(crate) use filter::Filter;
 pub(crate) use list::Listed;
-pub(crate) use owners::Owners;
 pub(crate) use persist::NotWritten;
 pub(crate) use query::{FieldValidation, Query, WatchOptions, WatchStart, WriteOptions};
 pub(crate) use update::Change;
