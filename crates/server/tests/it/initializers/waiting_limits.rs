@@ -105,16 +105,11 @@ async fn a21_objects_that_wait_count_at_every_server() {
     members[0].wait_until_healthy();
     let one = Station::start(&members, small).await;
     let two = Station::start(&members, small).await;
-<<<<<<< HEAD
-    let entries = json!([entry("a.x.y", json!({"failurePolicy": "Fail"}))]);
-    one.admin().post(INITIALIZERS, &configuration("a", entries)).await.expect(201);
-=======
     let entries = json!([entry("a.x.y", json!({}))]);
     one.admin().post(INITIALIZERS, &configuration("a", entries)).await.expect(201);
     let patch = json!({"initializers": [{"name": "a.x.y", "failurePolicy": "Fail"}]});
     let path = format!("{INITIALIZERS}/a");
     one.admin().patch(&path, "strategic-merge-patch", &patch).await.expect(200);
->>>>>>> initializers
     let create = async |station: &Station, user: &str, name: &str| {
         let headers = [
             ("impersonate-user", user),
