@@ -57,7 +57,8 @@ async fn attack(client: &Client, why: &str, method: Method, path: &str, body: St
     if answer.code >= 400 {
         let n_bytes = answer.bytes.len();
         assert!(n_bytes < ANSWER_BYTES_MAX, "{why}: {n_bytes} bytes");
-        assert_eq!(answer.json()["kind"], "Status", "{why}");
+        let status = answer.json();
+        assert_eq!(status["kind"], "Status", "{why}");
     }
     answer.code
 }
@@ -171,4 +172,27 @@ async fn a16_many_finalizers_are_compared_once() {
     let held = format!("{maps}/held");
     alice.delete(&held).await.expect(200);
     assert_eq!(attack(&alice, "update", Method::PUT, &held, object("b")).await, 422);
+}
+
+/// A16: tolerations and scheduling gates of a pod are compared with those that it had.
+#[tokio::test(flavor = "multi_thread")]
+async fn a16_many_tolerations_and_gates_are_compared_once() {
+    let cluster = Cluster::start().await;
+    let alice = writer(&cluster).await;
+    let named = |key: &str| -> Vec<Value> {
+        (0..20_000).map(|number| json!({key: format!("a.io/{number}")})).collect()
+    };
+    let spec = json!({
+        "containers": [{"name": "c", "image": "a"}],
+        "tolerations": named("key"),
+        "schedulingGates": named("name"),
+    });
+    let pod = json!({"metadata": {"name": "p"}, "spec": spec}).to_string();
+    let pods = format!("{CORE}/pods");
+    assert_eq!(attack(&alice, "create", Method::POST, &pods, pod).await, 201);
+    let own = format!("{pods}/p");
+    let mut stored = alice.get(&own).await.expect(200);
+    stored["spec"]["containers"][0]["image"] = "b".into();
+    let code = attack(&alice, "update", Method::PUT, &own, stored.to_string()).await;
+    assert_eq!(code, 200);
 }
