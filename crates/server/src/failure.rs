@@ -64,6 +64,11 @@ pub(crate) fn asked<'p>(parts: &'p Parts, pretty: Option<&'p str>) -> Asked<'p> 
 /// A failure in the form that the client wants, or in JSON.
 fn refuse(parts: &Parts, record: &mut Record, now: Timestamp, status: &Status) -> Response<Body> {
     record.failed(status);
+    rendered(parts, now, status)
+}
+
+/// The same for a request whose record says something else.
+pub(crate) fn rendered(parts: &Parts, now: Timestamp, status: &Status) -> Response<Body> {
     let query = parts.uri.query().map(|query| Query::parse(&format!("?{query}")));
     let pretty = query.as_ref().and_then(|query| query.get("pretty"));
     let answer = wire::negotiate(&asked(parts, pretty), Endpoint::Plain).unwrap_or(PLAIN);

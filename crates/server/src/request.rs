@@ -11,6 +11,7 @@
 //! Everything else is called from here.
 
 mod act;
+mod answer;
 mod bodies;
 
 use std::sync::Arc;
@@ -18,22 +19,22 @@ use std::time::Duration;
 
 use authn::CertificateIdentity;
 use authz::{RequestInfo, User};
-use http::header::{HeaderMap, HeaderValue};
+use http::header::HeaderMap;
 use http::request::Parts;
 use http::{Request, Response};
 use hyper::body::{Body as _, Incoming};
 use jiff::Timestamp;
 use object::Status;
 use resources::Verb;
-use serving::{Body, Connection, Phase, RequestKind};
+use serving::{Body, Connection, Phase, RequestKind, Responder};
 use store::Store;
 
+use self::answer::Answer;
 use crate::admit::Entrance;
-use crate::audit_id::AUDIT_ID;
 use crate::authorize::{AskChain, authorize};
 use crate::deadline::deadline;
 use crate::discovery;
-use crate::failure::Failure;
+use crate::failure::{Failure, rendered};
 use crate::gate::Authorized;
 use crate::health;
 use crate::host::Host;
@@ -59,9 +60,9 @@ const AUTHORIZATION_STATUS: &str = "/portcullis/authorization/status";
 /// how.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 
-/// How much longer a request gets that has begun to write: the store says what became of the write, and
-/// what belongs to it is done. Stores answer within this time or not at all.
-const WRITE_GRACE: Duration = Duration::from_secs(10);
+/// How much longer a request lives that has begun to write: the store says what became of the write, and what
+/// belongs to it is done. A store answers within ten seconds, be it that it does not know.
+const WRITE_GRACE: Duration = Duration::from_secs(15);
 
 const NOT_FOUND_TEXT: &str = "404 page not found\n";
 const PANIC_TEXT: &str = "This request caused apiserver to panic. Look in the logs for details.";
@@ -75,15 +76,17 @@ pub(crate) async fn handle<S: Store>(
     host: Arc<Host<S>>,
     request: Request<Incoming>,
     connection: Arc<Connection<CertificateIdentity>>,
-) -> Response<Body> {
+    responder: Responder,
+) {
     let (mut parts, body) = request.into_parts();
     let audit_id = host.audit_ids.of(&parts.headers);
     let record = Record::new(&parts, connection.peer, audit_id.clone());
     let mut record = RecordGuard::new(&host, record);
+    let mut answer = Answer::new(responder, audit_id);
     let now = Timestamp::now();
     let mut body = Some(body);
-    let life = live(&host, &mut parts, &mut body, &connection, &mut record, now);
-    let mut response = match guarded(life).await {
+    let life = live(&host, &mut parts, &mut body, &connection, &mut record, &mut answer, now);
+    let response = match guarded(life).await {
         Ok(Ok(response)) => response,
         Ok(Err(failure)) => failure.response(&parts, &mut record, now),
         Err(message) => {
@@ -97,11 +100,8 @@ pub(crate) async fn handle<S: Store>(
         // A client that is still sending would not hear the answer.
         serving::discard(body).await;
     }
-    if let Ok(value) = HeaderValue::from_str(&audit_id) {
-        response.headers_mut().insert(AUDIT_ID, value);
-    }
     record.finish(response.status().as_u16());
-    response
+    answer.give(|| response);
 }
 
 /// The first half: everything that is the same for all requests.
@@ -111,6 +111,7 @@ async fn live<S: Store>(
     body: &mut Unread,
     connection: &Connection<CertificateIdentity>,
     record: &mut Record,
+    answer: &mut Answer,
     now: Timestamp,
 ) -> Result<Response<Body>, Failure> {
     let target = parts.uri.path_and_query().map_or("/", |own| own.as_str()).to_owned();
@@ -157,8 +158,13 @@ async fn live<S: Store>(
     loop {
         match tokio::time::timeout_at(end, &mut doing).await {
             Ok(result) => return result,
-            Err(_) if errand.write_progress.take_grace() => end += WRITE_GRACE,
-            // Whether something was stored is unknown, and the answer and the audit event say so.
+            // The client is told that the outcome is unknown, and the audit event tells the outcome.
+            Err(_)
+                if errand.write_progress.has_begun()
+                    && answer.give(|| rendered(parts, now, &Status::timeout())) =>
+            {
+                end += WRITE_GRACE;
+            }
             Err(_) => return Err(Status::timeout().into()),
         }
     }

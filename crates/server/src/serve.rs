@@ -259,7 +259,9 @@ impl<S: Store> Server<S> {
         let mut tasks = JoinSet::new();
         let service = {
             let host = Arc::clone(&host);
-            move |request, connection| request::handle(Arc::clone(&host), request, connection)
+            move |request, connection, responder| {
+                request::handle(Arc::clone(&host), request, connection, responder)
+            }
         };
         let report = {
             let log = host.log;
@@ -267,7 +269,7 @@ impl<S: Store> Server<S> {
                 log.write(crate::log::Level::Debug, "connection", &[("why", trouble)]);
             })
         };
-        tasks.spawn(serving::serve(
+        tasks.spawn(serving::serve_responding(
             listener,
             options.limits,
             host.shutdown.clone(),

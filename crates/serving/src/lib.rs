@@ -23,7 +23,7 @@ pub use collect::{CollectError, collect_limited, discard};
 pub use connection::{Connection, Protocol};
 pub use in_flight::{InFlight, InFlightPermit, RequestKind};
 pub use limits::Limits;
-pub use listen::{BindError, Listener, Report, Trouble, serve};
+pub use listen::{BindError, Listener, Report, Responder, Trouble, serve, serve_responding};
 pub use pki::{
     CertificateFiles, OWN_FILES, Pki, PkiError, PkiOptions, ServerNames, Supplied, host_name,
     keep_renewing, prepare, replace_file, write_kubeconfig,

@@ -17,7 +17,7 @@ use rustls_pki_types::CertificateDer;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
@@ -196,6 +196,36 @@ pub async fn serve<T, S, F>(
     S: Fn(Request<Incoming>, Arc<Connection<T>>) -> F + Send + Sync + 'static,
     F: Future<Output = Response<Body>> + Send + 'static,
 {
+    let service = move |request, connection, responder: Responder| {
+        let answering = service(request, connection);
+        async move { responder.respond(answering.await) }
+    };
+    serve_responding(listener, limits, shutdown, report, service).await;
+}
+
+/// Takes the answer to one request. A service that drops it unused has panicked, and the peer gets 500.
+#[derive(Debug)]
+pub struct Responder(oneshot::Sender<Response<Body>>);
+
+impl Responder {
+    /// Answers the request. Nobody hears it if the peer is gone.
+    pub fn respond(self, response: Response<Body>) {
+        drop(self.0.send(response));
+    }
+}
+
+/// The same as [`serve`] for a service that may answer a request before it has ended.
+pub async fn serve_responding<T, S, F>(
+    listener: Listener,
+    limits: Limits,
+    shutdown: Shutdown,
+    report: Report,
+    service: S,
+) where
+    T: Send + Sync + 'static,
+    S: Fn(Request<Incoming>, Arc<Connection<T>>, Responder) -> F + Send + Sync + 'static,
+    F: Future<Output = ()> + Send + 'static,
+{
     let Listener { socket, address: _, tls } = listener;
     let room = Arc::new(Semaphore::new(limits.connections_max.clamp(1, Semaphore::MAX_PERMITS)));
     let host = Arc::new(Host {
@@ -269,8 +299,8 @@ impl<S> Host<S> {
         open: Arc<ConnectionHold>,
     ) where
         T: Send + Sync + 'static,
-        S: Fn(Request<Incoming>, Arc<Connection<T>>) -> F + Send + Sync + 'static,
-        F: Future<Output = Response<Body>> + Send + 'static,
+        S: Fn(Request<Incoming>, Arc<Connection<T>>, Responder) -> F + Send + Sync + 'static,
+        F: Future<Output = ()> + Send + 'static,
     {
         if let Err(error) = tune(&stream, &self.limits) {
             // The peer was gone before it was greeted.
@@ -307,8 +337,8 @@ impl<S> Host<S> {
         open: Arc<ConnectionHold>,
     ) where
         T: Send + Sync + 'static,
-        S: Fn(Request<Incoming>, Arc<Connection<T>>) -> F + Send + Sync + 'static,
-        F: Future<Output = Response<Body>> + Send + 'static,
+        S: Fn(Request<Incoming>, Arc<Connection<T>>, Responder) -> F + Send + Sync + 'static,
+        F: Future<Output = ()> + Send + 'static,
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let connection = Arc::new(connection);
@@ -355,8 +385,8 @@ impl<S> Host<S> {
         tasks: Arc<Semaphore>,
     ) -> Response<Body>
     where
-        S: Fn(Request<Incoming>, Arc<Connection<T>>) -> F,
-        F: Future<Output = Response<Body>> + Send + 'static,
+        S: Fn(Request<Incoming>, Arc<Connection<T>>, Responder) -> F,
+        F: Future<Output = ()> + Send + 'static,
     {
         let active = connection.activity.begin_request();
         let is_http1 = request.version() < Version::HTTP_2;
@@ -365,14 +395,14 @@ impl<S> Host<S> {
             uri_too_long()
         } else {
             let permit = tasks.acquire_owned().await;
-            let answering = (self.service)(request, Arc::clone(&connection));
-            let task = tokio::spawn(async move {
-                let response = answering.await;
+            let (sender, answer) = oneshot::channel();
+            let answering = (self.service)(request, Arc::clone(&connection), Responder(sender));
+            tokio::spawn(async move {
+                answering.await;
                 drop((permit, open));
-                response
             });
-            task.await.unwrap_or_else(|error| {
-                self.note_panic(Err(error));
+            answer.await.unwrap_or_else(|_| {
+                (self.report)(&Trouble::Panic);
                 lost()
             })
         };

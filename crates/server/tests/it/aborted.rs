@@ -183,6 +183,40 @@ async fn every_request_that_was_received_is_recorded_once_though_its_client_hang
     panic!("events and metrics count different requests");
 }
 
+/// A creator who waits for initializers and hangs up is recorded when her time is over.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_creator_who_does_not_wait_for_initializers_is_recorded() {
+    let cluster = audited().await;
+    let admin = cluster.admin();
+    let rules = json!([{"apiGroups": [""], "apiVersions": ["*"], "resources": ["configmaps"]}]);
+    let configuration =
+        json!({"metadata": {"name": "a"}, "initializers": [{"name": "a.x.y", "rules": rules}]});
+    let path = "/apis/admissionregistration.k8s.io/v1alpha1/initializerconfigurations";
+    admin.post(path, &configuration).await.expect(201);
+    let creation = Aborted {
+        id: "creator".to_owned(),
+        method: "POST",
+        path: format!("{MAPS}?timeout=2s"),
+        body: json!({"metadata": {"name": "m"}}).to_string(),
+        delay: Duration::from_millis(500),
+    };
+    let first = request(5);
+    let sending = send_over_http1(&admin, vec![first, creation]);
+    let receiving = async {
+        while !counted(&events(&cluster), "RequestReceived").contains_key("creator") {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::join!(sending, tokio::time::timeout(Duration::from_secs(20), receiving)).1.unwrap();
+    let events = settled(&cluster).await;
+    let own: Vec<_> = events.iter().filter(|event| event["auditID"] == "creator").collect();
+    assert_eq!(own.len(), 2, "{own:?}");
+    assert_eq!(own[1]["responseStatus"]["code"], 504);
+    assert_eq!(own[1]["objectRef"]["name"], "m");
+    let path = format!("{MAPS}/m?includeUninitialized=true");
+    admin.get(&path).await.expect(200);
+}
+
 /// A process that ends at once takes its tasks with it; what they were doing is recorded as unknown.
 #[test]
 fn a_request_that_is_cancelled_is_recorded_as_unknown() {
