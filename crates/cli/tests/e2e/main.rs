@@ -15,6 +15,8 @@ mod etcd;
 #[cfg(test)]
 mod http_scenarios;
 #[cfg(test)]
+mod killed_creators;
+#[cfg(test)]
 mod kubectl;
 #[cfg(test)]
 mod python;
