@@ -13,6 +13,8 @@ mod crash;
 #[cfg(test)]
 mod http_scenarios;
 #[cfg(test)]
+mod killed_creators;
+#[cfg(test)]
 mod kubectl;
 #[cfg(test)]
 mod python;
