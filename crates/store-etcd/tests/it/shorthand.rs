@@ -55,6 +55,8 @@ pub(crate) fn is_unsure(error: &WriteError) -> bool {
         WriteError::Unavailable(_) | WriteError::Timeout => true,
         WriteError::Conflict { .. }
         | WriteError::MarkMoved { .. }
-        | WriteError::ValueTooLarge { .. } => false,
+        | WriteError::ValueTooLarge { .. }
+        | WriteError::NoSpace { .. }
+        | WriteError::Throttled { .. } => false,
     }
 }
