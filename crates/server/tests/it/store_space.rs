@@ -140,6 +140,7 @@ async fn a_flood_of_updates_is_answered_429_in_its_namespace_alone() {
     let n_items = list["items"].as_array().unwrap().len();
     assert!((1..=2).contains(&n_items), "the history of others is still there");
     admin.delete(&path).await.expect(200);
+    cluster.store.tick().await;
     assert!(metric(&admin, "portcullis_store_throttled_writes_total 2").await);
 }
 
