@@ -4,4 +4,5 @@
 mod malformed;
 #[cfg(test)]
 mod recorded;
+#[cfg(test)]
 mod requests;
