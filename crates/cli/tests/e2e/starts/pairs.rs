@@ -17,7 +17,7 @@ pub(super) fn product(sizes: &[usize]) -> Vec<Row> {
 /// are not yet covered is taken again and again, which gives few rows, if not the fewest.
 pub(super) fn all_pairs(sizes: &[usize]) -> Vec<Row> {
     let candidates = product(sizes);
-    let mut uncovered: BTreeSet<Pair> = candidates.iter().flat_map(|row| pairs(row)).collect();
+    let mut uncovered: BTreeSet<Pair> = candidates.iter().flat_map(pairs).collect();
     let mut rows = Vec::new();
     while !uncovered.is_empty() {
         let n_new = |row: &&Row| pairs(row).filter(|pair| uncovered.contains(pair)).count();
