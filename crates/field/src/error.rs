@@ -381,9 +381,9 @@ mod tests {
         both.append(many);
         assert_eq!((both.len(), both.iter().len()), (150_100, FAULTS_MAX));
         // Long values fill it earlier.
-        let long = "x".repeat(FAULT_BYTES_MAX / 2);
-        let long: FieldErrors = (0..9).map(|_| at.invalid(long.as_str(), "")).collect();
-        assert_eq!((long.len(), long.iter().len()), (9, 2));
+        let long = "x".repeat(8 * 1024);
+        let long: FieldErrors = (0..200).map(|_| at.invalid(long.as_str(), &long)).collect();
+        assert_eq!((long.len(), long.iter().len()), (200, 64));
         // What is only counted is a fault all the same.
         let mut left_out = all(FAULTS_MAX + 1);
         left_out.retain(|_| false);
