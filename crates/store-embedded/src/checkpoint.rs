@@ -144,4 +144,20 @@ mod tests {
         assert_eq!(worth(&[1; LOGS_MAX - 1], u64::MAX), None);
         assert_eq!(worth(&[1; LOGS_MAX], u64::MAX), Some(LOGS_MAX));
     }
+
+    /// A gap between logs is damage to the next start, so a log that stays is removed before later ones.
+    #[test]
+    fn a_log_that_can_not_be_removed_stays_in_the_list() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut sealed = logs(&[1, 5, 9]);
+        fs::write(files::log(directory.path(), 0), "").unwrap();
+        fs::create_dir(files::log(directory.path(), 1)).unwrap();
+        fs::write(files::log(directory.path(), 2), "").unwrap();
+        remove(directory.path(), &mut sealed, 3, Revision::new(9)).unwrap_err();
+        assert_eq!(sealed, logs(&[1, 5, 9])[1..]);
+        assert!(files::log(directory.path(), 2).exists());
+        fs::remove_dir(files::log(directory.path(), 1)).unwrap();
+        remove(directory.path(), &mut sealed, 2, Revision::new(9)).unwrap();
+        assert_eq!(sealed, []);
+    }
 }
