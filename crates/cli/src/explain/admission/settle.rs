@@ -42,3 +42,53 @@ pub(super) fn settle(
     }
     Ok(tree)
 }
+
+#[cfg(test)]
+mod tests {
+    use resources::Registry;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn tree(value: Value) -> Tree {
+        let Value::Object(tree) = value else { panic!("no object: {value}") };
+        tree
+    }
+
+    /// A label or a default that is left out decides offline as it does on a server.
+    #[test]
+    fn the_next_state_is_that_which_would_be_stored() {
+        let registry = Registry::built_in();
+        for (plural, old, new, at, want) in [
+            (
+                "namespaces",
+                json!({"metadata": {"name": "n"}}),
+                json!({"metadata": {"name": "n", "labels": {"kubernetes.io/metadata.name": "x"}}}),
+                "/metadata/labels/kubernetes.io~1metadata.name",
+                "n",
+            ),
+            (
+                "pods",
+                json!({"metadata": {"name": "p"}, "status": {"phase": "Running"}}),
+                json!({"metadata": {"name": "p"}, "status": {"phase": "Failed"}}),
+                "/status/phase",
+                "Running",
+            ),
+            (
+                "secrets",
+                json!({"metadata": {"name": "s"}}),
+                json!({"metadata": {"name": "s"}, "stringData": {"a": "b"}}),
+                "/data/a",
+                "Yg==",
+            ),
+        ] {
+            let resource = registry.resource("", "v1", plural).unwrap();
+            let settled = |value: Value, stored: Option<&Tree>| {
+                settle(resource, Operation::Update, "", "", tree(value), stored).unwrap()
+            };
+            let old = settled(old, None);
+            let seen = Value::Object(settled(new, Some(&old)));
+            assert_eq!(seen.pointer(at), Some(&json!(want)), "{plural}: {seen}");
+        }
+    }
+}
