@@ -72,8 +72,8 @@ pub fn names<'k>(
 /// groups of custom resources always do. So a namespace is never taken for a resource of its name.
 #[must_use]
 pub fn share<'k>(prefix: &str, key: &'k str) -> &'k str {
-    let rest = key.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('/')).unwrap_or(key);
-    let segments: Vec<&str> = rest.split('/').collect();
+    let rest = key.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('/'));
+    let segments: Vec<&str> = rest.into_iter().flat_map(|rest| rest.split('/')).collect();
     let namespace = match segments.as_slice() {
         // What the server keeps for itself.
         ["ranges" | "portcullis", ..] => None,
