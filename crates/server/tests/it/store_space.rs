@@ -141,7 +141,8 @@ async fn a_flood_of_updates_is_answered_429_in_its_namespace_alone() {
     assert!((1..=2).contains(&n_items), "the history of others is still there");
     admin.delete(&path).await.expect(200);
     cluster.store.tick().await;
-    let throttled = store::Store::status(cluster.store.as_ref()).usage.map(|usage| usage.n_throttled);
+    let throttled =
+        store::Store::status(cluster.store.as_ref()).usage.map(|usage| usage.n_throttled);
     assert_eq!(throttled, Some(2));
     assert!(metric(&admin, "portcullis_store_throttled_writes_total 2").await);
 }
