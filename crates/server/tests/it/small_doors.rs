@@ -116,7 +116,7 @@ async fn credentials_in_a_query_are_not_in_the_audit_log() {
     assert!(lines(&cluster, "no-sign").await.iter().all(|line| !line.contains("hunter2")));
 }
 
-/// An object with 150,000 faults is answered with 100 of them and a count, and recorded likewise.
+/// A16: an object with 150,000 faults is answered with 100 of them and a count, and recorded likewise.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_causes_of_a_refusal_are_bounded() {
     const N_FAULTS: usize = 150_000;

@@ -18,6 +18,7 @@ use crate::scratch::{content, key, open, set};
 const TEST: &str = "write_errors::a_full_disk_is_survived_without_a_restart";
 const DIRECTORY: &str = "STORE_FULL_DIRECTORY";
 
+/// A13: a disk that was full and is free again needs no restart, and nothing acknowledged is lost.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_is_survived_without_a_restart() {

@@ -243,6 +243,7 @@ fn without_stamps(mut object: Value, is_new: bool) -> Value {
     object
 }
 
+/// L10: hooks of both phases see the object that will be stored, and the stored one as the old one.
 #[tokio::test(flavor = "multi_thread")]
 async fn hooks_see_the_object_that_will_be_stored() {
     let scene = Scene::start().await;

@@ -50,7 +50,7 @@ fn hook_on_loopback(hooks: &HookAuthority) -> (Peer, u16) {
     (peer, port)
 }
 
-/// A19: a tenant who may write webhook configurations reaches neither what listens on loopback, such as
+/// A19, L5: a tenant who may write webhook configurations reaches neither what listens on loopback, such as
 /// etcd, nor link-local and metadata addresses, in whichever form or by whichever name.
 #[tokio::test(flavor = "multi_thread")]
 async fn a19_urls_to_addresses_of_the_host_are_not_called() {
