@@ -83,7 +83,6 @@ impl From<Status> for Refusal {
 impl From<Refusal> for Status {
     fn from(refusal: Refusal) -> Self {
         let code = refusal.http_code();
-        let is_own = i32::from(code) == refusal.code && refusal.status == "Failure";
         let foreign = Foreign { status: refusal.status, code: refusal.code };
         Self {
             code,
@@ -91,7 +90,7 @@ impl From<Refusal> for Status {
             message: refusal.message,
             details: refusal.details,
             continue_token: String::new(),
-            foreign: (!is_own).then(|| Box::new(foreign)),
+            foreign: Some(Box::new(foreign)),
         }
     }
 }

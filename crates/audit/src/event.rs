@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::policy::Verdict;
-use crate::redact::{Copier, Subject, redact_uri, without_quotes};
+use crate::redact::{Copier, REDACTED, Subject, redact_uri, without_quotes};
 use crate::stage::{Level, Stage};
 
 /// The longest line of the log, in bytes. A longer one is written without bodies and says so.
@@ -151,6 +151,23 @@ impl Event {
         let end = value.floor_char_boundary(ANNOTATION_BYTES_MAX);
         self.annotations.insert(key, value[..end].to_owned());
         true
+    }
+
+    /// Adds an annotation whose value is JSON with a JSON patch of the object in the member `patch`.
+    /// Values of secrets are masked in it, as they are in the object.
+    pub fn annotate_patch(&mut self, key: impl Into<Cow<'static, str>>, value: &str) -> bool {
+        if self.subject == Subject::Plain {
+            return self.annotate(key, value);
+        }
+        match serde_json::from_str::<Map<String, Value>>(value) {
+            Ok(mut members) => {
+                if let Some(patch) = members.get_mut("patch") {
+                    *patch = self.copier().copy(patch, self.subject);
+                }
+                self.annotate(key, &Value::Object(members).to_string())
+            }
+            Err(_) => self.annotate(key, REDACTED),
+        }
     }
 
     /// What authorization said, and why.

@@ -133,7 +133,7 @@ impl Service {
             return Course::Known(status);
         }
         let Ok(runtime) = Handle::try_current() else { return Course::Refused(CallError::Lost) };
-        let permit = match self.limit.acquire(caller) {
+        let permit = match self.limit.acquire(authz::limit_name(caller)) {
             Ok(permit) => permit,
             Err(busy) => return Course::Refused(CallError::Busy(busy)),
         };

@@ -33,4 +33,4 @@ pub use selector::{
 };
 pub use subjects::{Denied, Subjects};
 pub use trace::{Entry, Event, Recorder, TRACE_ENTRIES_MAX, Trace, Value};
-pub use user::User;
+pub use user::{User, limit_name};

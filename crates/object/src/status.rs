@@ -21,7 +21,7 @@ pub struct Status {
     pub details: Option<Box<Details>>,
     /// Where an inconsistent list can go on; empty but for an expired list.
     pub continue_token: String,
-    /// What only somebody else says, such as a webhook; `None` for failures of our own.
+    /// Set if somebody else, such as a webhook, chose what this says; `None` for failures of our own.
     pub foreign: Option<Box<Foreign>>,
 }
 
@@ -117,6 +117,12 @@ impl Serialize for Status {
 }
 
 impl Status {
+    /// Whether this program chose what it says: the answer of a webhook may look like any other.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.foreign.is_none()
+    }
+
     fn new(code: u16, reason: &'static str, message: String, details: Option<Details>) -> Self {
         let details = details.map(Box::new);
         Self {

@@ -66,7 +66,7 @@ pub fn names<'k>(
 }
 
 /// The namespace of a key, or the prefix of the keys of its resource where there is none: whose part of
-/// the store the key takes up. A prefix ends in `/`, which no namespace does.
+/// the store the key takes up. A prefix ends in `/`, which no namespace does. A Namespace counts for itself.
 ///
 /// The first segment below the prefix is a group if it has a dot: names of resources have none, and the
 /// groups of custom resources always do. So a namespace is never taken for a resource of its name.
@@ -76,7 +76,8 @@ pub fn share<'k>(prefix: &str, key: &'k str) -> &'k str {
     let segments: Vec<&str> = rest.into_iter().flat_map(|rest| rest.split('/')).collect();
     let namespace = match segments.as_slice() {
         // What the server keeps for itself.
-        ["ranges" | "portcullis", ..] => None,
+        ["ranges" | "portcullis" | "uninitialized" | "waitingobjects", ..] => None,
+        ["namespaces", namespace] => Some(*namespace),
         [first, _, _] if first.contains('.') => None,
         [first, _, namespace, _] if first.contains('.') => Some(*namespace),
         ["services", _, namespace, _] | [_, namespace, _] => Some(*namespace),
@@ -142,7 +143,11 @@ mod tests {
             let namespace = resource.is_namespaced().then_some("team-a");
             let key = key(DEFAULT_PREFIX, resource, namespace, "x").expect("a key");
             let own = prefix(DEFAULT_PREFIX, resource, None).expect("a prefix");
-            assert_eq!(share(DEFAULT_PREFIX, &key), namespace.unwrap_or(&own), "{key}");
+            let want = match resource.kind.as_str() {
+                "Namespace" => "x",
+                _ => namespace.unwrap_or(&own),
+            };
+            assert_eq!(share(DEFAULT_PREFIX, &key), want, "{key}");
         }
         for (key, want) in [
             ("/registry/configmaps/team-a/x", "team-a"),
@@ -151,7 +156,7 @@ mod tests {
             // A namespace of that name must not stand in the way of the resource.
             ("/registry/configmaps/minions/x", "minions"),
             ("/registry/minions/x", "/registry/minions/"),
-            ("/registry/namespaces/x", "/registry/namespaces/"),
+            ("/registry/namespaces/x", "x"),
             ("/registry/example.com/widgets/x", "/registry/example.com/widgets/"),
             ("/registry/ranges/serviceips/10.0.0.1", "/registry/ranges/serviceips/"),
             ("/other/x", "/other/"),

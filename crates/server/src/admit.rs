@@ -53,8 +53,8 @@ pub(crate) struct Entrance {
     pub(crate) namespace_uid: OnceLock<String>,
     /// The room that the request takes while it is worked on.
     pub(crate) permit: Option<InFlightPermit>,
-    /// Tells whether something was written. The objects of a collection are told apart from it: their
-    /// deletion may end between any two.
+    /// Set when the first write begins. Each object of a deletecollection has its own, because the
+    /// deadline may end the collection between two objects.
     pub(crate) write_progress: WriteProgress,
     passage: Option<Passage>,
     notes: Vec<Notes>,

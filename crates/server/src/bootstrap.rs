@@ -8,6 +8,7 @@ use store::Store;
 use tokio::task::JoinSet;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::host::Host;
 use crate::object_ref::ObjectRef;
@@ -29,11 +30,37 @@ pub enum BootstrapError {
         /// The server's own answer.
         message: String,
     },
+    /// The store has no space for an object.
+    #[error("there is no space for `{name}`: {message}")]
+    NoSpace {
+        /// The name of the object.
+        name: String,
+        /// The server's own answer.
+        message: String,
+    },
 }
 
-/// Brings the store in line. Writes that do not depend on each other are made together, so that they
-/// are made durable together.
-pub(crate) async fn bootstrap<S: Store>(host: &Arc<Host<S>>) -> Result<(), BootstrapError> {
+/// How long to wait before objects are written again for which the store had no space.
+const RETRY: Duration = Duration::from_secs(60);
+
+/// Writes the missing default objects again and again until the store has space for all of them.
+pub(crate) async fn complete_bootstrap<S: Store>(host: Arc<Host<S>>) {
+    loop {
+        tokio::time::sleep(RETRY).await;
+        match bootstrap(&host).await {
+            Ok(true) => return,
+            Ok(false) => {}
+            Err(error) => host.log.error("the default objects are missing", &[("why", &error)]),
+        }
+    }
+}
+
+/// Brings the store in line, and reports whether everything is there. Writes that do not depend on each
+/// other are made together, so that they are made durable together.
+///
+/// A store without space does not keep the server from starting: what is missing grants nothing, and
+/// somebody has to be able to delete.
+pub(crate) async fn bootstrap<S: Store>(host: &Arc<Host<S>>) -> Result<bool, BootstrapError> {
     let mut writes: JoinSet<Result<(), BootstrapError>> = JoinSet::new();
     for name in NAMESPACES {
         let host = Arc::clone(host);
@@ -48,18 +75,18 @@ pub(crate) async fn bootstrap<S: Store>(host: &Arc<Host<S>>) -> Result<(), Boots
             ignore_existing(name, host.own_create(of, tree).await.map(drop))
         });
     }
-    finish(&mut writes).await?;
+    let mut is_complete = finish(host, &mut writes).await?;
     let changes = policy_changes(host)?;
     for change in changes {
         let host = Arc::clone(host);
         writes.spawn(async move { apply(&host, change).await });
     }
-    finish(&mut writes).await?;
+    is_complete &= finish(host, &mut writes).await?;
     crate::loops::repair(host).await;
     // A service that exists holds its address, which a second one could not get.
     let existing = ObjectRef::built_in(("", "v1", "services"), "default", "kubernetes");
     if host.own_get(existing).await.is_ok() {
-        return Ok(());
+        return Ok(is_complete);
     }
     let of = ObjectRef::built_in(("", "v1", "services"), "default", "");
     let service = tree(json!({
@@ -75,7 +102,7 @@ pub(crate) async fn bootstrap<S: Store>(host: &Arc<Host<S>>) -> Result<(), Boots
     {
         host.log.error("the service of the server is missing", &[("why", &error)]);
     }
-    Ok(())
+    Ok(is_complete)
 }
 
 /// What the default policy lacks here.
@@ -97,6 +124,7 @@ async fn apply<S: Store>(host: &Host<S>, change: Change) -> Result<(), Bootstrap
     let (resource, namespace, name) = policy_object(&change);
     let of = ObjectRef::built_in((authz_rbac::GROUP, "v1", resource), namespace, name);
     let failed = |message: String| BootstrapError::Write { name: name.to_owned(), message };
+    let refused = |status: Status| write_error(name, status);
     let object = match &change {
         Change::PutRole(role) => api::rbac::Object::Role(role.clone()),
         Change::PutBinding(own) | Change::RecreateBinding(own) => {
@@ -108,10 +136,14 @@ async fn apply<S: Store>(host: &Host<S>, change: Change) -> Result<(), Bootstrap
         && let Err(status) = host.own_delete(of, &object::DeleteOptions::default()).await
         && status.code != 404
     {
-        return Err(failed(status.message));
+        return Err(refused(status));
     }
     let written = host.own_update(of, tree(encoded)).await;
-    written.map(drop).map_err(|status| failed(status.message))
+    match written {
+        // Another server that starts at the same time writes the same policy.
+        Err(status) if status.is_own() && status.code == 409 => Ok(()),
+        written => written.map(drop).map_err(refused),
+    }
 }
 
 /// The resource, the namespace and the name of what a change writes.
@@ -126,21 +158,39 @@ fn policy_object(change: &Change) -> (&'static str, &str, &str) {
     (resource, &metadata.namespace, &metadata.name)
 }
 
-async fn finish(writes: &mut JoinSet<Result<(), BootstrapError>>) -> Result<(), BootstrapError> {
+/// Waits for writes, and reports whether the store had space for all of them.
+async fn finish<S>(
+    host: &Host<S>,
+    writes: &mut JoinSet<Result<(), BootstrapError>>,
+) -> Result<bool, BootstrapError> {
+    let mut is_complete = true;
     while let Some(result) = writes.join_next().await {
-        result.unwrap_or_else(|error| {
+        let result = result.unwrap_or_else(|error| {
             let name = "bootstrap".to_owned();
             Err(BootstrapError::Write { name, message: error.to_string() })
-        })?;
+        });
+        match result {
+            Err(error @ BootstrapError::NoSpace { .. }) => {
+                host.log.error("a default object is missing", &[("why", &error)]);
+                is_complete = false;
+            }
+            result => result?,
+        }
     }
-    Ok(())
+    Ok(is_complete)
+}
+
+fn write_error(name: &str, status: Status) -> BootstrapError {
+    let (name, message) = (name.to_owned(), status.message);
+    match status.code {
+        429 | 507 => BootstrapError::NoSpace { name, message },
+        _ => BootstrapError::Write { name, message },
+    }
 }
 
 fn ignore_existing(name: &str, result: Result<(), Status>) -> Result<(), BootstrapError> {
     match result {
-        Err(status) if status.reason != "AlreadyExists" => {
-            Err(BootstrapError::Write { name: name.to_owned(), message: status.message })
-        }
+        Err(status) if status.reason != "AlreadyExists" => Err(write_error(name, status)),
         _ => Ok(()),
     }
 }

@@ -4,6 +4,7 @@ mod addresses;
 mod aggregation;
 mod collector;
 mod definitions;
+mod endings;
 mod namespaces;
 
 pub(crate) use addresses::{repair, repair_addresses};

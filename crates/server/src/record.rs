@@ -353,8 +353,10 @@ pub(crate) fn admitted(event: &mut Event, all: &[Notes]) {
     }
     let has_bodies = event.wants_request_object();
     for annotation in all.iter().flat_map(|notes| &notes.annotations) {
-        if annotation.level == AnnotationLevel::Metadata || has_bodies {
+        if annotation.level == AnnotationLevel::Metadata {
             event.annotate(annotation.key.clone(), &annotation.value);
+        } else if has_bodies {
+            event.annotate_patch(annotation.key.clone(), &annotation.value);
         }
     }
 }

@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use crate::addresses::PickedAddresses;
 use crate::audit_id::AuditIds;
 use crate::authority_files::{AuthorityFiles, follow_authorities};
-use crate::bootstrap::{BootstrapError, bootstrap};
+use crate::bootstrap::{BootstrapError, bootstrap, complete_bootstrap};
 use crate::clock::Clock;
 use crate::confirm::{Confirmer, SyncOptions};
 use crate::follow::Follower;
@@ -104,7 +104,7 @@ pub struct AdmissionOptions {
     pub call_time_max: Duration,
     /// The longest that connecting to a hook may take.
     pub connect_timeout: Duration,
-    /// The addresses that hooks may have. Tenants write them.
+    /// The addresses that hooks may have.
     pub addresses: AddressPolicy,
 }
 
@@ -228,7 +228,10 @@ impl<S: Store> Server<S> {
             authorization_status: options.authorization_status,
             in_flight: InFlight::new(options.mutating_max, options.read_only_max),
             escalation_checks: Arc::new(CallLimit::new(ESCALATION_CHECKS_MAX)),
-            watches: Arc::new(CallLimit::new(options.watches_max)),
+            watches: Arc::new(CallLimit::new(match options.watches_max {
+                0 => usize::MAX,
+                max => max,
+            })),
             shutdown: Shutdown::new(),
             picked_addresses: PickedAddresses::default(),
         };
@@ -246,7 +249,9 @@ impl<S: Store> Server<S> {
         loops.spawn(follow_authorities(Arc::clone(&host), options.authority_files));
         loops.spawn(loops::store_aggregated(Arc::clone(&host), notices));
         loops.spawn(log_store_status(Arc::clone(&host)));
-        bootstrap(&host).await?;
+        if !bootstrap(&host).await? {
+            loops.spawn(complete_bootstrap(Arc::clone(&host)));
+        }
         host.readiness.is_bootstrapped.store(true, Ordering::Release);
         loops.spawn(loops::end_namespaces(Arc::clone(&host)));
         loops.spawn(loops::establish_definitions(Arc::clone(&host)));

@@ -157,8 +157,9 @@ pub(crate) async fn log_store_status<S: Store>(host: Arc<Host<S>>) {
 /// The answer to a write that found no room. Trying again does not help, so it asks for no retry.
 pub(crate) fn no_space(share: Option<&str>) -> Status {
     Status::insufficient_storage(&match share {
-        None => "database space exceeded: writes that add are refused until objects are deleted"
-            .to_owned(),
+        None => {
+            "database space exceeded: writes that add are refused until space is freed".to_owned()
+        }
         Some(share) => format!(
             "database space exceeded: {} has used up its share until objects of it are deleted",
             owner(share)

@@ -15,12 +15,12 @@ use crate::respond::Form;
 use crate::rest::Watcher;
 
 /// How many chunks may wait for a client that reads slowly. What comes after them waits in the
-/// store, which keeps the history anyway.
-const CHUNKS_MAX: usize = 8;
+/// store, which keeps the history anyway. A chunk may hold an object of more than a megabyte.
+const CHUNKS_MAX: usize = 1;
 /// Events that are ready together are sent together, up to about so many bytes.
 const CHUNK_BYTES: usize = 32 * 1024;
 
-/// How long after its end a watch waits for a client that reads slowly.
+/// How long a watch waits for a client that takes nothing.
 const STALLED_MAX: Duration = Duration::from_secs(60);
 
 /// When a watch ends: as the client says, or some time between the least and twice that, so that
@@ -80,11 +80,11 @@ pub(crate) fn respond<S: Store>(
                 chunk.extend(form.event(&resource, &event, false));
                 told.inc();
             }
-            // A peer that takes nothing does not keep a watch beyond its end.
+            // A peer that takes nothing does not keep what it is sent in memory.
             let is_sent = tokio::select! {
                 sent = sender.send(chunk.into()) => sent.is_ok(),
                 () = &mut ended => false,
-                () = tokio::time::sleep_until(watcher.ends_at + STALLED_MAX) => false,
+                () = tokio::time::sleep(STALLED_MAX) => false,
             };
             if !is_sent {
                 break;

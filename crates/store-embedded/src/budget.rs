@@ -1,18 +1,19 @@
 //! Which writes there is room for.
 //!
-//! A delete is always accepted: it is what makes room. Every put passes these tests in order:
+//! A delete is always accepted: it makes room. So is a put that belongs to a removal, unless the disk is
+//! almost full and the put is large. Every other put passes these tests in order:
 //!
-//! 1. The disk. With less free space than the reserve the alarm is on: puts that add are refused. With
-//!    half of the reserve left, large puts are refused, and with a quarter all are, because each of
-//!    them takes space in the log whatever it adds.
+//! 1. The disk. With less free space than the minimum and a snapshot take up, the alarm is on and puts
+//!    that add are refused. With half of the minimum left, large puts are refused, and with a quarter all
+//!    are, because each of them takes space in the log whatever it adds.
 //! 2. The quota. When the current versions of all keys would take up more, the alarm is on and puts
 //!    that add are refused. A share that holds a quarter of the quota is refused when all together hold
-//!    three quarters, so that the rest is left for the others.
+//!    three quarters, so that the rest is left for the others. An update that adds little may exceed both
+//!    a little, because the status of an object changes after the object was accepted.
 //! 3. The history. A share that takes up a quarter of it is put off while all together take up three
-//!    quarters. So a flood of writes does not make the store forget what others still want to read.
-//!
-//! A small addition to an existing key does not count as adding until a part of the room beyond the
-//! quota is used up too: an object with finalizers grows a little before it can go.
+//!    quarters. So a flood of large writes does not make the store forget what others still want to read.
+//!    Small writes pass: many users write to some namespaces and resources (Leases, Nodes), and one of
+//!    them must not put off the others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,16 +26,20 @@ use crate::options::Limits;
 /// The parts of a budget at which shares begin to matter, and which one share may take up then.
 const SHARED_FROM: (u64, u64) = (3, 4);
 const SHARE_MAX: (u64, u64) = (1, 4);
-/// An update that adds no more than this adds nothing.
+/// An update that adds no more than this may exceed the quota and its share a little.
 const SMALL_BYTES_MAX: u64 = 1024;
-/// So small updates may go beyond the quota by this part of it.
+/// Small updates of all shares together may exceed the quota by this part of it, ...
 const BEYOND_QUOTA: (u64, u64) = (1, 16);
+/// ... and those of one share its own part by this part of the quota.
+const BEYOND_SHARE: (u64, u64) = (1, 64);
+/// A write that adds no more than this to the history is not put off.
+const SMALL_WRITE_BYTES_MAX: u64 = 16 * 1024;
 /// With less than half of the reserve, no larger value is written.
 const LARGE_BYTES_MIN: u64 = 64 * 1024;
 /// The alarms are off again below this part of the quota, and with this much more than the reserve.
 const CLEAR_BELOW: (u64, u64) = (19, 20);
 const CLEAR_ABOVE: (u64, u64) = (9, 8);
-/// When a share that was put off may try again. History is forgotten by the minute.
+/// When a share that was put off may try again.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// The room there is, and what was refused.
@@ -59,6 +64,8 @@ pub(crate) struct Addition<'a> {
     pub(crate) key: &'a str,
     pub(crate) value_len: usize,
     pub(crate) prev_len: Option<usize>,
+    /// Whether it belongs to the removal of what the key holds.
+    pub(crate) is_removal: bool,
 }
 
 fn part(of: u64, (numerator, denominator): (u64, u64)) -> u64 {
@@ -100,32 +107,47 @@ impl Budget {
         let prev = put.prev_len.map_or(0, |len| version_bytes(put.key.len(), len));
         let growth = bytes.saturating_sub(prev);
         let is_small = put.prev_len.is_some() && growth <= SMALL_BYTES_MAX;
-        let is_adding = growth > 0 && !is_small;
         let full = |share: Option<&str>| WriteError::NoSpace { share: share.map(Arc::from) };
         self.is_disk_short |= self.disk_is_below(self.disk_reserve(ledger));
         if self.is_disk_short {
             let min = self.disk_free_bytes_min;
-            let is_too_large = bytes > LARGE_BYTES_MIN && self.disk_is_below(min / 2);
-            if is_adding || is_too_large || self.disk_is_below(min / 4) {
+            let is_large = bytes > LARGE_BYTES_MIN;
+            let is_refused = match put.is_removal {
+                true => is_large && self.disk_is_below(min / 4),
+                false => {
+                    (growth > 0 && !is_small)
+                        || (is_large && self.disk_is_below(min / 2))
+                        || self.disk_is_below(min / 4)
+                }
+            };
+            if is_refused {
                 return Err(full(None));
             }
         }
+        if put.is_removal {
+            return Ok(());
+        }
         let (share, own_live, own_history) = ledger.share(put.key);
-        let live = ledger.live_bytes().saturating_add(growth);
-        if is_adding {
-            self.is_over_quota |= live > self.quota_bytes;
-            if self.is_over_quota {
+        if growth > 0 {
+            let (live, own) = (ledger.live_bytes() + growth, own_live + growth);
+            let quota = self.quota_bytes;
+            let (beyond, beyond_share) = match is_small {
+                true => (part(quota, BEYOND_QUOTA), part(quota, BEYOND_SHARE)),
+                false => (0, 0),
+            };
+            self.is_over_quota |= live > quota;
+            if live > quota.saturating_add(beyond) || (self.is_over_quota && !is_small) {
                 return Err(full(None));
             }
-            if is_unfair(live, own_live.saturating_add(growth), self.quota_bytes) {
+            if is_unfair(live, own.saturating_sub(beyond_share), quota) {
                 return Err(full(Some(share)));
             }
-        } else if growth > 0 && live > self.quota_bytes + part(self.quota_bytes, BEYOND_QUOTA) {
-            return Err(full(None));
         }
         let written = bytes.saturating_add(prev);
         let history = ledger.history_bytes().saturating_add(written);
-        if is_unfair(history, own_history.saturating_add(written), self.history_bytes_max) {
+        if written > SMALL_WRITE_BYTES_MAX
+            && is_unfair(history, own_history.saturating_add(written), self.history_bytes_max)
+        {
             return Err(WriteError::Throttled { share: share.into(), retry_after: RETRY_AFTER });
         }
         Ok(())

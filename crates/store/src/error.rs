@@ -44,8 +44,7 @@ pub enum ReadError {
 ///
 /// After [`Self::Conflict`], [`Self::ConditionFailed`], [`Self::ValueTooLarge`], [`Self::NoSpace`] and
 /// [`Self::Throttled`] nothing was written and no revision was used. After the others the outcome is
-/// unknown: the write may turn out to be there, and who must know
-/// reads again.
+/// unknown: the write may turn out to be there, and a caller who must know reads again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
     /// The key is not what the writer expected.
@@ -69,7 +68,7 @@ pub enum WriteError {
         /// Its length.
         bytes: usize,
     },
-    /// There is no room for what the write would add. Deletes and updates that shrink are accepted.
+    /// There is no room for what the write would add. Removals are accepted.
     #[error("database space exceeded")]
     NoSpace {
         /// The namespace, or the prefix of other keys, that has used up its share; absent when

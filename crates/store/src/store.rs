@@ -103,7 +103,7 @@ pub trait Watch: Send + 'static {
     /// Waits for more to tell: events, or progress within [`PROGRESS_SECONDS_MAX`] of it.
     ///
     /// Events come in the order of their revisions, each once, none left out; those of one revision are
-    /// in one batch, a write before what is written beside it. Dropping the future loses nothing: the next call tells it. After an error every
-    /// further call gives an error.
+    /// in one batch, a write before what is written beside it. Dropping the future loses nothing: the next
+    /// call tells it. After an error every further call gives an error.
     fn next(&mut self) -> impl Future<Output = Result<Batch, WatchError>> + Send;
 }

@@ -25,6 +25,7 @@ pub struct Transaction {
     content: Option<Content>,
     conditions: Vec<Condition>,
     beside: Vec<WriteBeside>,
+    is_removal: bool,
 }
 
 /// The content of the key that a transaction writes.
@@ -55,6 +56,14 @@ pub struct WriteBeside {
 }
 
 impl Transaction {
+    /// Says that the write belongs to the removal of what the key holds, as a mark that it is about to go.
+    /// A store that is full accepts it like a delete. A key must have a bounded number of such writes.
+    #[must_use]
+    pub fn for_removal(mut self) -> Self {
+        self.is_removal = true;
+        self
+    }
+
     /// Adds a condition.
     #[must_use]
     pub fn require(mut self, key: Key, expect: Expect) -> Self {
@@ -107,6 +116,12 @@ impl Transaction {
         self.content.as_ref()
     }
 
+    /// Whether the write belongs to the removal of what the key holds.
+    #[must_use]
+    pub fn is_removal(&self) -> bool {
+        self.is_removal || self.content.is_none()
+    }
+
     /// What must hold of other keys.
     #[must_use]
     pub fn conditions(&self) -> &[Condition] {
@@ -139,6 +154,11 @@ impl Transaction {
         self.key.len() + own + conditions.sum::<usize>() + beside.sum::<usize>()
     }
 
+    fn new(key: Key, expect: Expect, content: Option<Content>) -> Self {
+        let (conditions, beside) = (Vec::new(), Vec::new());
+        Self { key, expect, content, conditions, beside, is_removal: false }
+    }
+
     fn marked(self, mark: Option<Mark>) -> Self {
         match mark {
             Some(Mark::Move { key, expect }) => self.put_beside(key, Bytes::new(), expect),
@@ -152,27 +172,28 @@ impl From<Put> for Transaction {
     fn from(put: Put) -> Self {
         let Put { key, value, expect, ttl, mark } = put;
         let content = Some(Content { value, ttl });
-        Self { key, expect, content, conditions: Vec::new(), beside: Vec::new() }.marked(mark)
+        Self::new(key, expect, content).marked(mark)
     }
 }
 
 impl From<Delete> for Transaction {
     fn from(delete: Delete) -> Self {
         let Delete { key, expect, mark } = delete;
-        Self { key, expect, content: None, conditions: Vec::new(), beside: Vec::new() }.marked(mark)
+        Self::new(key, expect, None).marked(mark)
     }
 }
 
 /// Tells the length of values, not the values.
 impl fmt::Debug for Transaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, expect, content, conditions, beside } = self;
+        let Self { key, expect, content, conditions, beside, is_removal } = self;
         f.debug_struct("Transaction")
             .field("key", key)
             .field("expect", expect)
             .field("content", content)
             .field("conditions", conditions)
             .field("beside", beside)
+            .field("is_removal", is_removal)
             .finish()
     }
 }

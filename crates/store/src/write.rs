@@ -24,8 +24,9 @@ pub enum Expect {
 /// it was, has decided on what is still so. Who writes something else by what these keys say has the mark
 /// kept: the write happens only if none of them was written since.
 ///
-/// A write and the move of its mark are one [`Transaction`](crate::Transaction): both are there or neither. Moving
-/// writes an empty value, which creates the mark if need be, and takes a time to live from it if it had one. Watches tell it as the write of a key that it is. Keys that expire move no mark.
+/// A write and the move of its mark are one [`Transaction`](crate::Transaction): both are there or
+/// neither. Moving writes an empty value, which creates the mark if need be, and takes a time to live from
+/// it if it had one. Watches tell it as the write of a key that it is. Keys that expire move no mark.
 ///
 /// A write may name its own key. Then it is the write that moves the mark, and nothing else is written.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -191,6 +191,22 @@ fn an_event_that_is_too_long_loses_its_bodies() {
     assert_eq!(line["annotations"], json!({"audit.k8s.io/truncated": "true"}));
 }
 
+/// A hook's patch of a Secret is masked like the Secret; its operations and paths are shown.
+#[test]
+fn patches_of_hooks_hold_no_secret() {
+    let patch = json!([{"op": "add", "path": "/data", "value": {"k": "aHVudGVyMg=="}}]);
+    let value = json!({"webhook": "w", "patch": patch, "patchType": "JSONPatch"}).to_string();
+    for (resource, is_shown) in [("secrets", false), ("configmaps", true)] {
+        let resource = Resource { resource, ..pods() };
+        let mut event = event(Level::Request, "create", Some(resource), None);
+        assert!(event.annotate_patch("patch", &value));
+        assert!(event.annotate_patch("odd", "aHVudGVyMg=="));
+        let text = line(&event, Stage::ResponseComplete).to_string();
+        assert_eq!(text.contains("aHVudGVyMg=="), is_shown, "{text}");
+        assert!(text.contains("/data"), "{text}");
+    }
+}
+
 /// How a secret can be part of a request for a resource.
 fn bodies(secret: &str, key: &str) -> Vec<(&'static str, &'static str, &'static str, Value)> {
     let applied = json!({"data": {key: secret}}).to_string();

@@ -82,7 +82,7 @@ pub(crate) struct AdmissionFlags {
         default_value_t = WAITING_MAX.n_objects as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
-    admission_initializers_max_objects: u64,
+    admission_initializers_max_waiting_objects: u64,
 
     /// The bytes that objects that wait for initializers may have together; a request for more is
     /// refused (429)
@@ -92,7 +92,7 @@ pub(crate) struct AdmissionFlags {
         default_value_t = WAITING_MAX.bytes as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
-    admission_initializers_max_object_bytes: u64,
+    admission_initializers_max_waiting_bytes: u64,
 
     /// How many of the objects that wait for initializers one user may have created
     #[arg(
@@ -101,7 +101,7 @@ pub(crate) struct AdmissionFlags {
         default_value_t = WAITING_PER_USER_MAX.n_objects as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
-    admission_initializers_max_objects_per_user: u64,
+    admission_initializers_max_waiting_objects_per_user: u64,
 
     /// The bytes that the objects of one user that wait for initializers may have together
     #[arg(
@@ -110,9 +110,9 @@ pub(crate) struct AdmissionFlags {
         default_value_t = WAITING_PER_USER_MAX.bytes as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
-    admission_initializers_max_object_bytes_per_user: u64,
+    admission_initializers_max_waiting_bytes_per_user: u64,
 
-    /// What who gets an object by its name that still waits for initializers
+    /// The answer to a user who gets an object by its name while it waits for initializers
     #[arg(long, value_name = "MODE", value_enum, default_value = "object")]
     admission_initializers_get_mode: GetModeArgument,
 
@@ -230,12 +230,12 @@ impl AdmissionFlags {
                 clock_drift: self.admission_initializers_clock_drift.unwrap_or(drift),
                 pending_max: bounded(self.admission_initializers_max_pending),
                 waiting_max: WaitingMax {
-                    n_objects: bounded(self.admission_initializers_max_objects),
-                    bytes: bounded(self.admission_initializers_max_object_bytes),
+                    n_objects: bounded(self.admission_initializers_max_waiting_objects),
+                    bytes: bounded(self.admission_initializers_max_waiting_bytes),
                 },
                 waiting_per_user_max: WaitingMax {
-                    n_objects: bounded(self.admission_initializers_max_objects_per_user),
-                    bytes: bounded(self.admission_initializers_max_object_bytes_per_user),
+                    n_objects: bounded(self.admission_initializers_max_waiting_objects_per_user),
+                    bytes: bounded(self.admission_initializers_max_waiting_bytes_per_user),
                 },
                 ..InitializerOptions::default()
             },
@@ -379,10 +379,10 @@ mod tests {
                 "--admission-initializers-global-timeout=1m",
                 "--admission-initializers-clock-drift=4s",
                 "--admission-initializers-max-pending=9",
-                "--admission-initializers-max-objects=8",
-                "--admission-initializers-max-object-bytes=7000",
-                "--admission-initializers-max-objects-per-user=6",
-                "--admission-initializers-max-object-bytes-per-user=5000",
+                "--admission-initializers-max-waiting-objects=8",
+                "--admission-initializers-max-waiting-bytes=7000",
+                "--admission-initializers-max-waiting-objects-per-user=6",
+                "--admission-initializers-max-waiting-bytes-per-user=5000",
                 "--admission-initializers-get-mode=accepted",
                 "--admission-webhook-client-timeout=8s",
                 "--admission-webhook-max-response-bytes=1024",
@@ -426,10 +426,10 @@ mod tests {
             ("--admission-initializers-clock-drift=-3s", "can not be negative"),
             ("--admission-initializers-max-pending=0", "0 is not in 1..=1000"),
             ("--admission-initializers-max-pending=1001", "1001 is not in 1..=1000"),
-            ("--admission-initializers-max-objects=0", "0 is not in 1.."),
-            ("--admission-initializers-max-object-bytes=0", "0 is not in 1.."),
-            ("--admission-initializers-max-objects-per-user=0", "0 is not in 1.."),
-            ("--admission-initializers-max-object-bytes-per-user=x", "invalid digit"),
+            ("--admission-initializers-max-waiting-objects=0", "0 is not in 1.."),
+            ("--admission-initializers-max-waiting-bytes=0", "0 is not in 1.."),
+            ("--admission-initializers-max-waiting-objects-per-user=0", "0 is not in 1.."),
+            ("--admission-initializers-max-waiting-bytes-per-user=x", "invalid digit"),
             ("--admission-initializers-get-mode=nothing", "object, accepted"),
             ("--admission-webhook-client-timeout=31s", "must not be longer than 30s"),
             ("--admission-webhook-client-timeout=0s", "must be longer than 0"),

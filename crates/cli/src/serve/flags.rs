@@ -315,7 +315,8 @@ pub(crate) struct RequestFlags {
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) max_mutating_requests_inflight: usize,
 
-    /// Watches at one time, half of them for one user; those of system:masters do not count
+    /// Watches at one time, half of them for one user; those of system:masters do not count; 0 does
+    /// not limit
     #[arg(long, value_name = "N", default_value_t = 90_000)]
     pub(crate) max_watches: usize,
 

@@ -16,6 +16,7 @@ use crate::resource::Resource;
 use crate::tree::{at, items, text, texts};
 
 /// The signer of certificates that clients of this server present.
+const GROUP: &str = "certificates.k8s.io";
 const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 /// Nobody gets into this group by a certificate of that signer.
 const SUPERUSERS: &str = "system:masters";
@@ -53,33 +54,53 @@ const USAGES: [&str; 23] = [
     "timestamping",
 ];
 
-/// What a user must be allowed to do to a signer for a write to a request.
+/// The permission on a signer that a write needs, beside the one for its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignerDemand<'t> {
-    /// `approve` or `sign`.
+    /// `approve`, `sign` or `attest`.
     pub verb: &'static str,
     /// The signer, such as `example.com/signer`.
     pub signer_name: &'t str,
 }
 
-/// What a write to a request for a certificate demands of its author, beside the right to the path.
+/// The permission on a signer that a write needs:
+///
+/// 1. `approve` for writing the approval of a CertificateSigningRequest, `sign` for changing the certificate
+///    or the conditions in its status.
+/// 2. `sign` for changing the status of a PodCertificateRequest.
+/// 3. `attest` for writing a ClusterTrustBundle of a signer.
 #[must_use]
 pub fn signer_demand<'t>(
     resource: &Resource,
-    new: &Tree,
-    old: &'t Tree,
+    new: &'t Tree,
+    old: Option<&'t Tree>,
     subresource: Option<&str>,
 ) -> Option<SignerDemand<'t>> {
-    if rules(resource) != Rules::CertificateSigningRequest {
+    if resource.group != GROUP || resource.is_custom() {
         return None;
     }
-    let signer_name = text(at(old, &["spec"]), "signerName");
-    let is_changed = || certificate(new) != certificate(old) || conditions(new) != conditions(old);
-    match subresource {
-        Some("approval") => Some(SignerDemand { verb: "approve", signer_name }),
-        Some("status") if is_changed() => Some(SignerDemand { verb: "sign", signer_name }),
-        _ => None,
-    }
+    let verb = match (resource.plural.as_str(), subresource, old) {
+        ("certificatesigningrequests", Some("approval"), Some(_)) => "approve",
+        ("certificatesigningrequests", Some("status"), Some(old))
+            if certificate(new) != certificate(old) || conditions(new) != conditions(old) =>
+        {
+            "sign"
+        }
+        ("podcertificaterequests", Some("status"), Some(old))
+            if new.get("status") != old.get("status") =>
+        {
+            "sign"
+        }
+        ("clustertrustbundles", None, old)
+            if old.is_none_or(|old| new.get("spec") != old.get("spec")) =>
+        {
+            "attest"
+        }
+        _ => return None,
+    };
+    let signer_name = text(at(old.unwrap_or(new), &["spec"]), "signerName");
+    let is_demanded = verb != "attest" || !signer_name.is_empty();
+    is_demanded.then_some(SignerDemand { verb, signer_name })
 }
 
 /// Why nobody may request this certificate; `None` for other objects and for those that may be requested.
@@ -279,6 +300,9 @@ fn of_type<'t>(tree: &'t Tree, r#type: &'t str) -> impl Iterator<Item = &'t Valu
 /// Reads the PEM, in base64, of a request for a certificate.
 fn read_request(encoded: &str) -> Result<CertificateRequest, String> {
     let text = STANDARD.decode(encoded).unwrap_or_default();
+    if !pem::is_unambiguous(&text) {
+        return Err("must be ASCII text with a single PEM block".to_owned());
+    }
     match pem::blocks(&text).next() {
         Some(block) if block.label == "CERTIFICATE REQUEST" => {
             CertificateRequest::parse(&block.contents).map_err(|error| error.to_string())

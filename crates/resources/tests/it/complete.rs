@@ -66,7 +66,6 @@ fn a_client_does_not_decide_for_the_server() {
     assert_eq!((&seen["spec"]["replicas"], &seen["status"]["replicas"]), (&json!(1), &json!(2)));
     assert_eq!(seen["metadata"]["generation"], 2);
     assert_eq!(seen["metadata"]["resourceVersion"], "5");
-    assert_eq!(seen["metadata"]["ownerReferences"], old["metadata"]["ownerReferences"]);
 
     let requests = resource("certificates.k8s.io", "certificatesigningrequests");
     let asked = created(&requests, json!({ "spec": { "username": "root", "uid": "0" } }));

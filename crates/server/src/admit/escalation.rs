@@ -49,7 +49,8 @@ impl<S: Store> Call<'_, S> {
         };
         let outcome = match check(QUICK_CHECK_STEPS_MAX) {
             Err(Refusal::TooManySteps) => {
-                let Ok(permit) = self.host.escalation_checks.acquire(&user.name) else {
+                let Ok(permit) = self.host.escalation_checks.acquire(authz::limit_name(&user.name))
+                else {
                     let why =
                         "too many roles and bindings are being checked, please try again later";
                     return Err(Status::too_many_requests(why, 1));

@@ -13,10 +13,12 @@ const SIGNERS: (&str, &str) = ("certificates.k8s.io", "signers");
 impl<S: Store> Call<'_, S> {
     /// Checks the next state of an object, which is valid by itself:
     ///
-    /// 1. Roles and bindings grant nothing that their author does not hold.
-    /// 2. Requests for certificates are approved and signed by those who may do that for the signer, and
+    /// 1. Owner references are changed by those who may delete the object, and block the deletion of
+    ///    owners whose finalizers their author may change.
+    /// 2. Roles and bindings grant nothing that their author does not hold.
+    /// 3. Requests for certificates are approved and signed by those who may do that for the signer, and
     ///    nobody requests the group of superusers of the signer for clients.
-    /// 3. The author of an object that asks for something that nobody enforces is told so, or refused.
+    /// 4. The author of an object that asks for something that nobody enforces is told so, or refused.
     pub(crate) async fn guard(&mut self, new: &Tree, old: Option<&Tree>) -> Result<(), Status> {
         self.check_owners(new, old).await?;
         self.guard_grants(new, old).await?;
@@ -26,7 +28,7 @@ impl<S: Store> Call<'_, S> {
 
     fn guard_unenforced(&mut self, new: &Tree, old: Option<&Tree>) -> Result<(), Status> {
         // The server asks nothing of itself.
-        if self.subresource.is_some() || Arc::ptr_eq(self.authorized.user(), &self.host.own_user) {
+        if Arc::ptr_eq(self.authorized.user(), &self.host.own_user) {
             return Ok(());
         }
         let Some(found) = resources::unenforced(self.resource, new, old) else { return Ok(()) };
@@ -41,10 +43,11 @@ impl<S: Store> Call<'_, S> {
     async fn guard_certificates(&self, new: &Tree, old: Option<&Tree>) -> Result<(), Status> {
         let forbidden =
             |why: &str| Status::forbidden(&self.resource.group_resource(), object::name(new), why);
-        let Some(old) = old else {
-            let why = resources::forbidden_subject(self.resource, new);
-            return why.map_or(Ok(()), |why| Err(forbidden(&why)));
-        };
+        if old.is_none()
+            && let Some(why) = resources::forbidden_subject(self.resource, new)
+        {
+            return Err(forbidden(&why));
+        }
         let demand = resources::signer_demand(self.resource, new, old, self.subresource);
         let Some(demand) = demand else { return Ok(()) };
         let (verb, signer) = (demand.verb, demand.signer_name);
@@ -58,6 +61,7 @@ impl<S: Store> Call<'_, S> {
             }
         }
         let signer = gotext::quote(signer);
-        Err(forbidden(&format!("user not permitted to {verb} requests with signerName {signer}")))
+        let what = if verb == "attest" { "for" } else { "requests with" };
+        Err(forbidden(&format!("user not permitted to {verb} {what} signerName {signer}")))
     }
 }

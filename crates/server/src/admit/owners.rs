@@ -132,21 +132,22 @@ fn is_blocking(reference: &Value) -> bool {
     reference["blockOwnerDeletion"] == Value::Bool(true)
 }
 
-/// The owners that references block which did not before, each of them once. References are the same if
-/// they have one uid.
+/// The owners that references block which did not before, each of them once. A reference that had the uid
+/// but named another kind or object was checked for that one.
 fn newly_blocked<'t>(after: &'t [Value], before: &[Value]) -> Vec<Owner<'t>> {
-    let blocked_before: HashSet<&Value> =
-        before.iter().filter(|own| is_blocking(own)).map(|own| &own["uid"]).collect();
+    let blocked = |reference: &Value| is_blocking(reference);
+    let blocked_before: HashSet<(Owner<'_>, &Value)> =
+        before.iter().filter(|own| blocked(own)).map(|own| (owner(own), &own["uid"])).collect();
     let mut seen = HashSet::new();
-    let newly =
-        after.iter().filter(|own| is_blocking(own) && !blocked_before.contains(&own["uid"]));
-    newly
-        .map(|own| {
-            let text = |member: &str| own[member].as_str().unwrap_or_default();
-            Owner { api_version: text("apiVersion"), kind: text("kind"), name: text("name") }
-        })
-        .filter(|owner| seen.insert(*owner))
-        .collect()
+    let newly = after
+        .iter()
+        .filter(|own| blocked(own) && !blocked_before.contains(&(owner(own), &own["uid"])));
+    newly.map(owner).filter(|owner| seen.insert(*owner)).collect()
+}
+
+fn owner(reference: &Value) -> Owner<'_> {
+    let text = |member: &str| reference[member].as_str().unwrap_or_default();
+    Owner { api_version: text("apiVersion"), kind: text("kind"), name: text("name") }
 }
 
 #[cfg(test)]
@@ -172,6 +173,13 @@ mod tests {
             (vec![a.clone()], vec![free.clone()], vec!["a"]),
             (vec![free.clone()], vec![a.clone()], vec![]),
             (vec![a.clone(), owner("a", "3", true)], vec![], vec!["a"]),
+            // What was checked was the other kind.
+            (
+                vec![a.clone()],
+                vec![json!({"apiVersion": "v1", "kind": "Secret", "name": "a", "uid": "1",
+                    "blockOwnerDeletion": true})],
+                vec!["a"],
+            ),
             // Another object may have had the name.
             (vec![owner("a", "3", true)], vec![a], vec!["a"]),
             (vec![json!({"blockOwnerDeletion": "true"})], vec![], vec![]),

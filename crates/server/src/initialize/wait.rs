@@ -11,7 +11,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::oversee::{Job, Newcomer, Outcome, Progress};
 use super::visibility::has_uninitialized;
-use super::waiting_objects::{Full, Reservation};
+use super::waiting_objects::{Creator, Full, Reservation};
 use crate::addresses::AddressChange;
 use crate::gate::Admitted;
 use crate::object_ref::ObjectRef;
@@ -38,10 +38,14 @@ impl<S: Store> Call<'_, S> {
         addresses: &AddressChange,
     ) -> Result<(Revision, Waiting), NotWritten> {
         let (tree, value) = (admitted.tree(), bytes::Bytes::from(wire::to_stored(admitted.tree())));
-        let (user, uid) = (&self.authorized.user().name, object::uid(tree));
+        let user = self.authorized.user();
+        let creator = Creator {
+            name: authz::limit_name(&user.name),
+            is_exempt: user.is_in_group("system:masters"),
+        };
         let waiting = self.host.follower.waiting();
         let reservation = waiting
-            .reserve(&self.host.initialization, user, &key, uid, value.len())
+            .reserve(&self.host.initialization, creator, &key, object::uid(tree), value.len())
             .map_err(full)?;
         let reservation = Arc::new(reservation);
         let (record_key, record) = reservation.record.clone();

@@ -44,7 +44,7 @@ async fn store_rules<S: Store>(host: &Host<S>, name: &str) -> Result<(), String>
     tree.insert("rules".to_owned(), rules.into());
     match host.own_update(role_ref, tree).await {
         // Somebody was faster; that change is noticed too.
-        Err(status) if status.code == 409 => Ok(()),
+        Err(status) if status.is_own() && status.code == 409 => Ok(()),
         Err(status) => Err(status.message),
         Ok(_) => Ok(()),
     }

@@ -5,13 +5,14 @@
 //! or to be let go, and a new object whose owner does not exist.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use object::{DeleteOptions, FOREGROUND_FINALIZER, ORPHAN_FINALIZER, Propagation, Status, Tree};
 use resources::Resource;
 use serde_json::Value;
 use store::{Change, Entry, Event, Key, ListRequest, Prefix, Revision, Store, Watch};
+use tokio::task::{Id, JoinSet};
 
 use crate::host::Host;
 use crate::object_ref::ObjectRef;
@@ -19,6 +20,11 @@ use crate::undecodable;
 
 /// How long to wait before work that failed is tried again.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// How much work is done at one time. Admission hooks are asked about deletions, so some of it is slow.
+const WORKERS_MAX: usize = 64;
+/// How much of it is in one namespace, so that slow hooks of one tenant leave workers for the others.
+const WORKERS_PER_NAMESPACE_MAX: usize = 8;
 
 /// Who depends on whom, by uid.
 #[derive(Debug, Default)]
@@ -38,6 +44,71 @@ enum Work {
     Serve(Key),
 }
 
+impl Work {
+    fn key(&self) -> &Key {
+        let (Self::Check(key) | Self::Serve(key)) = self;
+        key
+    }
+}
+
+/// The list of dependents, which the watch changes while work is done. It is never locked over an await.
+#[derive(Debug, Clone, Default)]
+struct SharedDependents(Arc<Mutex<Dependents>>);
+
+impl SharedDependents {
+    fn lock(&self) -> MutexGuard<'_, Dependents> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The work that is being done.
+struct Workers {
+    tasks: JoinSet<Result<(), Status>>,
+    /// Each with the namespace, or the prefix of other keys, that it is in.
+    running: HashMap<Id, (Work, String)>,
+}
+
+impl Workers {
+    fn is_room_for(&self, work: &Work, namespace: &str) -> bool {
+        let is_alike = |own: &&(Work, String)| own.1 == namespace;
+        self.running.len() < WORKERS_MAX
+            && self.running.values().filter(is_alike).count() < WORKERS_PER_NAMESPACE_MAX
+            && self.running.values().all(|(running, _)| running != work)
+    }
+
+    /// Begins what there is room for and leaves the rest.
+    fn begin<S: Store>(
+        &mut self,
+        host: &Arc<Host<S>>,
+        dependents: &SharedDependents,
+        work: &mut HashSet<Work>,
+    ) {
+        work.retain(|item| {
+            let namespace = resources::share(&host.prefix, item.key());
+            if !self.is_room_for(item, namespace) {
+                return true;
+            }
+            let (host, dependents, own) = (Arc::clone(host), dependents.clone(), item.clone());
+            let task = self.tasks.spawn(async move { do_work(&host, &dependents, &own).await });
+            self.running.insert(task.id(), (item.clone(), namespace.to_owned()));
+            false
+        });
+    }
+
+    /// Waits until some work is over, and returns it if it failed.
+    async fn next_failed<S>(&mut self, host: &Host<S>) -> Option<Work> {
+        let (id, why) = match self.tasks.join_next_with_id().await? {
+            Ok((id, Ok(()))) => (id, None),
+            Ok((id, Err(status))) => (id, Some(status.message)),
+            Err(error) => (error.id(), Some(error.to_string())),
+        };
+        let (work, _) = self.running.remove(&id)?;
+        let why = why?;
+        host.log.warn("garbage can not be collected", &[("key", work.key()), ("why", &why)]);
+        Some(work)
+    }
+}
+
 /// Follows the store and does the work until the task is dropped.
 pub(crate) async fn collect_garbage<S: Store>(host: Arc<Host<S>>) {
     loop {
@@ -48,51 +119,50 @@ pub(crate) async fn collect_garbage<S: Store>(host: Arc<Host<S>>) {
     }
 }
 
-async fn collect<S: Store>(host: &Host<S>) -> Result<(), String> {
+async fn collect<S: Store>(host: &Arc<Host<S>>) -> Result<(), String> {
     let prefix = Prefix::new(&format!("{}/", host.prefix)).map_err(|error| error.to_string())?;
-    let mut dependents = Dependents::default();
+    let dependents = SharedDependents::default();
     let mut work: HashSet<Work> = HashSet::new();
-    let revision = dependents.load(host, &prefix, &mut work).await?;
+    let revision = load(host, &dependents, &prefix, &mut work).await?;
     let mut watch = host.store.watch(prefix, revision).await.map_err(|error| error.to_string())?;
+    let mut workers = Workers { tasks: JoinSet::new(), running: HashMap::new() };
+    let mut failed: Vec<Work> = Vec::new();
+    let mut retry = tokio::time::interval(RETRY);
     loop {
-        let todo: Vec<Work> = work.drain().collect();
-        for item in todo {
-            if let Err(status) = do_work(host, &dependents, &item).await {
-                host.log.warn("garbage can not be collected", &[("why", &status.message)]);
-                work.insert(item);
+        workers.begin(host, &dependents, &mut work);
+        tokio::select! {
+            batch = watch.next() => {
+                let batch = batch.map_err(|error| error.to_string())?;
+                let mut dependents = dependents.lock();
+                for event in &batch.events {
+                    dependents.learn(event, &mut work);
+                }
             }
-        }
-        let next = watch.next();
-        let batch = match work.is_empty() {
-            true => next.await,
+            ended = workers.next_failed(host), if !workers.running.is_empty() => {
+                failed.extend(ended);
+            }
             // What failed is tried again even if nothing happens meanwhile.
-            false => match tokio::time::timeout(RETRY, next).await {
-                Ok(batch) => batch,
-                Err(_) => continue,
-            },
-        };
-        let batch = batch.map_err(|error| error.to_string())?;
-        for event in &batch.events {
-            dependents.learn(event, &mut work);
+            _ = retry.tick(), if !failed.is_empty() => work.extend(failed.drain(..)),
         }
     }
 }
 
-impl Dependents {
-    async fn load<S: Store>(
-        &mut self,
-        host: &Host<S>,
-        prefix: &Prefix,
-        work: &mut HashSet<Work>,
-    ) -> Result<Revision, String> {
-        let page = host.store.list(prefix, ListRequest::default()).await;
-        let page = page.map_err(|error| error.to_string())?;
-        for item in &page.items {
-            self.put(&item.key, &item.entry, work);
-        }
-        Ok(page.revision)
+async fn load<S: Store>(
+    host: &Host<S>,
+    dependents: &SharedDependents,
+    prefix: &Prefix,
+    work: &mut HashSet<Work>,
+) -> Result<Revision, String> {
+    let page = host.store.list(prefix, ListRequest::default()).await;
+    let page = page.map_err(|error| error.to_string())?;
+    let mut dependents = dependents.lock();
+    for item in &page.items {
+        dependents.put(&item.key, &item.entry, work);
     }
+    Ok(page.revision)
+}
 
+impl Dependents {
     fn learn(&mut self, event: &Event, work: &mut HashSet<Work>) {
         match &event.change {
             Change::Create(entry) | Change::Update { entry, .. } => {
@@ -163,6 +233,11 @@ fn references(tree: &Tree) -> &[Value] {
     object::metadata(tree).get("ownerReferences").and_then(Value::as_array).map_or(&[], |own| own)
 }
 
+fn group_of(reference: &Value) -> Option<String> {
+    let version = reference["apiVersion"].as_str().unwrap_or_default();
+    object::GroupVersion::parse(version).map(|version| version.group)
+}
+
 fn owners(tree: &Tree) -> Vec<String> {
     let uids = references(tree).iter().filter_map(|owner| owner["uid"].as_str());
     uids.map(str::to_owned).collect()
@@ -170,11 +245,10 @@ fn owners(tree: &Tree) -> Vec<String> {
 
 async fn do_work<S: Store>(
     host: &Host<S>,
-    dependents: &Dependents,
+    dependents: &SharedDependents,
     work: &Work,
 ) -> Result<(), Status> {
-    let (Work::Check(key) | Work::Serve(key)) = work;
-    let Some(found) = read(host, key).await? else { return Ok(()) };
+    let Some(found) = read(host, work.key()).await? else { return Ok(()) };
     match work {
         Work::Check(_) => check(host, found).await,
         Work::Serve(_) => serve(host, dependents, found).await,
@@ -206,7 +280,7 @@ async fn check<S: Store>(host: &Host<S>, mut found: Found) -> Result<(), Status>
 /// Does what an owner that is being deleted waits for.
 async fn serve<S: Store>(
     host: &Host<S>,
-    dependents: &Dependents,
+    dependents: &SharedDependents,
     mut found: Found,
 ) -> Result<(), Status> {
     let tree = &found.tree;
@@ -214,7 +288,8 @@ async fn serve<S: Store>(
         return Ok(());
     }
     let uid = object::uid(tree).to_owned();
-    let keys: Vec<Key> = dependents.by_owner.get(&uid).into_iter().flatten().cloned().collect();
+    let keys: Vec<Key> =
+        dependents.lock().by_owner.get(&uid).into_iter().flatten().cloned().collect();
     let has = |finalizer: &str| object::finalizers(tree).contains(&finalizer);
     let done = if has(ORPHAN_FINALIZER) {
         for key in &keys {
@@ -253,7 +328,7 @@ async fn serve<S: Store>(
 /// What others do meanwhile makes new work by itself.
 fn settled(result: Result<(), Status>) -> Result<(), Status> {
     match result {
-        Err(status) if matches!(status.code, 404 | 409) => Ok(()),
+        Err(status) if status.is_own() && matches!(status.code, 404 | 409) => Ok(()),
         result => result,
     }
 }
@@ -329,7 +404,7 @@ impl Found {
     }
 
     /// The reference of this object to an owner. A uid alone makes no owner: the reference names the
-    /// owner's kind and name, and an owner in a namespace owns nothing outside of it.
+    /// owner's group, kind and name, and an owner in a namespace owns nothing outside of it.
     fn reference_to(&self, owner: &Self) -> Option<&Value> {
         let is_within = owner.namespace.is_none() || owner.namespace == self.namespace;
         references(&self.tree).iter().find(|reference| {
@@ -337,6 +412,7 @@ impl Found {
                 && reference["uid"] == object::uid(&owner.tree)
                 && reference["name"] == owner.name.as_str()
                 && reference["kind"] == owner.resource.kind.as_str()
+                && group_of(reference).is_some_and(|group| group == owner.resource.group)
         })
     }
 

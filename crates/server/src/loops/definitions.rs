@@ -11,6 +11,7 @@ use object::{DeleteOptions, Propagation, Status, Tree};
 use resources::{CLEANUP_FINALIZER, Definition};
 use store::{ListRequest, Store};
 
+use super::endings::{Endings, end_by, is_going};
 use crate::host::Host;
 use crate::object_ref::ObjectRef;
 
@@ -21,15 +22,22 @@ const DEFINITIONS: (&str, &str, &str) = ("apiextensions.k8s.io", "v1", "customre
 
 /// Looks at definitions whenever one changed, and again while one is going.
 pub(crate) async fn establish_definitions<S: Store>(host: Arc<Host<S>>) {
+    let mut endings = Endings::default();
     let mut seen = 0;
     loop {
         let view = host.follower.view();
         let mut is_busy = false;
-        for name in view.definitions.keys() {
+        for (name, stored) in view.definitions.iter() {
+            if object::is_terminating(&stored.tree) {
+                endings.begin(name, || try_to_end(Arc::clone(&host), name.clone()));
+                continue;
+            }
             match settle(&host, name).await {
                 Ok(is_open) => is_busy |= is_open,
                 // Somebody else changes or deletes it; that wakes us again.
-                Err(status) if matches!(status.code, 404 | 409) => is_busy = true,
+                Err(status) if status.is_own() && matches!(status.code, 404 | 409) => {
+                    is_busy = true;
+                }
                 Err(status) => {
                     let why = status.message;
                     let facts: [crate::log::Fact<'_>; 2] = [("name", name), ("why", &why)];
@@ -43,7 +51,10 @@ pub(crate) async fn establish_definitions<S: Store>(host: Arc<Host<S>>) {
             continue;
         }
         while Arc::ptr_eq(&view.definitions, &host.follower.view().definitions) {
-            seen = host.follower.changed(seen).await;
+            tokio::select! {
+                () = endings.next_ended() => break,
+                next = host.follower.changed(seen) => seen = next,
+            }
         }
         host.metrics.forget_unserved(&host.follower.view().registry);
     }
@@ -54,7 +65,7 @@ async fn settle<S: Store>(host: &Host<S>, name: &str) -> Result<bool, Status> {
     let own = ObjectRef::built_in(DEFINITIONS, "", name);
     let mut tree = host.own_get(own).await?.into_tree();
     if object::is_terminating(&tree) {
-        return end(host, own, tree).await;
+        return Ok(true);
     }
     if let Some(definition) = Definition::read(&tree).filter(|own| !own.is_served()) {
         leftovers::remove(host, &definition).await?;
@@ -74,30 +85,42 @@ async fn settle<S: Store>(host: &Host<S>, name: &str) -> Result<bool, Status> {
     Ok(false)
 }
 
-/// Deletes the objects of a definition, and lets it go when none is left.
-async fn end<S: Store>(host: &Host<S>, own: ObjectRef<'_>, mut tree: Tree) -> Result<bool, Status> {
+async fn try_to_end<S: Store>(host: Arc<Host<S>>, name: String) {
+    let attempt = || end(&host, &name);
+    end_by(host.log, "a definition can not be emptied", &name, attempt).await;
+}
+
+/// Deletes the objects of a definition that ends, and then the definition. Returns how many objects are
+/// left; `None` if the definition stays.
+async fn end<S: Store>(host: &Host<S>, name: &str) -> Result<Option<usize>, Status> {
+    let own = ObjectRef::built_in(DEFINITIONS, "", name);
+    let mut tree = host.own_get(own).await?.into_tree();
+    if !object::is_terminating(&tree) {
+        return Ok(None);
+    }
     if !object::finalizers(&tree).contains(&CLEANUP_FINALIZER) {
-        return Ok(false);
+        return Ok(Some(0));
     }
     // Nothing is created once the definition is known to end, since each create depends on its key. The
     // second pass sees what was on its way during the first.
     for _ in 0..2 {
-        if !empty(host, &tree).await? {
-            return Ok(true);
+        let n_found = empty(host, &tree).await?;
+        if n_found > 0 {
+            return Ok(Some(n_found));
         }
     }
     let mut kept: Vec<String> = object::finalizers(&tree).into_iter().map(str::to_owned).collect();
     kept.retain(|finalizer| finalizer != CLEANUP_FINALIZER);
     object::metadata_mut(&mut tree).insert("finalizers".to_owned(), kept.into());
     host.own_update(own, tree).await?;
-    Ok(false)
+    Ok(Some(0))
 }
 
-/// Deletes the objects of a definition, wherever it is or was served, and reports whether there were none.
-/// What the API serves is deleted through it.
-async fn empty<S: Store>(host: &Host<S>, tree: &Tree) -> Result<bool, Status> {
-    let Some(definition) = Definition::read(tree) else { return Ok(true) };
-    let Some(prefix) = leftovers::prefix(host, &definition) else { return Ok(true) };
+/// Deletes the objects of a definition, wherever it is or was served, and returns how many there were. What
+/// the API serves is deleted through it. An object that can not be deleted now does not keep the others.
+async fn empty<S: Store>(host: &Host<S>, tree: &Tree) -> Result<usize, Status> {
+    let Some(definition) = Definition::read(tree) else { return Ok(0) };
+    let Some(prefix) = leftovers::prefix(host, &definition) else { return Ok(0) };
     let view = host.follower.view();
     let served = view.registry.resources().find(|resource| {
         resource.is_custom()
@@ -108,6 +131,7 @@ async fn empty<S: Store>(host: &Host<S>, tree: &Tree) -> Result<bool, Status> {
     let page = page.map_err(|error| Status::internal(&error.to_string()))?;
     let options =
         DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
+    let mut refused = None;
     for item in &page.items {
         let names = served.and_then(|resource| {
             let (namespace, name) = resources::names(&host.prefix, resource, &item.key)?;
@@ -117,10 +141,14 @@ async fn empty<S: Store>(host: &Host<S>, tree: &Tree) -> Result<bool, Status> {
             leftovers::end(host, &definition, item).await?;
             continue;
         };
+        if is_going(&item.entry.value) {
+            continue;
+        }
         match host.own_delete(of, &options).await {
-            Err(status) if status.code != 404 => return Err(status),
-            Ok(_) | Err(_) => {}
+            Err(status) if status.is_own() && status.code == 404 => {}
+            Err(status) => refused = refused.or(Some(status)),
+            Ok(_) => {}
         }
     }
-    Ok(page.items.is_empty())
+    refused.map_or(Ok(page.items.len()), Err)
 }

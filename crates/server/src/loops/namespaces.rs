@@ -1,59 +1,55 @@
 //! Emptying namespaces that are being deleted.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use object::{DeleteOptions, Propagation, Status};
 use resources::Resource;
 use serde_json::Value;
 use store::{ListRequest, Prefix, Store};
 
+use super::endings::{Endings, end_by, is_going};
 use crate::host::Host;
 use crate::object_ref::ObjectRef;
 use crate::view::NamespacePhase;
 
-/// How often a namespace that is not empty yet is looked at again.
-const RETRY: Duration = Duration::from_millis(200);
-
-/// Looks at terminating namespaces whenever something changed, and again while some are left.
+/// Looks at terminating namespaces whenever something changed.
 pub(crate) async fn end_namespaces<S: Store>(host: Arc<Host<S>>) {
+    let mut endings = Endings::default();
     let mut seen = 0;
     loop {
         let view = host.follower.view();
-        let ending: Vec<String> = (view.namespaces.iter())
-            .filter(|(_, own)| own.phase == NamespacePhase::Terminating)
-            .map(|(name, _)| name.clone())
-            .collect();
-        for name in &ending {
-            if let Err(status) = end_namespace(&host, name).await
-                && status.code != 404
-            {
-                let why = status.message;
-                host.log.warn("a namespace can not be emptied", &[("name", name), ("why", &why)]);
+        for (name, own) in view.namespaces.iter() {
+            if own.phase == NamespacePhase::Terminating {
+                endings.begin(name, || try_to_end(Arc::clone(&host), name.clone()));
             }
         }
-        if !ending.is_empty() {
-            tokio::time::sleep(RETRY).await;
-            continue;
-        }
-        while Arc::ptr_eq(&view.namespaces, &host.follower.view().namespaces) {
-            seen = host.follower.changed(seen).await;
+        tokio::select! {
+            () = endings.next_ended() => {}
+            next = host.follower.changed(seen) => seen = next,
         }
     }
 }
 
-async fn end_namespace<S: Store>(host: &Host<S>, name: &str) -> Result<(), Status> {
+async fn try_to_end<S: Store>(host: Arc<Host<S>>, name: String) {
+    let attempt = || end_namespace(&host, &name);
+    end_by(host.log, "a namespace can not be emptied", &name, attempt).await;
+}
+
+/// Deletes what is in a namespace that ends, and then the namespace. Returns how many objects are left;
+/// `None` if the namespace stays.
+async fn end_namespace<S: Store>(host: &Host<S>, name: &str) -> Result<Option<usize>, Status> {
     let own = ObjectRef::built_in(("", "v1", "namespaces"), "", name);
     let mut tree = host.own_get(own).await?.into_tree();
     if !object::is_terminating(&tree) {
-        return Ok(());
+        return Ok(None);
     }
     // Nothing is created once the namespace is stored as ending, since each create depends on its key. The
     // second pass begins after the first is complete: it sees what the first one left and what the deletion
     // of one object made of others.
     for _ in 0..2 {
-        if !is_empty(host, name).await? {
-            return Ok(());
+        let n_found = delete_contents(host, name).await?;
+        if n_found > 0 {
+            return Ok(Some(n_found));
         }
     }
     let spec = object::object_mut(&mut tree, "spec");
@@ -61,33 +57,39 @@ async fn end_namespace<S: Store>(host: &Host<S>, name: &str) -> Result<(), Statu
         finalizers.retain(|finalizer| finalizer != "kubernetes");
     }
     match host.own_update(own.part("finalize"), tree).await {
-        Err(status) if status.code == 409 => Ok(()),
+        Err(status) if status.is_own() && status.code == 409 => Ok(Some(0)),
         Err(status) => Err(status),
-        Ok(_) => Ok(()),
+        // It is gone, or finalizers of others hold it.
+        Ok(_) => Ok(Some(0)),
     }
 }
 
-/// Deletes what a namespace holds, and reports whether there was nothing.
-async fn is_empty<S: Store>(host: &Host<S>, name: &str) -> Result<bool, Status> {
+/// Deletes everything in a namespace and returns how many objects there were. An object that cannot be
+/// deleted now, perhaps because its owner fills the store, does not keep the others.
+///
+/// # Errors
+/// The first refusal, after all objects were tried.
+async fn delete_contents<S: Store>(host: &Host<S>, name: &str) -> Result<usize, Status> {
     // Resources that another server has defined meanwhile count, too.
     let current = host.store.current_rev().await;
     let current = current.map_err(|error| Status::internal(&error.to_string()))?;
     host.follower.wait_for(current).await;
     let view = host.follower.view();
-    let mut n_found = 0;
+    let (mut n_found, mut refused) = (0, None);
     for resource in view.registry.resources() {
         if resource.is_namespaced() && resource.is_stored() {
-            n_found += empty(host, resource, name).await?;
+            n_found += delete_all_of(host, resource, name, &mut refused).await?;
         }
     }
-    Ok(n_found == 0)
+    refused.map_or(Ok(n_found), Err)
 }
 
 /// Deletes what a namespace has of a resource and returns how many objects there were.
-async fn empty<S: Store>(
+async fn delete_all_of<S: Store>(
     host: &Host<S>,
     resource: &Resource,
     namespace: &str,
+    refused: &mut Option<Status>,
 ) -> Result<usize, Status> {
     let prefix = resources::prefix(&host.prefix, resource, Some(namespace));
     let Some(prefix) = prefix.and_then(|text| Prefix::new(&text).ok()) else { return Ok(0) };
@@ -97,10 +99,14 @@ async fn empty<S: Store>(
         DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
     let n_found = page.items.len();
     for item in page.items {
+        if is_going(&item.entry.value) {
+            continue;
+        }
         let Some((_, name)) = resources::names(&host.prefix, resource, &item.key) else { continue };
         let of = ObjectRef::of(resource, Some(namespace), name);
         match host.own_delete(of, &options).await {
-            Err(status) if status.code != 404 => return Err(status),
+            Err(status) if status.is_own() && status.code == 404 => {}
+            Err(status) if refused.is_none() => *refused = Some(status),
             Ok(_) | Err(_) => {}
         }
     }

@@ -94,7 +94,8 @@ impl<S: Store> Call<'_, S> {
             let mut tree = tree.clone();
             object::metadata_mut(&mut tree).insert("name".to_owned(), name.as_str().into());
             match self.create_named(&write, tree, options).await {
-                Err(NotWritten::Failed(status)) if status.reason == "AlreadyExists" => {}
+                Err(NotWritten::Failed(status))
+                    if status.is_own() && status.reason == "AlreadyExists" => {}
                 outcome => return outcome,
             }
         }
@@ -166,7 +167,7 @@ impl<S: Store> Call<'_, S> {
                 written.map(|(revision, waiting)| (revision, Some(waiting)))
             }
             false => {
-                let written = self.persist(key, &admitted, Expect::Absent, addresses).await;
+                let written = self.persist(key, &admitted, Expect::Absent, addresses, None).await;
                 written.map(|revision| (revision, None))
             }
         };

@@ -99,7 +99,7 @@ impl<S: Store> Call<'_, S> {
         }
         let admitted = admitted.ending(next);
         let none = AddressChange::default();
-        let revision = self.persist(key, &admitted, expect, &none).await?;
+        let revision = self.persist(key, &admitted, expect, &none, Some(&old)).await?;
         let shown = Shown { tree: admitted.into_tree(), revision: Some(revision) };
         Ok(Deleted::Begun(shown))
     }
@@ -134,13 +134,13 @@ impl<S: Store> Call<'_, S> {
         let metadata = object::metadata_mut(&mut next);
         metadata.insert("deletionTimestamp".to_owned(), object::rfc3339(ends).into());
         metadata.insert("deletionGracePeriodSeconds".to_owned(), seconds.into());
-        let admitted = admitted.ending(next);
+        let (old, admitted) = (old.clone(), admitted.ending(next));
         let revision = match options.is_dry_run {
             true => entry.mod_rev,
             false => {
                 let key = self.key(self.name)?;
                 let expect = Expect::At(entry.mod_rev);
-                self.persist(key, &admitted, expect, &AddressChange::default()).await?
+                self.persist(key, &admitted, expect, &AddressChange::default(), Some(&old)).await?
             }
         };
         let shown = Shown { tree: admitted.into_tree(), revision: Some(revision) };
@@ -164,8 +164,10 @@ impl<S: Store> Call<'_, S> {
                 // The answer names the newest configuration that an object was admitted by.
                 self.entrance.standing = entrance.standing.or(self.entrance.standing.take());
                 match result {
-                    Err(status) if status.code != 404 => refused = refused.or(Some(status)),
-                    _ => {}
+                    // Somebody else has deleted it meanwhile.
+                    Err(status) if status.is_own() && status.code == 404 => {}
+                    Err(status) => refused = refused.or(Some(status)),
+                    Ok(_) => {}
                 }
             }
             if let Some(status) = refused {

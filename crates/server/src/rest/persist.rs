@@ -35,19 +35,24 @@ impl From<Status> for NotWritten {
 }
 
 impl<S: Store> Call<'_, S> {
-    /// Stores an object and waits until decisions see it. A new object is stored only while what it
-    /// belongs to stays; its address is taken and given up in the same revision.
+    /// Stores an object, in the place of `stored` if it exists, and waits until decisions see it. A new
+    /// object is stored only while its namespace and its definition stay; its address is taken and given
+    /// up in the same revision.
     pub(crate) async fn persist(
         &mut self,
         key: Key,
         admitted: &Admitted,
         expect: Expect,
         addresses: &AddressChange,
+        stored: Option<&Tree>,
     ) -> Result<Revision, NotWritten> {
         let value = wire::to_stored(admitted.tree()).into();
         let is_tracked = is_tracked(&self.host.prefix, &key);
         let put = Put { key, value, expect, ttl: self.ttl(), mark: self.mark()? };
-        let transaction = addresses.attach(put.into());
+        let mut transaction = addresses.attach(put.into());
+        if stored.is_some_and(|stored| is_step_of_removal(admitted.tree(), stored)) {
+            transaction = transaction.for_removal();
+        }
         let (operation, mut owners) = match expect {
             Expect::Absent => ("create", self.owners(admitted.tree()).await?),
             Expect::At(_) => ("update", Owners::default()),
@@ -56,7 +61,7 @@ impl<S: Store> Call<'_, S> {
         let written = loop {
             let attempt = owners.attach(transaction.clone());
             let written = self.timed(operation, self.host.store.write(attempt)).await;
-            // Conditions are checked in their order, and that on the mark comes first.
+            // INVARIANT: conditions are checked in their order, and that on the mark comes first.
             self.entrance.confirm_mark(written.is_ok() || owners.has_failed(&written));
             if let Some(written) = self.renew_owners(&mut owners, written, admitted.tree())? {
                 break written;
@@ -150,5 +155,51 @@ impl<S: Store> Call<'_, S> {
     pub(crate) fn ttl(&self) -> Option<Duration> {
         (self.resource.kind == "Event" && !self.resource.is_custom())
             .then_some(self.host.options.event_ttl)
+    }
+}
+
+/// Whether an update leads to the removal of an object: it is marked for deletion, or something that held
+/// the deletion back is gone. Nobody adds a finalizer to an object that is marked, so an object has few such
+/// updates.
+fn is_step_of_removal(new: &Tree, stored: &Tree) -> bool {
+    let n_finalizers = |tree: &Tree| {
+        let own = tree.get("spec").and_then(|spec| spec.get("finalizers"));
+        let own = own.and_then(serde_json::Value::as_array).map_or(0, Vec::len);
+        object::finalizers(tree).len() + own
+    };
+    object::is_terminating(new)
+        && (!object::is_terminating(stored) || n_finalizers(new) < n_finalizers(stored))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn few_updates_of_an_object_lead_to_its_removal() {
+        let object = |is_going: bool, finalizers: &[&str], own: &[&str]| {
+            let mut metadata = json!({"finalizers": finalizers});
+            if is_going {
+                metadata["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            }
+            match json!({"metadata": metadata, "spec": {"finalizers": own}}) {
+                Value::Object(tree) => tree,
+                other => panic!("no object: {other}"),
+            }
+        };
+        let (stays, goes) = (object(false, &["a"], &[]), object(true, &["a"], &[]));
+        for (new, stored, want) in [
+            (&goes, &stays, true),
+            (&goes, &goes, false),
+            (&stays, &stays, false),
+            (&object(false, &[], &[]), &stays, false),
+            (&object(true, &[], &[]), &goes, true),
+            (&object(true, &["a"], &["b"]), &goes, false),
+            (&object(true, &["a"], &[]), &object(true, &["a"], &["kubernetes"]), true),
+        ] {
+            assert_eq!(is_step_of_removal(new, stored), want, "{new:?} {stored:?}");
+        }
     }
 }

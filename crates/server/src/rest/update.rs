@@ -173,7 +173,7 @@ impl<S: Store> Call<'_, S> {
         // The order in which a client names members is no change.
         let revision = match admitted.tree() == old {
             true => revision,
-            false => self.persist(key.clone(), &admitted, expect, addresses).await?,
+            false => self.persist(key.clone(), &admitted, expect, addresses, Some(old)).await?,
         };
         if has_failed(admitted.tree()) {
             self.end_failed(&key, admitted.tree(), revision).await;

@@ -24,6 +24,13 @@ fn request(name: &str, request: &str, signer: &str) -> Value {
         "spec": {"request": request, "signerName": signer, "usages": ["client auth"]}})
 }
 
+/// Two requests in one text, of which other readers of PEM take the second: to them the first one has no
+/// end of line, or characters that are no base64.
+fn two_in_one(change: impl Fn(&str) -> String) -> String {
+    let decode = |encoded: &str| String::from_utf8(STANDARD.decode(encoded).unwrap()).unwrap();
+    STANDARD.encode(format!("{}{}", change(&decode(ANN)), decode(MASTER)))
+}
+
 fn condition(r#type: &str) -> Value {
     json!({"type": r#type, "status": "True", "reason": "ByTest", "message": "m"})
 }
@@ -341,4 +348,64 @@ async fn conditions_and_certificates_hold_once_they_are_set() {
         assert!(told.contains(want), "{told}");
     }
     admin.delete(&path).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_request_is_read_by_everybody_alike() {
+    let cluster = Cluster::start().await;
+    let alice = grant(&cluster, "", &[]).await;
+    let texts = [
+        two_in_one(|first| first.replacen("-----\n", "-----\u{c}\n", 1)),
+        two_in_one(|first| first.replacen("-----\n", "-----\u{a0}\n", 1)),
+        two_in_one(|first| first.replacen("MI", "M\u{2003}I", 1)),
+        two_in_one(str::to_owned),
+    ];
+    for text in texts {
+        let refused = alice.post(REQUESTS, &request("r", &text, CLIENT_SIGNER)).await;
+        let message = message(refused, 422);
+        assert!(message.contains("must be ASCII text with a single PEM block"), "{message}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn trust_bundles_and_pod_certificates_need_the_permission_of_their_signer() {
+    let cluster = Cluster::start().await;
+    let admin = cluster.admin();
+    let group = "certificates.k8s.io";
+    let resources = ["clustertrustbundles", "podcertificaterequests/status"];
+    let rules = |signers: Value| {
+        json!({"metadata": {"name": "bundles"}, "rules": [
+            {"apiGroups": [group], "resources": resources, "verbs": ["*"]}, signers]})
+    };
+    let none = rules(json!({"apiGroups": [group], "resources": ["x"], "verbs": ["get"]}));
+    admin.post(&format!("{RBAC}/clusterroles"), &none).await.expect(201);
+    let subject = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "bob"});
+    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+        "name": "bundles"});
+    let binding = json!({"metadata": {"name": "bundles"}, "roleRef": role, "subjects": [subject]});
+    admin.post(&format!("{RBAC}/clusterrolebindings"), &binding).await.expect(201);
+    let bob = cluster.bob();
+    let version = admin.get("/apis/certificates.k8s.io").await.expect(200);
+    let served = version["versions"].as_array().unwrap();
+    let path_of = |plural: &str| {
+        let versions = served.iter().map(|own| own["groupVersion"].as_str().unwrap().to_owned());
+        versions.map(|own| format!("/apis/{own}/{plural}")).collect::<Vec<_>>()
+    };
+    let mut bundles = None;
+    for path in path_of("clustertrustbundles") {
+        if admin.get(&path).await.code == 200 {
+            bundles = Some(path);
+        }
+    }
+    let bundles = bundles.expect("a version with trust bundles");
+    let bundle = json!({"metadata": {"name": "example.com:a:b"},
+        "spec": {"signerName": "example.com/a", "trustBundle": "x"}});
+    let refused = message(bob.post(&bundles, &bundle).await, 403);
+    let want = "user not permitted to attest for signerName \"example.com/a\"";
+    assert!(refused.ends_with(want), "{refused}");
+    let attest = rules(json!({"apiGroups": [group], "resources": ["signers"],
+        "verbs": ["attest", "sign"], "resourceNames": ["example.com/*"]}));
+    admin.put(&format!("{RBAC}/clusterroles/bundles"), &attest).await.expect(200);
+    let allowed = bob.post(&bundles, &bundle).await;
+    assert_ne!(allowed.code, 403, "{}", allowed.text());
 }

@@ -47,6 +47,7 @@ mod service_addresses;
 mod services;
 mod shadowing;
 mod shared_state;
+mod slow_deletes;
 mod small_doors;
 mod store_space;
 mod three_servers;

@@ -244,7 +244,8 @@ async fn a_server_that_lags_creates_nothing_in_a_namespace_that_is_gone() {
         }
         let made = far_admin.post(maps, &json!({"metadata": {"name": "ghost"}})).await;
         far.lag(Duration::ZERO);
-        assert!(matches!(made.code, 403 | 404 | 409), "{}", made.text());
+        // A line that is slow for everything the server does may also time out, which stores nothing.
+        assert!(matches!(made.code, 403 | 404 | 409 | 504), "{}", made.text());
         let found = near_admin.get("/api/v1/configmaps").await.expect(200);
         let in_t = |map: &&Value| map["metadata"]["namespace"] == "t";
         let found = found["items"].as_array().map(|all| all.iter().filter(in_t).count());

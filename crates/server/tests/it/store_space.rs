@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use store_embedded::{Disk, Limits, Options, ShareOf};
@@ -62,7 +63,7 @@ async fn a_full_store_answers_507_and_takes_deletes() {
     let status = refused.expect(507);
     assert_eq!(status["reason"], "InsufficientStorage");
     let want = "Insufficient storage: database space exceeded: writes that add are refused until \
-                objects are deleted";
+                space is freed";
     assert_eq!(status["message"], want);
 
     // It is ready and alive, and whoever looks sees why it refuses.
@@ -103,6 +104,9 @@ async fn a_flood_of_updates_is_answered_429_in_its_namespace_alone() {
     let before = admin.post(&maps("quiet"), &map("before", 10)).await.expect(201);
     let before = before["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
     admin.post(&maps("flood"), &map("m", 900_000)).await.expect(201);
+    let mut held = map("held", 500_000);
+    held["metadata"]["finalizers"] = json!(["example.com/wait"]);
+    admin.post(&maps("flood"), &held).await.expect(201);
     let path = format!("{}/m", maps("flood"));
     let mut n_written = 0;
     let refused = loop {
@@ -139,12 +143,23 @@ async fn a_flood_of_updates_is_answered_429_in_its_namespace_alone() {
     let list = admin.get(&list).await.expect(200);
     let n_items = list["items"].as_array().unwrap().len();
     assert!((1..=2).contains(&n_items), "the history of others is still there");
-    admin.delete(&path).await.expect(200);
+    // Others write small objects to the same namespace, and everything can be deleted.
+    admin.post(&maps("flood"), &map("small", 1000)).await.expect(201);
+    let held = format!("{}/held", maps("flood"));
+    admin.delete(&held).await.expect(200);
+    let grow = json!({"metadata": {"labels": {"more": "x"}}});
+    admin.patch(&held, "merge-patch", &grow).await.expect(429);
+    let release = json!({"metadata": {"finalizers": null}});
+    admin.patch(&held, "merge-patch", &release).await.expect(200);
+    assert_eq!(admin.get(&held).await.code, 404);
     cluster.store.tick().await;
     let throttled =
         store::Store::status(cluster.store.as_ref()).usage.map(|usage| usage.n_throttled);
-    assert_eq!(throttled, Some(2));
-    assert!(metric(&admin, "portcullis_store_throttled_writes_total 2").await);
+    assert_eq!(throttled, Some(3));
+    assert!(metric(&admin, "portcullis_store_throttled_writes_total 3").await);
+    admin.delete("/api/v1/namespaces/flood").await.expect(200);
+    let gone = async { while admin.get("/api/v1/namespaces/flood").await.code != 404 {} };
+    tokio::time::timeout(Duration::from_secs(20), gone).await.expect("the namespace ends");
 }
 
 #[tokio::test(flavor = "multi_thread")]

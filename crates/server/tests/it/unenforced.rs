@@ -150,3 +150,15 @@ async fn authors_are_refused_if_the_operator_wants_that() {
     let refused = admin.send(Method::PATCH, "/api/v1/namespaces/plain", &headers, add).await;
     refused.expect(422);
 }
+
+/// Labels of a namespace can be written by way of its status, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_status_of_a_namespace_is_no_way_around() {
+    let cluster = Cluster::start().await;
+    let admin = cluster.admin();
+    admin.post("/api/v1/namespaces", &json!({"metadata": {"name": "own"}})).await.expect(201);
+    let labels =
+        json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "baseline"}}});
+    let answer = merge(&admin, "/api/v1/namespaces/own/status", &labels).await;
+    expect_warning(&answer, "status");
+}

@@ -84,7 +84,9 @@ impl Writer {
         let beside = beside.filter_map(|write| Some((&write.key, write.value.as_ref()?.len())));
         for (key, value_len) in std::iter::once(own).chain(beside) {
             let prev_len = self.state.tree.get(key).map(|version| version.value.len());
-            self.budget.admit(Addition { key, value_len, prev_len }, &self.ledger)?;
+            let is_removal = transaction.is_removal();
+            let put = Addition { key, value_len, prev_len, is_removal };
+            self.budget.admit(put, &self.ledger)?;
         }
         Ok(())
     }

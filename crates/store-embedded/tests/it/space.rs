@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use store::{Alarm, At, Delete, Expect, Key, Put, Revision, Store, WatchError, WriteError};
+use store::{
+    Alarm, At, Delete, Expect, Key, Put, Revision, Store, Transaction, WatchError, WriteError,
+};
 use store_embedded::{Disk, Embedded, Limits, Options};
 use tempfile::TempDir;
 
@@ -39,6 +41,20 @@ async fn try_set(
     let expect = current.map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev));
     let value = Bytes::from(vec![b'x'; bytes]);
     store.put(Put { key, value, expect, ttl: None, mark: None }).await
+}
+
+/// Writes a value that says that the key is about to go.
+async fn try_remove_later(
+    store: &Embedded,
+    namespace: &str,
+    name: &str,
+    bytes: usize,
+) -> Result<Revision, WriteError> {
+    let key = key(namespace, name);
+    let entry = store.get(&key, At::Newest).await.unwrap().entry.unwrap();
+    let (value, expect) = (Bytes::from(vec![b'y'; bytes]), Expect::At(entry.mod_rev));
+    let put = Put { key, value, expect, ttl: None, mark: None };
+    store.write(Transaction::from(put).for_removal()).await
 }
 
 async fn try_unset(store: &Embedded, namespace: &str, name: &str) -> Result<Revision, WriteError> {
@@ -152,6 +168,9 @@ async fn a_flood_of_one_namespace_is_put_off_and_others_write_on() {
         let name = format!("{n}");
         try_set(&store, "quiet", &name, 1000).await.unwrap();
     }
+    // Others may write to the same namespace, and what belongs to a removal is accepted whatever its size.
+    try_set(&store, "flood", "small", 5000).await.unwrap();
+    try_remove_later(&store, "flood", "a", MIB).await.unwrap();
     try_unset(&store, "flood", "a").await.unwrap();
     store.tick().await;
     assert_eq!(store.compact_floor().await, Ok(Revision::FIRST), "nobody else's history is gone");
@@ -217,6 +236,8 @@ async fn a_full_quota_refuses_what_adds_and_clears_by_itself() {
         assert_eq!(written.is_ok(), is_accepted, "{why}: {written:?}");
     }
     assert_eq!(try_set(&store, "other", "new", 10).await, full());
+    let (namespace, name) = &names[1];
+    try_remove_later(&store, namespace, name, PIECE + 5000).await.unwrap();
     for (namespace, name) in &names[..4] {
         try_unset(&store, namespace, name).await.unwrap();
     }
@@ -242,6 +263,11 @@ async fn one_namespace_can_not_take_the_whole_quota() {
     let share = Some("/registry/things/greedy/".into());
     assert_eq!((n_written, refused), (11, Err(WriteError::NoSpace { share })));
     try_set(&store, "modest", "a", MIB).await.unwrap();
+    // Many small updates are no way around its share.
+    let share = Some("/registry/things/greedy/".into());
+    let refused = try_set(&store, "greedy", "1", MIB + 900).await;
+    assert_eq!(refused, Err(WriteError::NoSpace { share }));
+    try_set(&store, "modest", "a", MIB + 900).await.unwrap();
     store.tick().await;
     assert_eq!(store.status().alarms, [], "there is room for others");
     try_unset(&store, "greedy", "0").await.unwrap();

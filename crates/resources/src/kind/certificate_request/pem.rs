@@ -16,6 +16,15 @@ pub(super) struct Block {
     pub(super) contents: Vec<u8>,
 }
 
+/// Whether every reader of PEM finds the same block in a text, or none. Readers differ in which characters
+/// count as blanks, and so in which block they pass over.
+pub(super) fn is_unambiguous(text: &[u8]) -> bool {
+    let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
+    let marker = b"-----BEGIN";
+    let n_blocks = text.windows(marker.len()).filter(|window| window == marker).count();
+    text.iter().all(is_plain) && n_blocks <= 1
+}
+
 /// The blocks of a text, in order.
 pub(super) fn blocks(text: &[u8]) -> impl Iterator<Item = Block> {
     let text = String::from_utf8_lossy(text).into_owned();
@@ -49,6 +58,23 @@ pub(super) fn blocks(text: &[u8]) -> impl Iterator<Item = Block> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_that_readers_take_for_different_blocks() {
+        let block = "-----BEGIN A-----\neA==\n-----END A-----\n";
+        for (text, want) in [
+            (block.to_owned(), true),
+            (format!("junk: \t\r\n{block}"), true),
+            (String::new(), true),
+            (format!("{block}{block}"), false),
+            (block.replace("-----\ne", "-----\u{c}\ne"), false),
+            (block.replace("eA", "e\u{2003}A"), false),
+            (block.replace("eA", "e\u{a0}A"), false),
+            (format!("{block}\0"), false),
+        ] {
+            assert_eq!(is_unambiguous(text.as_bytes()), want, "{text:?}");
+        }
+    }
 
     #[test]
     fn whole_blocks_are_found() {

@@ -110,10 +110,16 @@ async fn a21_objects_that_wait_count_at_every_server() {
     let patch = json!({"initializers": [{"name": "a.x.y", "failurePolicy": "Fail"}]});
     let path = format!("{INITIALIZERS}/a");
     one.admin().patch(&path, "strategic-merge-patch", &patch).await.expect(200);
+    let group = "rbac.authorization.k8s.io";
+    let binding = json!({"metadata": {"name": "testers"},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"apiGroup": group, "kind": "Group", "name": "testers"}]});
+    let bindings = format!("/apis/{group}/v1/clusterrolebindings");
+    one.admin().post(&bindings, &binding).await.expect(201);
     let create = async |station: &Station, user: &str, name: &str| {
         let headers = [
             ("impersonate-user", user),
-            ("impersonate-group", "system:masters"),
+            ("impersonate-group", "testers"),
             ("content-type", "application/json"),
         ];
         let path = format!("{MAPS}?includeUninitialized=1");
