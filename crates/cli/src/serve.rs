@@ -199,7 +199,7 @@ async fn serve(
     }
 }
 
-/// What is said and written when the server is ready.
+/// The text that is printed, and the files that are written, when the server is ready.
 struct Banner {
     address: SocketAddr,
     advertised: SocketAddr,

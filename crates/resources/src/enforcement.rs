@@ -11,13 +11,13 @@ use crate::registry::Registry;
 use crate::resource::{Origin, Resource};
 use crate::tree::entries;
 
-/// What every warning about an object that nobody enforces begins with.
+/// Every warning about an object that nobody enforces begins with this.
 pub const UNENFORCED_PREFIX: &str = "not enforced by this server: ";
 
 /// The labels by which a namespace asks for Pod Security admission begin with this.
 const POD_SECURITY: &str = "pod-security.kubernetes.io/";
 
-/// Who acts on the objects of a kind.
+/// The program that acts on the objects of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enforcement {
     /// This server does.
@@ -200,7 +200,7 @@ const TABLE: &[Row] = &[
     ("resource.k8s.io", "ResourceSlice", StoredForControllers, "the Node authorizer reads it"),
 ];
 
-/// Who acts on the objects of a built-in resource; `None` for custom resources.
+/// The program that acts on the objects of a built-in resource; `None` for custom resources.
 #[must_use]
 pub fn enforcement(resource: &Resource) -> Option<Enforcement> {
     row(resource).map(|(_, _, enforcement, _)| *enforcement)
@@ -232,13 +232,13 @@ pub fn enforcement_table() -> Vec<String> {
 /// An object, or the next state of one, that asks for something that nobody does here.
 #[derive(Debug)]
 pub struct Unenforced {
-    /// What its author is told.
+    /// The text for its author.
     pub warning: String,
-    /// What is wrong with asking for it; empty if the object has asked for the same before.
+    /// The faults of asking for it; empty if the object has asked for the same before.
     pub errors: FieldErrors,
 }
 
-/// What an object asks for that nobody does here; `None` if it asks for nothing of the kind.
+/// The rule that an object asks for and that nobody enforces here; `None` if it asks for nothing of the kind.
 ///
 /// Members that do not ask for anything may change: who finds such an object can label it, and let it go.
 #[must_use]

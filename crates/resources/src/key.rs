@@ -75,7 +75,7 @@ pub fn share<'k>(prefix: &str, key: &'k str) -> &'k str {
     let rest = key.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('/'));
     let segments: Vec<&str> = rest.into_iter().flat_map(|rest| rest.split('/')).collect();
     let namespace = match segments.as_slice() {
-        // What the server keeps for itself.
+        // Keys that the server keeps for itself.
         ["ranges" | "portcullis" | "uninitialized" | "waitingobjects", ..] => None,
         ["namespaces", namespace] => Some(*namespace),
         [first, _, _] if first.contains('.') => None,

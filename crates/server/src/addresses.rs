@@ -31,7 +31,7 @@ pub(crate) use self::reservation::is_reservation;
 /// How many addresses are drawn and looked up one by one before all reservations are read.
 const DRAWS: usize = 8;
 
-/// What a write does with addresses. Nothing of it happens before the write.
+/// The addresses that a write takes and gives up. Nothing of it happens before the write.
 #[must_use]
 #[derive(Default)]
 pub(crate) struct AddressChange {

@@ -35,7 +35,7 @@ struct Checked {
     outcome: Outcome,
 }
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Well,

@@ -51,7 +51,7 @@ struct Routed {
     is_dry_run: bool,
 }
 
-/// What is remembered of a stream after its answer has begun. Dropping it records the end of the stream,
+/// The record of a stream after its answer has begun. Dropping it records the end of the stream,
 /// however that came about.
 pub(crate) struct StreamRecord<S> {
     host: Arc<Host<S>>,

@@ -52,7 +52,7 @@ impl SoundVersions {
         Self { prefix: prefix.to_owned(), hasher: RandomState::new(), hashes }
     }
 
-    /// What lists and watches show of a stored object.
+    /// A stored object as lists and watches show it.
     pub(crate) fn sight(&self, resource: &Resource, key: &Key, entry: Entry) -> Sighted {
         if self.is_sound(key, &entry) {
             return Sighted { entry, is_placeholder: false };
@@ -115,7 +115,7 @@ pub(crate) fn placeholder(
     tree
 }
 
-/// What is deleted in the place of an object that can not be decoded. Nobody can finalize such an object, so
+/// The placeholder that is deleted in the place of an object that can not be decoded. Nobody can finalize such an object, so
 /// the finalizers of its metadata do not count; but a namespace is emptied before it goes.
 pub(crate) fn to_delete(
     resource: &Resource,
@@ -149,7 +149,7 @@ pub(crate) fn is_failure(status: &Status) -> bool {
     status.details.as_ref().is_some_and(|details| details.causes.iter().any(is_own))
 }
 
-/// What the reader of a list is told of the placeholders in it.
+/// The warning to the reader of a list with placeholders in it.
 pub(crate) fn warning(resource: &Resource, placeholders: &[String]) -> Option<String> {
     let n_more = placeholders.len().saturating_sub(NAMED_MAX);
     let named = placeholders.get(..placeholders.len() - n_more)?;

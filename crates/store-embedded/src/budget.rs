@@ -183,7 +183,7 @@ impl Budget {
         Alarm::ALL.into_iter().filter(is_on).collect()
     }
 
-    /// What it knows of; the files are those of the writer.
+    /// The usage without the sizes of files, which the writer fills in.
     pub(crate) fn usage(&self, ledger: &Ledger) -> Usage {
         Usage {
             live_bytes: ledger.live_bytes(),

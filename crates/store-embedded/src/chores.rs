@@ -1,4 +1,4 @@
-//! What the writer does beside writing, and what of it has failed.
+//! The maintenance that the writer does beside writing, and which part of it has failed.
 
 use std::collections::BTreeMap;
 use std::io;

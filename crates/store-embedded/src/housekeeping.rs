@@ -62,7 +62,7 @@ impl Writer {
         self.report_status();
     }
 
-    /// What can be done after callers were answered.
+    /// Does the maintenance that can wait until callers were answered.
     pub(crate) fn tidy(&mut self) {
         if self.failure.is_none() && Instant::now() >= self.tidy_after {
             let was_well = self.troubles.is_empty();

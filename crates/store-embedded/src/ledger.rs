@@ -10,7 +10,7 @@ use crate::share::ShareOf;
 use crate::state::State;
 use crate::version::Version;
 
-/// What a version takes up beside its key and its value.
+/// The bytes that a version takes up beside its key and its value.
 const VERSION_BYTES: u64 = 64;
 /// A segment of the history is closed with so many changes, or with so many bytes. The history is
 /// forgotten in whole segments.
@@ -57,7 +57,7 @@ pub(crate) struct Ledger {
     through: Revision,
 }
 
-/// What a version counts.
+/// The bytes that a version counts.
 pub(crate) fn version_bytes(key_len: usize, value_len: usize) -> u64 {
     (key_len as u64).saturating_add(value_len as u64).saturating_add(VERSION_BYTES)
 }

@@ -86,7 +86,7 @@ impl Log {
         self.durable == self.end
     }
 
-    /// What was appended so far will be shown and acknowledged.
+    /// Says that everything appended so far will be shown and acknowledged.
     pub(crate) fn acknowledge(&mut self) {
         self.acknowledged = self.end;
     }

@@ -27,7 +27,7 @@ impl Pager {
         Self { directory, run, n_pages: 0, memory_bytes_max, bytes: Arc::default() }
     }
 
-    /// What the pages take up on disk.
+    /// The bytes that the pages take up on disk.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }

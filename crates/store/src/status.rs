@@ -25,7 +25,7 @@ impl Alarm {
     }
 }
 
-/// What a store says of itself beside whether it can be read and written.
+/// The state of a store, beside whether it can be read and written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoreStatus {
     /// Why writes that add are refused; empty when they are not.
@@ -33,11 +33,11 @@ pub struct StoreStatus {
     /// A duty that the store tries again and that holds up no request, such as moving history to a
     /// file. For the operator: it may name files.
     pub degraded: Option<Arc<str>>,
-    /// What it takes up; absent for a store that another program looks after.
+    /// Its usage; absent for a store that another program looks after.
     pub usage: Option<Usage>,
 }
 
-/// What a store takes up, in bytes.
+/// The space that a store takes up, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// The current versions of all keys.

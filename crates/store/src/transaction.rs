@@ -37,12 +37,12 @@ pub struct Content {
     pub ttl: Option<Duration>,
 }
 
-/// What must hold of a key.
+/// An expectation about a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
     /// The key.
     pub key: Key,
-    /// What must hold.
+    /// The expectation.
     pub expect: Expect,
 }
 
@@ -104,13 +104,13 @@ impl Transaction {
         &self.key
     }
 
-    /// What must hold of the key of the write.
+    /// The expectation about the key of the write.
     #[must_use]
     pub fn expect(&self) -> Expect {
         self.expect
     }
 
-    /// What is written; absent if the key is deleted.
+    /// The content to be written; absent if the key is deleted.
     #[must_use]
     pub fn content(&self) -> Option<&Content> {
         self.content.as_ref()
@@ -122,13 +122,13 @@ impl Transaction {
         self.is_removal || self.content.is_none()
     }
 
-    /// What must hold of other keys.
+    /// The expectations about other keys.
     #[must_use]
     pub fn conditions(&self) -> &[Condition] {
         &self.conditions
     }
 
-    /// What is written beside.
+    /// The writes beside it.
     #[must_use]
     pub fn beside(&self) -> &[WriteBeside] {
         &self.beside

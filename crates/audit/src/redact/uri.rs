@@ -72,7 +72,7 @@ fn is_sensitive_parameter(parameter: &str) -> bool {
 /// Whether something in a decoded text is a name and a value, and the name is that of a credential.
 fn has_sensitive_name(text: &str) -> bool {
     let mut names = text.split('=');
-    // What stands behind the last sign is no name.
+    // The text behind the last sign is no name.
     names.next_back();
     names.any(|before| {
         let name = before.rsplit(['&', ';', '?', '#']).next().unwrap_or_default();

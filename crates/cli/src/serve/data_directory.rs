@@ -23,7 +23,7 @@ pub(super) struct DataDirectory {
     path: PathBuf,
     /// The files that the server makes, with what they held before.
     files: Vec<(PathBuf, Option<Vec<u8>>)>,
-    /// What did not exist before and is removed when it is empty, innermost first.
+    /// Directories that did not exist before and are removed when they are empty, innermost first.
     made: Vec<PathBuf>,
     is_store_new: bool,
     is_kept: bool,
@@ -141,7 +141,7 @@ fn refuse_link(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What was made so far, innermost first.
+/// The files and directories that this start has made so far, innermost first.
 #[derive(Debug, Default)]
 struct Made(Vec<PathBuf>);
 

@@ -83,7 +83,7 @@ fn built_in_names(group: &str) -> Vec<Names> {
     names.collect()
 }
 
-/// What of the program a definition claims: a name, a kind, or a version of a group that the program serves.
+/// The part of the program that a definition claims: a name, a kind, or a version of a group that the program serves.
 fn shadowed(definition: &Definition, built_in: &[Names]) -> Option<(&'static str, String)> {
     let wanted = &definition.names;
     let is_name =

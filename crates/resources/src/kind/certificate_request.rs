@@ -126,7 +126,7 @@ pub(super) fn prepare_create(tree: &mut Tree) {
     tree.insert("status".to_owned(), json!({}));
 }
 
-/// What was requested stays as it was. Approvers change conditions, and signers all of the status but the
+/// The request itself stays as it was. Approvers change conditions, and signers all of the status but the
 /// conditions of approvers.
 pub(super) fn prepare_update(new: &mut Tree, old: &Tree, subresource: Option<&str>) {
     keep(new, old, "spec");
@@ -216,7 +216,7 @@ pub(super) fn validate_create(tree: &Tree, errors: &mut FieldErrors) {
     }
 }
 
-/// What is wrong with the next state of a request. What was requested can not change, so it is not looked at
+/// The faults of the next state of a request. The request itself can not change, so it is not looked at
 /// again; neither are conditions and a certificate that stay as they were.
 pub(super) fn validate_update(
     new: &Tree,

@@ -11,7 +11,7 @@ use crate::resource::Resource;
 /// The members of metadata that a write to the status changes unless its kind keeps them.
 const STATUS_METADATA: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
 
-/// What a write to the status keeps of [`STATUS_METADATA`], by group and plural, where that is anything.
+/// The members of [`STATUS_METADATA`] that a write to the status keeps, by group and plural.
 const KEPT_BY_STATUS: [(&str, &str, &[&str]); 6] = [
     // A pod goes with its owners, and writers of its status need no permission to delete it.
     ("", "pods", &["ownerReferences"]),

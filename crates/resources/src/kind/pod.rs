@@ -53,7 +53,7 @@ fn pull_policy(image: &str) -> &'static str {
     }
 }
 
-/// What is wrong with a new pod alone: a mirror pod is the image of one that runs on a node already.
+/// The faults of a new pod alone: a mirror pod is the image of one that runs on a node already.
 pub(super) fn validate_create(tree: &Tree, errors: &mut FieldErrors) {
     let Some(mirror) = at(tree, &["metadata", "annotations"]).get(MIRROR_ANNOTATION) else {
         return;

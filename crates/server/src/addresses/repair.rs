@@ -28,7 +28,7 @@ struct Services {
     unreadable: BTreeSet<String>,
 }
 
-/// What a pass has done.
+/// The changes that a pass has made.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Repaired {
     /// Reservations that no service holds.
@@ -117,7 +117,7 @@ impl<S: Store> Host<S> {
     }
 }
 
-/// What becomes of a reservation.
+/// The decision about a reservation.
 enum Step<'a> {
     Keep,
     Free,

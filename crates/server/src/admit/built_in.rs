@@ -106,7 +106,7 @@ impl<S: Store> Call<'_, S> {
         }
     }
 
-    /// What is known of a namespace. The view may be behind another server, so a namespace that is
+    /// The facts about a namespace. The view may be behind another server, so a namespace that is
     /// missing or uninitialized there is looked up once more in the newest state.
     pub(super) async fn namespace_facts(&self, name: &str) -> Result<Option<Namespace>, Status> {
         let follower = &self.host.follower;

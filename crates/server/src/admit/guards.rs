@@ -1,4 +1,4 @@
-//! What the server itself demands of the next state of an object, before validating hooks see it.
+//! The checks that the server itself makes of the next state of an object, before validating hooks see it.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Who may change the owners of an object, as the admission plugin OwnerReferencesPermissionEnforcement
-//! of Kubernetes decides.
+//! The permissions that changing `metadata.ownerReferences` needs, as in the admission plugin
+//! OwnerReferencesPermissionEnforcement of Kubernetes.
 //!
 //! The garbage collector deletes an object whose owners are gone, and keeps an owner that is deleted in
 //! the foreground until its blocking dependents are gone. It does both with permissions of its own, so
@@ -173,7 +173,7 @@ mod tests {
             (vec![a.clone()], vec![free.clone()], vec!["a"]),
             (vec![free.clone()], vec![a.clone()], vec![]),
             (vec![a.clone(), owner("a", "3", true)], vec![], vec!["a"]),
-            // What was checked was the other kind.
+            // The other kind was checked.
             (
                 vec![a.clone()],
                 vec![json!({"apiVersion": "v1", "kind": "Secret", "name": "a", "uid": "1",

@@ -28,7 +28,7 @@ pub(crate) const WAITING_PATH: &str = "waitingobjects";
 /// All waiting objects that this server knows of.
 #[derive(Debug)]
 pub(crate) struct WaitingObjects {
-    /// What the keys of records begin with.
+    /// The prefix of the keys of records.
     prefix: String,
     table: Mutex<Table>,
     /// A record has become useless.
@@ -44,7 +44,7 @@ struct Table {
     total: Usage,
 }
 
-/// What some objects take.
+/// The number and the bytes of some objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Usage {
     pub(super) n_objects: usize,
@@ -63,7 +63,7 @@ struct Row {
     has_record: bool,
 }
 
-/// What is known of a waiting object.
+/// The state of a waiting object, as far as this server knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RowState {
     /// This server is about to store it.
@@ -214,8 +214,8 @@ impl WaitingObjects {
         }
     }
 
-    /// What has to be looked at: useless records, and on request also objects of which is not known
-    /// whether they wait or which have to go.
+    /// The rows to check: useless records, and with `with_objects` also rows in the states
+    /// [`RowState::Unread`] and [`RowState::Failed`].
     pub(super) fn due(&self, with_objects: bool) -> Vec<Due> {
         let table = self.table();
         let rows = table.by_uid.iter().filter(|(_, row)| match row.state {
@@ -319,8 +319,8 @@ impl Table {
 
     /// Takes notice of what is stored under a key, and reports whether that settles a waiting object.
     ///
-    /// An object that nobody has seen yet does not end with another one of its name: what is told may be
-    /// older than it is.
+    /// An event about another uid does not settle a row that is [`RowState::Unread`]: the event may be
+    /// older than the object.
     fn see_object(&mut self, key: &Key, value: Option<&Bytes>) -> bool {
         let Some(uids) = self.uids_by_key.get(key).cloned() else { return false };
         let tree = match value.map(|value| wire::from_stored(value)) {

@@ -1,4 +1,4 @@
-//! What a new object belongs to: its namespace, and the definition of its resource.
+//! The namespace that a new object is in, and the definition of its resource: here both are its owners.
 //!
 //! Admission checks both, but hooks may take long, and this server may lag behind another one. So the
 //! transaction that stores the object has a condition on the key of each: it happens only if that object is

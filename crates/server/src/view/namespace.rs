@@ -1,4 +1,4 @@
-//! What is known of a namespace.
+//! The facts about a namespace that decisions need.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub enum NamespacePhase {
     Uninitialized,
 }
 
-/// What admission asks of a namespace.
+/// The facts about a namespace.
 #[derive(Debug, Clone)]
 pub struct Namespace {
     /// Its uid: another namespace of that name has other objects.
@@ -33,7 +33,7 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// What a stored namespace says.
+    /// Reads a stored namespace.
     ///
     /// # Errors
     /// It can not be read.

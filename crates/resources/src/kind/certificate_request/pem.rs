@@ -10,7 +10,7 @@ const DASHES: &str = "-----";
 /// One block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Block {
-    /// What it says that it holds: `CERTIFICATE`.
+    /// The type of its contents: `CERTIFICATE`.
     pub(super) label: String,
     pub(super) has_headers: bool,
     pub(super) contents: Vec<u8>,

@@ -30,7 +30,7 @@ pub(super) fn validate(path: &FieldPath<'_>, name: &str, errors: &mut FieldError
     }
 }
 
-/// What is wrong with the first label that something is wrong with.
+/// The faults of the first label that has any.
 fn first_faults(
     path: &FieldPath<'_>,
     segment: &str,
