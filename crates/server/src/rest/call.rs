@@ -177,7 +177,6 @@ impl<S: Store> Call<'_, S> {
 pub(crate) fn parse(resource: &Resource, entry: &Entry) -> Result<Tree, Status> {
     let mut tree: Tree = wire::from_stored(&entry.value)
         .map_err(|error| undecodable::failure(&error.to_string()))?;
-    object::shape_metadata(&mut tree).map_err(|error| undecodable::failure(&error.to_string()))?;
     if resource.is_custom() {
         tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());
     }

@@ -54,7 +54,13 @@ impl<S: Store> Call<'_, S> {
         options: &DeleteOptions,
         entry: &Entry,
     ) -> Result<Deleted, NotWritten> {
-        let (old, is_placeholder) = match self.parse_authorized(entry) {
+        // Metadata of wrong types could be changed by nobody later, so that the object would never go.
+        let stored = self.parse_authorized(entry).and_then(|mut tree| {
+            let shaped = object::shape_metadata(&mut tree);
+            shaped.map_err(|error| undecodable::failure(&error.to_string()))?;
+            Ok(tree)
+        });
+        let (old, is_placeholder) = match stored {
             Ok(old) => (old, false),
             Err(status) => {
                 let (namespace, name) = (self.namespace, self.name);
