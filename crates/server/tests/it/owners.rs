@@ -21,6 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Longer than it takes to end a namespace and to make another one of its name.
 const HOOK_DELAY: Duration = Duration::from_millis(1500);
 const N_ROUNDS: usize = 20;
+/// A create that comes later than the next namespace of the name is one for that.
+const HEAD_START: Duration = Duration::from_millis(10);
 /// How many rounds run at one time.
 const N_ABREAST: usize = 5;
 
@@ -189,7 +191,7 @@ async fn nothing_comes_back_in_the_next_namespace_of_a_name() {
     let cluster = Cluster::start().await;
     let servers = [cluster.admin()];
     prepare(&servers).await;
-    races(&servers, Duration::from_millis(1)).await;
+    races(&servers, HEAD_START).await;
     let authority = HookAuthority::new();
     let hook = slow_hook(&authority);
     register_slow_hook(&servers[0], &authority, &hook).await;
@@ -209,7 +211,7 @@ async fn nothing_comes_back_in_the_next_namespace_at_another_server() {
     let far = Station::start(&members, |_| {}).await;
     let servers = [near.admin(), far.admin()];
     prepare(&servers).await;
-    races(&servers, Duration::from_millis(1)).await;
+    races(&servers, HEAD_START).await;
     let authority = HookAuthority::new();
     let hook = slow_hook(&authority);
     register_slow_hook(&servers[0], &authority, &hook).await;
@@ -244,6 +246,10 @@ async fn a_server_that_lags_creates_nothing_in_a_namespace_that_is_gone() {
         }
         let made = far_admin.post(maps, &json!({"metadata": {"name": "ghost"}})).await;
         far.lag(Duration::ZERO);
+        // The server may have heard of the next namespace before the request came, which is then for that.
+        if is_made_again && made.code == 201 {
+            continue;
+        }
         // A line that is slow for everything the server does may also time out, which stores nothing.
         assert!(matches!(made.code, 403 | 404 | 409 | 504), "{}", made.text());
         let found = near_admin.get("/api/v1/configmaps").await.expect(200);
