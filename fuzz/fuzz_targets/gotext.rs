@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use gotext::{
+use go_compat::{
     QUERY_PAIRS_MAX, Url, UrlError, UrlPart, format_duration, parse_duration, parse_ip,
     parse_query, quote, quote_bytes, url_escape, url_unescape,
 };

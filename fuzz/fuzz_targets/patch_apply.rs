@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use patch::SmpSchema;
+use object_patch::SmpSchema;
 use serde_json::Value;
 
 const KINDS: [(&str, &str); 4] =
@@ -14,14 +14,14 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, texts)) = bytes.split_first() else { return };
     let at = texts.iter().position(|byte| *byte == b'\n').unwrap_or(texts.len());
     let (document, change) = texts.split_at(at);
-    let Ok(document) = wire::json_tree(document) else { return };
-    let Ok(change) = wire::json_tree(change) else { return };
+    let Ok(document) = codec::json_tree(document) else { return };
+    let Ok(change) = codec::json_tree(change) else { return };
     let Value::Object(tree) = document.value else { return };
-    let _ = patch::json_patch(tree.clone(), change.value.clone());
-    let _ = patch::merge_patch(tree.clone(), change.value.clone());
+    let _ = object_patch::json_patch(tree.clone(), change.value.clone());
+    let _ = object_patch::merge_patch(tree.clone(), change.value.clone());
     let (group, kind) = KINDS[usize::from(choice) % KINDS.len()];
     let has_directive = tree_has_directive(&Value::Object(tree.clone()));
-    let patched = patch::strategic_merge_patch(tree, change.value, &SmpSchema::of(group, kind));
+    let patched = object_patch::strategic_merge_patch(tree, change.value, &SmpSchema::of(group, kind));
     if let (Ok(patched), false) = (patched, has_directive) {
         assert!(!tree_has_directive(&Value::Object(patched)));
     }

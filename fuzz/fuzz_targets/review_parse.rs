@@ -4,7 +4,7 @@
 
 use authz::Decision;
 use libfuzzer_sys::fuzz_target;
-use reviews::{Kind, Request, Review, SubjectAccessReview};
+use access_reviews::{Kind, Request, Review, SubjectAccessReview};
 use serde_json::Value;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
 
     let body: Value = serde_json::from_slice(bytes).expect("what was read is JSON");
     let request = Request { version: "v1", namespace: "", user: None, now: Default::default() };
-    let review = reviews::prepare(Kind::SubjectAccessReview, &body, &request);
+    let review = access_reviews::prepare(Kind::SubjectAccessReview, &body, &request);
     let Ok(Review::Access(review)) = review else { panic!("the long way refuses it") };
     assert_eq!(review.respond(&decision), written);
 });

@@ -4,15 +4,15 @@
 
 use authn::{FrontProxyHeaders, SigningKey, TokenFile, VerifyingKey};
 use libfuzzer_sys::fuzz_target;
-use resources::{Definition, Registry};
+use api_resources::{Definition, Registry};
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = audit::Policy::read(bytes);
-    if let Ok(tree) = serde_json::from_slice::<object::Tree>(bytes) {
+    if let Ok(tree) = serde_json::from_slice::<api_object::Tree>(bytes) {
         let _ = Definition::read(&tree);
         let (registry, _) = Registry::with_definitions(&[&tree]);
         let _ = registry.discovery().groups.hash.len();
-        let _ = object::DeleteOptions::from_tree(&tree);
+        let _ = api_object::DeleteOptions::from_tree(&tree);
     }
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let _ = TokenFile::parse("file", text);

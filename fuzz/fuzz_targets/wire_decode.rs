@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::{Asked, BodyFormat, Endpoint, Expected, TypeMeta};
+use codec::{Asked, BodyFormat, Endpoint, Expected, TypeMeta};
 
 const KINDS: [(&str, &str, bool); 4] = [
     ("", "ConfigMap", false),
@@ -19,25 +19,25 @@ fuzz_target!(|bytes: &[u8]| {
     let (group, kind, is_custom) = KINDS[usize::from(choice) % KINDS.len()];
     let format = FORMATS[usize::from(choice >> 4) % FORMATS.len()];
     let expected = Expected { group, version: "v1", kind, is_custom };
-    let _ = wire::decode_options(body, format);
-    if let Ok(decoded) = wire::decode_object(body, format, &expected) {
+    let _ = codec::decode_options(body, format);
+    if let Ok(decoded) = codec::decode_object(body, format, &expected) {
         let mut tree = decoded.tree;
-        if object::shape_metadata(&mut tree).is_ok() {
-            let stored = wire::to_stored(&tree);
+        if api_object::shape_metadata(&mut tree).is_ok() {
+            let stored = codec::to_stored(&tree);
             let mut shown = Vec::new();
-            wire::splice_resource_version(&stored, 7, TypeMeta::Keep, &mut shown).expect("stored");
-            let shown: object::Tree = serde_json::from_slice(&shown).expect("JSON");
-            assert_eq!(object::text(object::metadata(&shown), "resourceVersion"), "7");
-            assert_eq!(wire::to_stored(&shown), stored);
+            codec::splice_resource_version(&stored, 7, TypeMeta::Keep, &mut shown).expect("stored");
+            let shown: api_object::Tree = serde_json::from_slice(&shown).expect("JSON");
+            assert_eq!(api_object::text(api_object::metadata(&shown), "resourceVersion"), "7");
+            assert_eq!(codec::to_stored(&shown), stored);
         }
     }
     if let Ok(accept) = std::str::from_utf8(body) {
         let asked = Asked { accept, pretty: None, user_agent: "" };
         for endpoint in [Endpoint::Object, Endpoint::List, Endpoint::Watch, Endpoint::Plain] {
-            let _ = wire::negotiate(&asked, endpoint);
+            let _ = codec::negotiate(&asked, endpoint);
         }
-        let _ = wire::negotiate_discovery(&asked);
-        let _ = wire::accepts_gzip(accept);
-        let _ = object::ContinueToken::decode(accept);
+        let _ = codec::negotiate_discovery(&asked);
+        let _ = codec::accepts_gzip(accept);
+        let _ = api_object::ContinueToken::decode(accept);
     }
 });

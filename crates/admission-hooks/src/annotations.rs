@@ -1,6 +1,6 @@
 //! What the audit log is told about hooks (admission §4.12).
 
-use field::label_key_faults;
+use field_errors::label_key_faults;
 use serde::Serialize;
 use serde_json::Value;
 

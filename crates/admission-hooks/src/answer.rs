@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use admission::ReviewVersion;
+use api_object::Tree;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use object::Tree;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -165,8 +165,8 @@ fn strict(
     if own_uid != uid {
         return Err(CallFailure::bad_answer(format!(
             "expected response.uid={}, got {}",
-            gotext::quote(uid),
-            gotext::quote(excerpt(own_uid, NAME_BYTES_MAX))
+            go_compat::quote(uid),
+            go_compat::quote(excerpt(own_uid, NAME_BYTES_MAX))
         )));
     }
     if !document_type.is_complete() {
@@ -253,8 +253,8 @@ impl TypeMeta {
             }
             (own, kind) => Err(CallFailure::no_answer(format!(
                 "no kind {} is registered for version {} in scheme \"{SCHEME}\"",
-                gotext::quote(excerpt(kind, NAME_BYTES_MAX)),
-                gotext::quote(excerpt(own, NAME_BYTES_MAX))
+                go_compat::quote(excerpt(kind, NAME_BYTES_MAX)),
+                go_compat::quote(excerpt(own, NAME_BYTES_MAX))
             ))),
         }
     }

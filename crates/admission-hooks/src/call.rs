@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use admission::{Attributes, Hook, ReviewVersion, SideEffects};
+use api_object::{Details, Status, uuid4};
 use bytes::Bytes;
-use object::{Details, Status, uuid4};
-use remote::{Fault, FaultKind, Reply};
+use https_client::{Fault, FaultKind, Reply};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::time::{Instant, timeout_at};
 
@@ -57,7 +57,7 @@ impl Trouble {
 
     /// This server can not call a hook now.
     fn unavailable(webhook: &str, why: impl std::fmt::Display) -> Self {
-        let name = gotext::quote(webhook);
+        let name = go_compat::quote(webhook);
         let retry = Details { retry_after_seconds: RETRY_AFTER_SECONDS, ..Details::default() };
         let status = Status::unavailable(format!("failed calling webhook {name}: {why}"));
         Self::Local(Status { details: Some(Box::new(retry)), ..status }.into())
@@ -65,7 +65,7 @@ impl Trouble {
 
     /// This server does not connect to the address of a hook. Trying again does not help.
     fn address_refused(webhook: &str, fault: &Fault) -> Self {
-        let name = gotext::quote(webhook);
+        let name = go_compat::quote(webhook);
         Self::Local(Status::unavailable(format!("failed calling webhook {name}: {fault}")).into())
     }
 
@@ -133,7 +133,7 @@ impl Call {
         let HookTarget { connection, calls } =
             target.ok_or_else(|| Trouble::unavailable(webhook, "there is no client for it"))?;
         let _permit = calls.acquire(authz::limit_name(&self.user)).map_err(|busy| {
-            let why = format!("failed calling webhook {}: {busy}", gotext::quote(webhook));
+            let why = format!("failed calling webhook {}: {busy}", go_compat::quote(webhook));
             Trouble::Local(Status::too_many_requests(&why, RETRY_AFTER_SECONDS).into())
         })?;
         let query = query(self.timeout);
@@ -172,7 +172,7 @@ fn check_side_effects(hook: &Hook) -> Result<(), Trouble> {
             Err(CallFailure { message, code: 400, cause: FailOpenCause::Configuration }.into())
         }
         Some(SideEffects::Some | SideEffects::Unknown) => {
-            let name = gotext::quote(&hook.name);
+            let name = go_compat::quote(&hook.name);
             let message = format!("admission webhook {name} does not support dry run");
             Err(Trouble::Error(Status::bad_request(message).into()))
         }

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use admission::ClientConfig;
 use bytes::Bytes;
-use remote::{Client, Fault, FaultKind, Limits, Reply, Resolve, ResolveError};
+use https_client::{Client, Fault, FaultKind, Limits, Reply, Resolve, ResolveError};
 
 use crate::credentials::AccessTable;
 use crate::pool::{Key, Pool};
 use crate::way::Way;
 
 /// The longest answer of a hook in bytes, unless told. An answer to a long question may be longer, see
-/// [`remote::ANSWER_FACTOR`].
+/// [`https_client::ANSWER_FACTOR`].
 pub const RESPONSE_BYTES_MAX: usize = 4 << 20;
 
 /// How many times longer than a review an answer can become that repeats its object in a patch. Go escapes
@@ -43,7 +43,7 @@ pub struct Surroundings {
     /// The most calls of each hook that are in flight.
     pub calls_in_flight_max: usize,
     /// Is told about certificates.
-    pub observe: Arc<dyn remote::Observe>,
+    pub observe: Arc<dyn https_client::Observe>,
 }
 
 impl Default for Surroundings {
@@ -53,7 +53,7 @@ impl Default for Surroundings {
             access: AccessTable::default(),
             limits: Limits { body_bytes_max: RESPONSE_BYTES_MAX, ..Limits::default() },
             calls_in_flight_max: CALLS_IN_FLIGHT_MAX,
-            observe: Arc::new(remote::Unobserved),
+            observe: Arc::new(https_client::Unobserved),
         }
     }
 }

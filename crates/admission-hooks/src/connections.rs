@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use admission::{ClientConfig, Snapshot};
-use call_limit::CallLimit;
+use concurrency_limit::CallLimit;
 
 use crate::connection::{Connection, Surroundings};
 use crate::observe::Phase;

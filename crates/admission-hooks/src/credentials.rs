@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use remote::{Credentials, HostPort, Identity, ServiceName};
+use https_client::{Credentials, HostPort, Identity, ServiceName};
 
 /// What we show to a service.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,7 +75,7 @@ fn is_own(host: &str, port: u16) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use remote::Secret;
+    use https_client::Secret;
 
     use super::*;
 

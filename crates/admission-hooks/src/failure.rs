@@ -4,7 +4,7 @@
 //! is neither a review nor a `Status` is not repeated: it may be that of a service that only this server
 //! can reach.
 
-use remote::{Fault, FaultKind};
+use https_client::{Fault, FaultKind};
 use serde_json::Value;
 
 use crate::refusal::HookStatus;
@@ -126,7 +126,7 @@ impl CallFailure {
 
     /// The whole message for a client.
     pub(crate) fn text(&self, hook: &str) -> String {
-        format!("failed calling webhook {}: {self}", gotext::quote(hook))
+        format!("failed calling webhook {}: {self}", go_compat::quote(hook))
     }
 }
 

@@ -4,7 +4,7 @@
 //! question, so that its answer counts neither in part nor as a whole: the request is refused, whatever
 //! the failure policy. To undo the change silently would store an object that the hook never agreed to.
 
-use object::Tree;
+use api_object::Tree;
 
 /// A member that a patch changed and may not change.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,7 +18,8 @@ impl IdentityChange {
     /// The whole message for a client.
     pub(crate) fn text(&self, hook: &str) -> String {
         let Self { field, from, to } = self;
-        let (hook, from, to) = (gotext::quote(hook), gotext::quote(from), gotext::quote(to));
+        let (hook, from, to) =
+            (go_compat::quote(hook), go_compat::quote(from), go_compat::quote(to));
         format!(
             "admission webhook {hook} attempted to change {field} of the object from {from} to {to}, \
              which is not supported"
@@ -29,25 +30,31 @@ impl IdentityChange {
 /// Compares an object with what the patch of a hook made of it. A name may be given to an object that
 /// has none yet. An object that no longer tells its kind or version is the business of the decoder.
 pub(crate) fn check(object: &Tree, patched: &Tree) -> Result<(), IdentityChange> {
-    let (own, made) = (object::metadata(object), object::metadata(patched));
+    let (own, made) = (api_object::metadata(object), api_object::metadata(patched));
     for (field, from, to, is_settable, is_removable) in [
         (
             "apiVersion",
-            object::text(object, "apiVersion"),
-            object::text(patched, "apiVersion"),
+            api_object::text(object, "apiVersion"),
+            api_object::text(patched, "apiVersion"),
             false,
             true,
         ),
-        ("kind", object::text(object, "kind"), object::text(patched, "kind"), false, true),
-        ("metadata.name", object::text(own, "name"), object::text(made, "name"), true, false),
+        ("kind", api_object::text(object, "kind"), api_object::text(patched, "kind"), false, true),
+        (
+            "metadata.name",
+            api_object::text(own, "name"),
+            api_object::text(made, "name"),
+            true,
+            false,
+        ),
         (
             "metadata.namespace",
-            object::text(own, "namespace"),
-            object::text(made, "namespace"),
+            api_object::text(own, "namespace"),
+            api_object::text(made, "namespace"),
             false,
             false,
         ),
-        ("metadata.uid", object::text(own, "uid"), object::text(made, "uid"), false, false),
+        ("metadata.uid", api_object::text(own, "uid"), api_object::text(made, "uid"), false, false),
     ] {
         let is_permitted = (is_settable && from.is_empty()) || (is_removable && to.is_empty());
         if from != to && !is_permitted {
@@ -93,7 +100,7 @@ mod tests {
         ] {
             let object = tree(object.clone());
             let patch = json!([{"op": "add", "path": at, "value": value}]);
-            let patched = patch::json_patch(object.clone(), patch).unwrap();
+            let patched = object_patch::json_patch(object.clone(), patch).unwrap();
             let got = check(&object, &patched).err().map(|change| change.field);
             assert_eq!(got, want, "{at} {value}");
         }

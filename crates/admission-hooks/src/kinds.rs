@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use admission::GroupVersionKind;
-use object::Tree;
+use api_object::Tree;
 
 /// Knows the kinds of objects.
 pub trait Kinds: Sync {
@@ -37,7 +37,7 @@ impl Kinds for Untyped {
     }
 
     fn settle(&self, tree: Tree, _kind: &GroupVersionKind<'_>) -> Result<Tree, String> {
-        if object::text(&tree, "kind").is_empty() {
+        if api_object::text(&tree, "kind").is_empty() {
             let shown = serde_json::to_string(&tree).unwrap_or_default();
             return Err(format!("Object 'Kind' is missing in '{shown}'"));
         }

@@ -3,7 +3,7 @@
 //! What derives its reading takes a list for an object whose members are given in order. Go does not,
 //! and a decision must not be read from what is none.
 
-use object::Tree;
+use api_object::Tree;
 use serde::Deserialize as _;
 use serde::de::{DeserializeOwned, Deserializer, Error};
 use serde_json::Value;

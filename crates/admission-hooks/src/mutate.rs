@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use admission::{Attributes, Decisions, Hook, Match};
-use object::Tree;
+use api_object::Tree;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -116,14 +116,14 @@ async fn ask(
     }
     let Some(patch) = patching::read(&answer.patch)? else { return Ok(Outcome::Allow) };
     let Some(object) = &presented.object else {
-        let name = gotext::quote(&hook.name);
+        let name = go_compat::quote(&hook.name);
         return Err(Trouble::internal(&format!(
             "admission webhook {name} attempted to modify the object, which is not supported for \
              this operation"
         )));
     };
     if let Some(odd) = &answer.odd_patch_type {
-        let message = format!("unsupported patch type {}", gotext::quote(odd));
+        let message = format!("unsupported patch type {}", go_compat::quote(odd));
         let cause = FailOpenCause::BadAnswer;
         return Err(CallFailure { message, code: 400, cause }.into());
     }

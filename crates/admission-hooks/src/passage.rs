@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use admission::{Attributes, Decisions, Snapshot};
+use api_object::Tree;
 use authz::Authorizer;
-use object::Tree;
 use tokio::time::Instant;
 
 use crate::connections::Connections;

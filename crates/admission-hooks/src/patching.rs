@@ -1,7 +1,7 @@
 //! Applying the patch of a hook (admission §4.11).
 
-use object::Tree;
-use patch::{PatchError, json_patch};
+use api_object::Tree;
+use object_patch::{PatchError, json_patch};
 use serde_json::Value;
 
 use crate::answer::json_type;

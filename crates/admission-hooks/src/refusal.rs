@@ -1,6 +1,6 @@
 //! Why a request is refused.
 
-use object::{Cause, Details, Foreign, Status};
+use api_object::{Cause, Details, Foreign, Status};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::members;
@@ -39,7 +39,7 @@ impl Refusal {
     /// What a denial of a hook means for the client (admission §4.13).
     pub(crate) fn denial(hook: &str, told: Option<HookStatus>) -> Self {
         let told = told.unwrap_or_default();
-        let denied = format!("admission webhook {} denied the request", gotext::quote(hook));
+        let denied = format!("admission webhook {} denied the request", go_compat::quote(hook));
         let reason = told.reason.unwrap_or_default();
         let message = match (told.message.unwrap_or_default().as_str(), reason.as_str()) {
             ("", "") => format!("{denied} without explanation"),

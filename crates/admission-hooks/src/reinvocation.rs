@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use admission::{Hook, ReinvocationPolicy};
-use object::Tree;
+use api_object::Tree;
 
 /// What is remembered from one round of mutating hooks for the next.
 ///

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use admission::{Attributes, GroupVersionKind, GroupVersionResource, ReviewVersion};
+use api_object::Tree;
 use authz::User;
 use bytes::Bytes;
-use object::Tree;
 use serde::Serialize;
 
 use crate::select::Presented;

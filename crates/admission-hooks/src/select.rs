@@ -6,8 +6,8 @@ use admission::{
     Attributes, ConditionInput, Consideration, Decisions, GroupVersionKind, GroupVersionResource,
     Hook, Match, Skip,
 };
+use api_object::{Status, Tree};
 use authz::{Recorder, Verdict};
-use object::{Status, Tree};
 use tokio::time::{Instant, timeout_at};
 
 use crate::kinds::as_kind;

@@ -1,7 +1,7 @@
 //! What trouble with a hook means for the request (admission §4.13).
 
 use admission::{FailurePolicy, Hook};
-use object::Status;
+use api_object::Status;
 
 use crate::call::Trouble;
 use crate::failure::CallFailure;

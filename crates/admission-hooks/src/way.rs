@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use admission::{ClientConfig, Endpoint};
-use remote::{
+use https_client::{
     BuildError, Client, Fault, FaultKind, HostPort, Place, Resolve, ResolveError, ServiceName,
     Target,
 };
@@ -129,7 +129,7 @@ impl Service {
                 let service = format!("{}/{}", self.namespace, self.name);
                 Err(ResolveError(format!(
                     "service {} exposes several ports and none of them is 443",
-                    gotext::quote(&service)
+                    go_compat::quote(&service)
                 )))
             }
         }
@@ -146,7 +146,7 @@ impl Service {
         let path = if config.path.is_empty() { "/" } else { &config.path };
         let (name, namespace) = (&self.name, &self.namespace);
         let url = format!("https://{name}.{namespace}.svc:{port}{path}?{query}");
-        let message = format!("Post {}: {error}", gotext::quote(&url));
+        let message = format!("Post {}: {error}", go_compat::quote(&url));
         ExchangeError::Fault(Fault { kind: FaultKind::Dns, message })
     }
 

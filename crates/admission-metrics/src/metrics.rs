@@ -24,7 +24,7 @@ pub struct Metrics {
     steps: Steps,
     configurations: Configurations,
     initializers: Initializers,
-    certificates: Arc<dyn remote::Observe>,
+    certificates: Arc<dyn https_client::Observe>,
     /// The configuration in effect; none before the first.
     snapshot: RwLock<Option<Arc<Snapshot>>>,
 }
@@ -34,13 +34,13 @@ impl Metrics {
     ///
     /// Kubernetes counts refused certificates of all its webhooks together, whatever they are for. So
     /// there is one place that does, which is that of the authorization chain, and `certificates` is
-    /// told what this is told as [`remote::Observe`].
+    /// told what this is told as [`https_client::Observe`].
     ///
     /// # Errors
     /// The registry has some of the families already.
     pub fn new(
         registry: &Registry,
-        certificates: Arc<dyn remote::Observe>,
+        certificates: Arc<dyn https_client::Observe>,
     ) -> Result<Arc<Self>, prometheus::Error> {
         Ok(Arc::new(Self {
             hooks: Hooks::new(registry)?,
@@ -134,7 +134,7 @@ impl admission_hooks::Observe for Metrics {
     }
 }
 
-impl remote::Observe for Metrics {
+impl https_client::Observe for Metrics {
     fn missing_san(&self) {
         self.certificates.missing_san();
     }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use api_object::Tree;
 use authz::User;
-use object::Tree;
 
 /// What a request does to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,8 +1,8 @@
 //! Where a hook is and whom to trust there (admission §2.4, §2.7).
 
-use gotext::Url;
-use object::Tree;
-use remote::{Place, Roots, RootsError, Scheme, ServiceName, Target, Trust};
+use api_object::Tree;
+use go_compat::Url;
+use https_client::{Place, Roots, RootsError, Scheme, ServiceName, Target, Trust};
 use serde_json::Value;
 
 use crate::members::{object, text};

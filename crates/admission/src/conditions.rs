@@ -211,7 +211,7 @@ impl MatchConditions {
         Ok(match first_false {
             Some(condition) => Conditions::Exclude { condition },
             None if errors.is_empty() => Conditions::Hold,
-            None => Conditions::Fail(field::aggregate(&errors)),
+            None => Conditions::Fail(field_errors::aggregate(&errors)),
         })
     }
 }

@@ -16,8 +16,8 @@ mod v1alpha1;
 mod warning;
 mod webhooks;
 
-use field::{FieldErrors, FieldPath};
-use object::{ShapeError, Tree, name};
+use api_object::{ShapeError, Tree, name};
+use field_errors::{FieldErrors, FieldPath};
 
 pub use kind::ConfigurationKind;
 pub(crate) use names::check_qualified;
@@ -109,13 +109,13 @@ pub fn warnings(kind: ConfigurationKind, new: &Tree, old: Option<&Tree>) -> Vec<
 pub fn address_warnings(
     kind: ConfigurationKind,
     new: &Tree,
-    policy: remote::AddressPolicy,
+    policy: https_client::AddressPolicy,
 ) -> Vec<Warning> {
     warning::find_refused_addresses(kind, new, policy)
 }
 
 fn static_suffix_detail() -> String {
-    let suffix = gotext::quote(STATIC_SUFFIX);
+    let suffix = go_compat::quote(STATIC_SUFFIX);
     format!(
         "names ending with {suffix} are reserved for static manifest-based configurations and \
          cannot be managed via the API"

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use object::Tree;
+use api_object::Tree;
 
 use crate::client::ClientConfig;
 use crate::conditions::{ConditionCompiler, MatchConditions};

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use object::Tree;
+use api_object::Tree;
 
 use crate::configuration::ConfigurationKind;
 use crate::hook::FailurePolicy;
@@ -42,7 +42,7 @@ impl Initializer {
     /// Reads the initializers of a configuration in their order.
     pub(crate) fn read_all(configuration: &Tree) -> Vec<Self> {
         let entries = objects(configuration, ConfigurationKind::Initializer.list());
-        let read = |entry: &Tree| Self::read(object::name(configuration), entry);
+        let read = |entry: &Tree| Self::read(api_object::name(configuration), entry);
         entries.into_iter().map(read).collect()
     }
 

@@ -3,7 +3,7 @@
 //! A stored object may be older than the rules, so that a reader never fails: what is not what it
 //! should be counts as absent.
 
-use object::Tree;
+use api_object::Tree;
 use serde_json::Value;
 
 static EMPTY: std::sync::LazyLock<Tree> = std::sync::LazyLock::new(Tree::new);

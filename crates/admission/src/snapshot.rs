@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use object::Tree;
+use api_object::Tree;
 
 use crate::attributes::{Attributes, Operation};
 use crate::conditions::ConditionCompiler;
@@ -32,7 +32,7 @@ impl Configuration {
     /// requests that need it.
     #[must_use]
     pub fn compile(kind: ConfigurationKind, tree: &Tree) -> Self {
-        let name = object::name(tree);
+        let name = api_object::name(tree);
         let entries = objects(tree, kind.list());
         let content = match kind {
             ConfigurationKind::Initializer => Content::Initializers(Initializer::read_all(tree)),

@@ -165,7 +165,7 @@ impl Walk<'_> {
     fn value(&mut self, node: &Node, shape: &'static Shape, owner: &Object, at: &At<'_>) {
         match (shape, &node.value) {
             (Shape::Duration { .. }, Value::Text(text)) => {
-                if let Err(error) = gotext::parse_duration(text.as_str()) {
+                if let Err(error) = go_compat::parse_duration(text.as_str()) {
                     let hint = hint::for_duration(text.as_str());
                     keep(&mut self.problems.durations, node, at, error.to_string(), hint);
                 }
@@ -267,7 +267,7 @@ impl Walk<'_> {
             return;
         }
         let path = at.indexed();
-        let message = format!("{class} field {}", gotext::quote(&path));
+        let message = format!("{class} field {}", go_compat::quote(&path));
         if strict.iter().all(|problem| problem.message != message) {
             strict.push(Problem { path, message, span: entry.key_span, hint: hint() });
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use field::FieldError;
+use field_errors::FieldError;
 
 use crate::decode::Problem;
 use crate::source::{Lines, Place, Span};

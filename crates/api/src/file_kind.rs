@@ -57,15 +57,15 @@ impl FileKind {
         if group == Some(abac::GROUP) {
             return Some(Self::AbacPolicy);
         }
-        let is_configuration =
-            group == Some(GROUP) || kind.is_some_and(|kind| field::nearest(kind, [KIND]).is_some());
+        let is_configuration = group == Some(GROUP)
+            || kind.is_some_and(|kind| field_errors::nearest(kind, [KIND]).is_some());
         if is_configuration {
             return Some(Self::AuthorizationConfiguration);
         }
         // The two are spelled nearly alike, and only one of them is a file of its own.
         let alike = [hooks::KIND, ADMISSION_HOOK_KIND];
         let is_hooks = group == Some(hooks::GROUP)
-            || kind.and_then(|kind| field::nearest(kind, alike)) == Some(hooks::KIND);
+            || kind.and_then(|kind| field_errors::nearest(kind, alike)) == Some(hooks::KIND);
         if is_hooks {
             return Some(Self::HookConfiguration);
         }

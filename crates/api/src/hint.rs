@@ -12,7 +12,7 @@ const VALUE_BYTES_MAX: usize = 40;
 
 /// Which of the known words was probably meant.
 pub(crate) fn suggestion(word: &str, known: &[&str]) -> Option<String> {
-    let nearest = field::nearest(word, known.iter().copied())?;
+    let nearest = field_errors::nearest(word, known.iter().copied())?;
     (nearest != word).then(|| format!("did you mean `{nearest}`?"))
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn for_duration(text: &str) -> Option<String> {
         return Some(format!("days are no unit of durations: `{hours}h`"));
     }
     let tidy: String = text.to_lowercase().split_whitespace().collect();
-    if tidy != text && gotext::parse_duration(&tidy).is_ok() {
+    if tidy != text && go_compat::parse_duration(&tidy).is_ok() {
         return Some(format!("units are lower case and spaces are not allowed: `{tidy}`"));
     }
     None

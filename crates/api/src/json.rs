@@ -369,7 +369,7 @@ impl<'t> Reader<'t> {
             b'\'' => r"'\''".to_owned(),
             b'"' => "'\"'".to_owned(),
             byte => {
-                let quoted = gotext::quote(char::from(byte).encode_utf8(&mut [0; 4]));
+                let quoted = go_compat::quote(char::from(byte).encode_utf8(&mut [0; 4]));
                 format!("'{}'", quoted.trim_matches('"'))
             }
         };

@@ -1,6 +1,6 @@
 //! Collects what validation finds.
 
-use field::FieldError;
+use field_errors::FieldError;
 
 use crate::diagnostic::{Caution, Fault, Finding};
 use crate::hint;

@@ -52,9 +52,9 @@ impl<'d> TypeMeta<'d> {
         };
         format!(
             "no kind {} is registered for version {} in scheme {}",
-            gotext::quote(self.kind),
-            gotext::quote(&full_version),
-            gotext::quote(scheme),
+            go_compat::quote(self.kind),
+            go_compat::quote(&full_version),
+            go_compat::quote(scheme),
         )
     }
 }

@@ -66,7 +66,7 @@ impl<'d> View<'d> {
 
     pub(crate) fn duration(&self, name: &str) -> Scalar<Nanos> {
         self.scalar(name, |value| match value {
-            Value::Text(text) => gotext::parse_duration(text.as_str()).ok(),
+            Value::Text(text) => go_compat::parse_duration(text.as_str()).ok(),
             _ => None,
         })
     }

@@ -453,7 +453,7 @@ impl Unauthenticated {
 impl std::fmt::Display for Unauthenticated {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let messages: Vec<String> = self.errors.iter().map(ToString::to_string).collect();
-        f.write_str(&field::aggregate(&messages))
+        f.write_str(&field_errors::aggregate(&messages))
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use authz::User;
-use gotext::{UrlPart, url_unescape};
+use go_compat::{UrlPart, url_unescape};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// The headers in which a proxy names the user.
@@ -23,10 +23,10 @@ pub struct FrontProxyHeaders {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderNameError {
     /// There is nothing but blanks.
-    #[error("empty header {}", gotext::quote(.0))]
+    #[error("empty header {}", go_compat::quote(.0))]
     Empty(String),
     /// It has characters that HTTP does not allow.
-    #[error("invalid header {}", gotext::quote(.0))]
+    #[error("invalid header {}", go_compat::quote(.0))]
     Invalid(String),
 }
 

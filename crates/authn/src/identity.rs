@@ -46,7 +46,7 @@ pub fn service_account_groups(namespace: &str) -> Vec<String> {
 /// other user, also one whose name only begins like that of a service account.
 pub fn split_service_account(user_name: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user_name.strip_prefix(SERVICE_ACCOUNT_PREFIX)?.split_once(':')?;
-    let is_valid = field::dns1123_label_faults(namespace).is_empty() && is_object_name(name);
+    let is_valid = field_errors::dns1123_label_faults(namespace).is_empty() && is_object_name(name);
     is_valid.then_some((namespace, name))
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn split_node(user_name: &str) -> Option<&str> {
 }
 
 fn is_object_name(name: &str) -> bool {
-    field::dns1123_subdomain_faults(name).is_empty()
+    field_errors::dns1123_subdomain_faults(name).is_empty()
 }
 
 /// Puts an authenticated user into the group of the authenticated, unless its groups already say

@@ -9,9 +9,9 @@ mod memory;
 mod mode;
 mod wanted;
 
+use api_object::Status;
 use authz::{Attributes, Authorizer, Reason, User};
 use http::HeaderMap;
-use object::Status;
 
 use checks::Checks;
 use memory::ModeMemory;

@@ -1,8 +1,8 @@
 //! JSON Web Tokens in their compact form.
 
+use api_object::Tree;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use object::Tree;
 use serde_json::{Value, json};
 
 use crate::key::{KeyError, SigningKey, VerifyingKey};
@@ -62,7 +62,7 @@ pub(crate) fn sign(key: &SigningKey, claims: &Tree) -> Result<String, KeyError> 
 impl Unverified<'_> {
     /// Who claims to have made the token. It only tells whom to ask for keys.
     pub(crate) fn claimed_issuer(&self) -> &str {
-        object::text(&self.claims, "iss")
+        api_object::text(&self.claims, "iss")
     }
 
     /// The claims, if one of the keys signed them. A token that names a key is checked with that
@@ -75,7 +75,7 @@ impl Unverified<'_> {
             return Err(SignatureError::Critical);
         }
         let (key_id, algorithm) =
-            (object::text(&self.header, "kid"), object::text(&self.header, "alg"));
+            (api_object::text(&self.header, "kid"), api_object::text(&self.header, "alg"));
         let mut candidates =
             keys.iter().filter(|key| key_id.is_empty() || key.id() == key_id).peekable();
         if candidates.peek().is_none() {

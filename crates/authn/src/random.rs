@@ -21,7 +21,7 @@ pub(crate) fn bytes<const N: usize>() -> Result<[u8; N], RandomnessError> {
 /// # Errors
 /// The system has no randomness.
 pub fn random_token_id() -> Result<String, RandomnessError> {
-    Ok(object::uuid4(bytes()?))
+    Ok(api_object::uuid4(bytes()?))
 }
 
 /// A bearer token that is only a secret, with 256 random bits.

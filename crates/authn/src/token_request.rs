@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use field::{BadValue, FieldErrors, FieldPath};
+use api_object::{GroupKind, GroupResource, GroupVersion, Status, Tree};
+use field_errors::{BadValue, FieldErrors, FieldPath};
 use jiff::{SignedDuration, Timestamp};
-use object::{GroupKind, GroupResource, GroupVersion, Status, Tree};
 use serde_json::{Value, json};
 
 use crate::random::random_token_id;
@@ -67,7 +67,7 @@ struct BoundReference {
 /// hook that sees a request sees it with this.
 pub fn default_token_request(posted: &mut Tree) {
     if let None | Some(Value::Null | Value::Object(_)) = posted.get("spec") {
-        let spec = object::object_mut(posted, "spec");
+        let spec = api_object::object_mut(posted, "spec");
         if spec.get("expirationSeconds").is_none_or(Value::is_null) {
             spec.insert("expirationSeconds".to_owned(), LIFETIME_SECONDS_DEFAULT.into());
         }
@@ -91,8 +91,8 @@ impl TokenRequest {
         check_name(&posted, namespace, name)?;
         let mut spec = Spec::read(&posted)?;
         let account = find(lookup, ReferencedKind::ServiceAccount, namespace, name).await?;
-        let uid = object::uid(&account).to_owned();
-        let posted_uid = object::uid(&posted);
+        let uid = api_object::uid(&account).to_owned();
+        let posted_uid = api_object::uid(&posted);
         if !posted_uid.is_empty() && posted_uid != uid {
             let why = format!(
                 "the UID in the token request ({posted_uid}) does not match the UID of the service \
@@ -104,16 +104,16 @@ impl TokenRequest {
             spec.audiences = settings.api_audiences.to_vec();
         }
         spec.check()?;
-        let metadata = object::metadata_mut(&mut posted);
+        let metadata = api_object::metadata_mut(&mut posted);
         for (member, value) in [
             ("name", name),
             ("namespace", namespace),
             ("uid", uid.as_str()),
-            ("creationTimestamp", &object::rfc3339(now)),
+            ("creationTimestamp", &api_object::rfc3339(now)),
         ] {
             metadata.insert(member.to_owned(), value.into());
         }
-        let tree = object::object_mut(&mut posted, "spec");
+        let tree = api_object::object_mut(&mut posted, "spec");
         tree.insert("audiences".to_owned(), json!(spec.audiences));
         tree.insert("expirationSeconds".to_owned(), spec.lifetime_seconds.into());
         tree.entry("boundObjectRef").or_insert(Value::Null);
@@ -156,7 +156,7 @@ impl TokenRequest {
                 "requested expiration of {asked} seconds shortened to {max} seconds"
             ));
             self.lifetime_seconds = max;
-            object::object_mut(&mut self.object, "spec")
+            api_object::object_mut(&mut self.object, "spec")
                 .insert("expirationSeconds".to_owned(), max.into());
         }
         let failed = |why: &dyn std::fmt::Display| {
@@ -179,7 +179,7 @@ impl TokenRequest {
         let token = issuer.issue(&claims).map_err(|error| failed(&error))?;
         let status = json!({
             "token": token,
-            "expirationTimestamp": object::rfc3339(expires_at),
+            "expirationTimestamp": api_object::rfc3339(expires_at),
         });
         self.object.insert("status".to_owned(), status);
         Ok(IssuedToken { object: self.object, credential_id: credential_id(&claims.id), warnings })
@@ -191,19 +191,19 @@ impl TokenRequest {
             .unwrap_or_else(|| GroupVersion::new("", &bound.api_version));
         let reference = |found: &Tree| ObjectReference {
             name: bound.name.clone(),
-            uid: object::uid(found).to_owned(),
+            uid: api_object::uid(found).to_owned(),
         };
         let namespace = self.namespace.as_str();
         let binding = match (version.group.as_str(), bound.kind.as_str()) {
             ("", "Pod") => {
                 let pod = find(lookup, ReferencedKind::Pod, namespace, &bound.name).await?;
                 let spec = pod.get("spec").and_then(Value::as_object);
-                let text = |member| spec.map_or("", |spec| object::text(spec, member));
+                let text = |member| spec.map_or("", |spec| api_object::text(spec, member));
                 if text("serviceAccountName") != self.account.name {
                     return Err(Status::bad_request(format!(
                         "cannot bind token for serviceaccount {} to pod running with different \
                          serviceaccount name.",
-                        gotext::quote(&self.account.name)
+                        go_compat::quote(&self.account.name)
                     )));
                 }
                 Binding::Pod(reference(&pod), node_of(lookup, text("nodeName")).await?)
@@ -246,7 +246,7 @@ async fn node_of<L: Lookup>(lookup: &L, name: &str) -> Result<Option<ObjectRefer
         .find(ReferencedKind::Node, "", name)
         .await
         .map_err(|error| Status::internal(&error.to_string()))?;
-    let uid = node.as_deref().map(object::uid).unwrap_or_default().to_owned();
+    let uid = node.as_deref().map(api_object::uid).unwrap_or_default().to_owned();
     Ok(Some(ObjectReference { name: name.to_owned(), uid }))
 }
 
@@ -267,8 +267,8 @@ async fn find<L: Lookup>(
 fn check_name(posted: &Tree, namespace: &str, name: &str) -> Result<(), Status> {
     let at = FieldPath::root("metadata");
     for (member, got, want, what) in [
-        ("name", object::name(posted), name, "name"),
-        ("namespace", object::namespace(posted), namespace, "namespace"),
+        ("name", api_object::name(posted), name, "name"),
+        ("namespace", api_object::namespace(posted), namespace, "namespace"),
     ] {
         if !got.is_empty() && got != want {
             let detail = format!("must match the service account {what} if specified");

@@ -1,8 +1,8 @@
 //! `TokenReview`: another server asks whom a token stands for.
 
+use api_object::{Status, Tree};
 use authz::User;
 use jiff::Timestamp;
-use object::{Status, Tree};
 use serde_json::{Value, json};
 
 use crate::authenticator::Authenticator;

@@ -30,8 +30,8 @@ impl Policies {
                     subjects.notes.push(format!(
                         "abac: line {} grants user {} only as a member of group {}",
                         policy.line(),
-                        gotext::quote(user),
-                        gotext::quote(group),
+                        go_compat::quote(user),
+                        go_compat::quote(group),
                     ));
                 }
             }

@@ -19,7 +19,7 @@ impl AuthorizerName {
     /// # Errors
     /// Fails if the text is not a DNS-1123 subdomain.
     pub fn new(name: &str) -> Result<Self, NameError> {
-        let reasons = field::dns1123_subdomain_faults(name);
+        let reasons = field_errors::dns1123_subdomain_faults(name);
         if reasons.is_empty() { Ok(Self(name.to_owned())) } else { Err(NameError { reasons }) }
     }
 

@@ -86,7 +86,7 @@ fn unite(names: &mut BTreeSet<String>, mut more: BTreeSet<String>, without: &BTr
 fn denial_note(name: &str, users: &BTreeSet<String>, groups: &BTreeSet<String>) -> String {
     let show = |what: &str, names: &BTreeSet<String>| match names.len() {
         0 => String::new(),
-        1 => names.iter().map(|name| format!(" {what} {}", gotext::quote(name))).collect(),
+        1 => names.iter().map(|name| format!(" {what} {}", go_compat::quote(name))).collect(),
         n => format!(" {n} {what}s"),
     };
     let (users, groups) = (show("user", users), show("group", groups));

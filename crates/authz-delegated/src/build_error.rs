@@ -44,7 +44,7 @@ pub enum BuildError {
     InCluster(ServiceAccountError),
     /// The core server can not be called the way that its files say.
     #[error("failed to call the core server: {0}")]
-    Client(remote::BuildError),
+    Client(https_client::BuildError),
 }
 
 impl From<kubeconfig::LoadError> for BuildError {
@@ -59,8 +59,8 @@ impl From<ServiceAccountError> for BuildError {
     }
 }
 
-impl From<remote::BuildError> for BuildError {
-    fn from(error: remote::BuildError) -> Self {
+impl From<https_client::BuildError> for BuildError {
+    fn from(error: https_client::BuildError) -> Self {
         Self::Client(error)
     }
 }

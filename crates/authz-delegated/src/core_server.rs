@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use authz_live::{HookTransport, endpoint};
+use authz_reload::{HookTransport, endpoint};
 use authz_webhook::{AbsolutePath, Connection, Transport};
+use https_client::{Client, Target};
 use kubeconfig::Loaded;
-use remote::{Client, Target};
 
 use crate::bucket::Bucket;
 use crate::build_error::BuildError;
@@ -69,7 +69,8 @@ pub(crate) fn transport(
     options: &Options,
 ) -> Result<impl Transport + 'static, BuildError> {
     let endpoint = endpoint(&target);
-    let client = Client::new(target, None, options.limits.clone(), Arc::new(remote::Unobserved))?;
+    let client =
+        Client::new(target, None, options.limits.clone(), Arc::new(https_client::Unobserved))?;
     Ok(Counted {
         inner: Throttled {
             inner: HookTransport::new(Arc::new(client), &endpoint, timeout),

@@ -14,7 +14,7 @@
 //! # runtime.block_on(async {
 //! # let folder = tempfile::tempdir()?;
 //! # let answer = r#"{"status": {"allowed": true, "reason": "RBAC: allowed"}}"#;
-//! # let core = scripted::Peer::start(scripted::Answer::json(answer).status(201))?;
+//! # let core = fake_http::Peer::start(fake_http::Answer::json(answer).status(201))?;
 //! # let path = folder.path().join("core.kubeconfig");
 //! # std::fs::write(&path, format!("clusters:\n- name: ''\n  cluster: {{server: 'http://{}'}}\n",
 //! #     core.address()))?;

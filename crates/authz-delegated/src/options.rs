@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use authz_webhook::Guards;
-use remote::Limits;
+use https_client::Limits;
 
 use crate::bucket::RateLimit;
 use crate::observe::{Observe, Unobserved};

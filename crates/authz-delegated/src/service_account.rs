@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use remote::{Credentials, Place, Proxy, Roots, RootsError, Scheme, Secret, Target, Trust};
+use https_client::{Credentials, Place, Proxy, Roots, RootsError, Scheme, Secret, Target, Trust};
 
 /// Where pods find the credentials of their service account.
 const FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -131,7 +131,7 @@ mod tests {
     }
 
     fn authority() -> String {
-        scripted::Authority::new("cluster").unwrap().pem()
+        fake_http::Authority::new("cluster").unwrap().pem()
     }
 
     #[test]

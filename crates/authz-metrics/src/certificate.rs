@@ -15,7 +15,7 @@ pub(crate) struct Certificates {
     n_sha1: AtomicU64,
 }
 
-impl remote::Observe for Certificates {
+impl https_client::Observe for Certificates {
     fn missing_san(&self) {
         count(&self.n_missing_san);
     }

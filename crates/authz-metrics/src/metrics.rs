@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use authz::Decision;
 use authz_chain::AuthorizerType;
-use authz_live::{Applied, Instruments, ReloadStatus};
+use authz_reload::{Applied, Instruments, ReloadStatus};
 use authz_webhook::Webhook;
 use prometheus::Registry;
 use prometheus::core::{Collector, Desc};
@@ -83,7 +83,7 @@ impl Instruments for Metrics {
         Some(self.authorizers.named(kind, name))
     }
 
-    fn remote(&self) -> Arc<dyn remote::Observe> {
+    fn remote(&self) -> Arc<dyn https_client::Observe> {
         Arc::<Certificates>::clone(&self.certificates)
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use authz_live::{Applied, ReloadStatus, hash_of};
+use authz_reload::{Applied, ReloadStatus, hash_of};
 use prometheus::proto::MetricFamily;
 
 use crate::family;

@@ -104,7 +104,7 @@ fn refuse_identity(identity: NodeIdentity<'_>, user: Option<&User>) -> Decision 
     match identity {
         NodeIdentity::Unnamed => {
             let name = user.map_or("", |user| &user.name);
-            Decision::no_opinion(format!("unknown node for user {}", gotext::quote(name)))
+            Decision::no_opinion(format!("unknown node for user {}", go_compat::quote(name)))
         }
         NodeIdentity::NotANode | NodeIdentity::Node(_) => Decision::no_opinion(""),
     }

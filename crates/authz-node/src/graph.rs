@@ -1,7 +1,7 @@
 //! Which objects lead to which nodes.
 
 use foldhash::quality::RandomState;
-use shared::Shared;
+use persistent::Shared;
 
 use crate::name::{Name, OwnName, hash};
 use crate::names::Names;

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use foldhash::quality::RandomState;
-use shared::Shared;
+use persistent::Shared;
 
 /// The kinds of vertices. Edges lead from a kind to one that is listed later, hence no cycles, and
 /// no path is longer than the list.

@@ -1,7 +1,7 @@
 //! The nodes, and what leads to them.
 
 use foldhash::quality::RandomState;
-use shared::Shared;
+use persistent::Shared;
 
 use crate::name::{Name, OwnName, hash};
 use crate::set::Set;

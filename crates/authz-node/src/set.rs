@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use shared::{Shared, own};
+use persistent::{Shared, own};
 
 /// Bits of a number that one level of the tree looks at. More make searches shorter and copies
 /// longer.

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use shared::{Shared, read_owners};
+use persistent::{Shared, read_owners};
 
 /// The place of a value.
 pub(crate) type Id = u32;

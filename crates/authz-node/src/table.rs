@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use shared::{Shared, own, read_owners};
+use persistent::{Shared, own, read_owners};
 
 /// What can be kept in a table.
 pub(crate) trait Hashed: Shared + Clone {

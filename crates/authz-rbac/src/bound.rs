@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use authz::User;
-use shared::Shared;
+use persistent::Shared;
 
 use crate::namespaces::NamespaceNumber;
 use crate::policy::{Binding, Identity, Subject};

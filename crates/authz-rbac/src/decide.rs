@@ -158,7 +158,7 @@ impl Snapshot {
         let visits = attributes.user.map(|user| self.visits(user, namespace_of(attributes)));
         let broken = visits.into_iter().flatten().filter(|visit| visit.role.is_none());
         let errors = broken.map(|visit| LookupError::of(visit.binding).to_string());
-        field::aggregate(&errors.collect::<Vec<_>>())
+        field_errors::aggregate(&errors.collect::<Vec<_>>())
     }
 
     /// The bindings that apply to a user in a namespace, in the order in which they are visited.
@@ -231,13 +231,13 @@ impl ReasonSource for Neighbours {
 fn describe(binding: &Binding, subject_idx: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let (name, namespace) = (binding.name(), binding.namespace());
     match namespace {
-        "" => write!(f, "ClusterRoleBinding {}", gotext::quote(name))?,
+        "" => write!(f, "ClusterRoleBinding {}", go_compat::quote(name))?,
         namespace => {
-            write!(f, "RoleBinding {}", gotext::quote(&format!("{name}/{namespace}")))?;
+            write!(f, "RoleBinding {}", go_compat::quote(&format!("{name}/{namespace}")))?;
         }
     }
     let RoleRef { kind, name, .. } = &binding.role_ref;
-    write!(f, " of {kind} {} to ", gotext::quote(name))?;
+    write!(f, " of {kind} {} to ", go_compat::quote(name))?;
     match binding.subjects.get(subject_idx) {
         Some(subject) => f.write_str(&describe_subject(subject, namespace)),
         None => Ok(()),
@@ -250,5 +250,5 @@ pub(crate) fn describe_subject(subject: &Subject, namespace: &str) -> String {
         "ServiceAccount" => format!("{}/{}", subject.name, subject.namespace_in(namespace)),
         _ => subject.name.clone(),
     };
-    format!("{} {}", subject.kind, gotext::quote(&name))
+    format!("{} {}", subject.kind, go_compat::quote(&name))
 }

@@ -37,7 +37,7 @@ pub enum Refusal {
     Aggregation,
     /// The role of a binding does not exist, so nobody can tell what the binding grants. The
     /// answer of the API is that the role is not found.
-    #[error("{resource}.rbac.authorization.k8s.io {} not found", gotext::quote(.name))]
+    #[error("{resource}.rbac.authorization.k8s.io {} not found", go_compat::quote(.name))]
     RoleNotFound {
         /// `roles` or `clusterroles`.
         resource: &'static str,

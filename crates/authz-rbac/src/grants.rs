@@ -6,7 +6,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use shared::Shared;
+use persistent::Shared;
 
 use crate::few::Crowded;
 use crate::sieve::Place;

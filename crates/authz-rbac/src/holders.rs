@@ -10,7 +10,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use shared::Shared;
+use persistent::Shared;
 
 use crate::bucket::{self, Entry, Line, Rest, ShortRole};
 use crate::filter::{FILTER_KEYS_MAX, Filter};

@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use foldhash::quality::RandomState;
-use shared::Shared;
+use persistent::Shared;
 
 use crate::trie::{Page, Trie};
 

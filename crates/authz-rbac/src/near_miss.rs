@@ -115,7 +115,7 @@ fn is_telling(
         entries.any(|entry| {
             is_part(entry, asked)
                 || is_part(asked, entry)
-                || (names.takes_one() && field::nearest(asked, [entry]).is_some())
+                || (names.takes_one() && field_errors::nearest(asked, [entry]).is_some())
         })
     };
     match (part, &attributes.target) {
@@ -174,7 +174,8 @@ fn misspelt(
     }
     let nearest = |what: &'static str, own: &str, known: &[String]| {
         let candidates = known.iter().map(String::as_str).take_while(|_| names.takes_one());
-        let near = field::nearest(own, candidates.filter(|name| is_near_in_its_place(own, name)))?;
+        let near =
+            field_errors::nearest(own, candidates.filter(|name| is_near_in_its_place(own, name)))?;
         let event = Event::new("nearMiss").with("lacks", "subject");
         Some(event.with(what, own).with("allowed", near))
     };
@@ -189,7 +190,7 @@ fn is_near_in_its_place(own: &str, other: &str) -> bool {
     let is_same = |(a, b): &(&str, &str)| a == b;
     let n_shared = own.split(':').zip(other.split(':')).take_while(is_same).count();
     let rest = |name: &str| name.split(':').skip(n_shared).collect::<Vec<_>>().join(":");
-    field::nearest(&rest(own), [rest(other).as_str()]).is_some()
+    field_errors::nearest(&rest(own), [rest(other).as_str()]).is_some()
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ impl std::error::Error for NotHeld {}
 
 impl fmt::Display for NotHeld {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (user, groups) = (gotext::quote(&self.user), quoted_list(&self.groups));
+        let (user, groups) = (go_compat::quote(&self.user), quoted_list(&self.groups));
         let lines: BTreeSet<String> =
             compact(&self.uncovered).iter().map(PolicyRule::to_string).collect();
         let mut lines: Vec<String> = lines.into_iter().collect();
@@ -95,7 +95,7 @@ impl fmt::Display for NotHeld {
         )?;
         if !self.errors.is_empty() {
             let messages: Vec<String> = self.errors.iter().map(LookupError::to_string).collect();
-            write!(f, "; resolution errors: [{}]", field::aggregate(&messages))?;
+            write!(f, "; resolution errors: [{}]", field_errors::aggregate(&messages))?;
         }
         Ok(())
     }
@@ -143,6 +143,6 @@ impl fmt::Display for PolicyRule {
 }
 
 fn quoted_list(list: &[String]) -> String {
-    let quoted: Vec<String> = list.iter().map(|text| gotext::quote(text)).collect();
+    let quoted: Vec<String> = list.iter().map(|text| go_compat::quote(text)).collect();
     format!("[{}]", quoted.join(" "))
 }

@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use shared::{Shared, own};
+use persistent::{Shared, own};
 
 /// The most items of a chunk; a longer one is cut in two. At a hundred thousand items, copying a
 /// chunk and copying the list of chunks take about as long.

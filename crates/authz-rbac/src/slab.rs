@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use shared::{Shared, own, read_owners};
+use persistent::{Shared, own, read_owners};
 
 const BITS: u32 = 6;
 const FANOUT: usize = 1 << BITS;

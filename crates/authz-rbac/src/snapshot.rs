@@ -76,13 +76,13 @@ pub(crate) struct Scope {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum LookupError {
     /// The ClusterRole does not exist.
-    #[error("clusterrole.rbac.authorization.k8s.io {} not found", gotext::quote(.0))]
+    #[error("clusterrole.rbac.authorization.k8s.io {} not found", go_compat::quote(.0))]
     ClusterRoleNotFound(String),
     /// The Role does not exist in the namespace of the binding.
-    #[error("role.rbac.authorization.k8s.io {} not found", gotext::quote(.0))]
+    #[error("role.rbac.authorization.k8s.io {} not found", go_compat::quote(.0))]
     RoleNotFound(String),
     /// There is no such kind of role.
-    #[error("unsupported role reference kind: {}", gotext::quote(.0))]
+    #[error("unsupported role reference kind: {}", go_compat::quote(.0))]
     UnsupportedKind(String),
 }
 

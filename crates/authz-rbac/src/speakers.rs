@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use authz::{Attributes, Target};
-use shared::Shared;
+use persistent::Shared;
 
 use crate::compiled::{Verbs, has_verb};
 use crate::few::{Crowded, Few};

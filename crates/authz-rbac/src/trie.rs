@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use shared::{Shared, own};
+use persistent::{Shared, own};
 
 /// The most bits of a hash that lead to a page: the highest ones, so that pages have the lowest 32 to
 /// themselves. Where there are no more, pages are no longer split.

@@ -54,7 +54,7 @@ impl Snapshot {
         let messages: Vec<String> =
             self.broken_roles(attributes).map(|error| error.to_string()).collect();
         if !messages.is_empty() {
-            allowed.notes.push(format!("rbac: {}", field::aggregate(&messages)));
+            allowed.notes.push(format!("rbac: {}", field_errors::aggregate(&messages)));
         }
         allowed
     }

@@ -114,7 +114,7 @@ impl Caller {
     fn deadline_exceeded(&self) -> Fault {
         let message = match self.transport.url() {
             "" => "context deadline exceeded".to_owned(),
-            url => format!("Post {}: context deadline exceeded", gotext::quote(url)),
+            url => format!("Post {}: context deadline exceeded", go_compat::quote(url)),
         };
         Fault::new(FaultKind::Timeout, message)
     }

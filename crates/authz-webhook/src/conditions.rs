@@ -116,7 +116,7 @@ impl MatchConditions {
         if errors.is_empty() {
             Matching::Matched
         } else {
-            Matching::Failed(field::aggregate(&errors))
+            Matching::Failed(field_errors::aggregate(&errors))
         }
     }
 }

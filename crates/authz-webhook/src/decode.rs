@@ -134,8 +134,8 @@ fn check_type(found: &DocumentType, expected: ReviewVersion) -> Result<(), Strin
         if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     Err(format!(
         "no kind {} is registered for version {} in scheme \"{SCHEME}\"",
-        gotext::quote(excerpt(kind, NAME_BYTES_MAX)),
-        gotext::quote(excerpt(&api_version, NAME_BYTES_MAX))
+        go_compat::quote(excerpt(kind, NAME_BYTES_MAX)),
+        go_compat::quote(excerpt(&api_version, NAME_BYTES_MAX))
     ))
 }
 

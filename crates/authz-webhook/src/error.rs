@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use authz::Unavailable;
-use call_limit::Busy;
+use concurrency_limit::Busy;
 
 use crate::observe::FailOpenCause;
 use crate::transport::{Fault, FaultKind};

@@ -86,7 +86,7 @@ fn undefined_field(field: &str) -> Option<String> {
         return Some("`request` is the spec of the review: write `request.user`".to_owned());
     }
     let known = REQUEST_FIELDS.iter().chain(RESOURCE_FIELDS).copied();
-    let near = field::nearest(field, known.chain(["key", "operator", "values", "path"]))?;
+    let near = field_errors::nearest(field, known.chain(["key", "operator", "values", "path"]))?;
     Some(format!("did you mean `{near}`?"))
 }
 
@@ -102,7 +102,7 @@ fn undeclared(name: &str) -> Option<String> {
     }
     let functions =
         ["contains", "endsWith", "exists", "has", "matches", "request", "size", "startsWith"];
-    let near = field::nearest(name, functions)?;
+    let near = field_errors::nearest(name, functions)?;
     Some(format!("did you mean `{near}`?"))
 }
 

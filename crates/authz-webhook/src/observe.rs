@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use call_limit::Busy;
+use concurrency_limit::Busy;
 
 /// How one attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use authz::Attributes;
-use call_limit::{CallLimit, Permit};
+use concurrency_limit::{CallLimit, Permit};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;

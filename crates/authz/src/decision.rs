@@ -128,7 +128,7 @@ impl<E: Error + Send + Sync + 'static> From<E> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let messages: Vec<String> = self.causes.iter().map(ToString::to_string).collect();
-        f.write_str(&field::aggregate(&messages))
+        f.write_str(&field_errors::aggregate(&messages))
     }
 }
 

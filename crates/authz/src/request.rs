@@ -5,7 +5,7 @@ mod list_options;
 
 use std::borrow::Cow;
 
-use gotext::{Url, UrlError};
+use go_compat::{Url, UrlError};
 
 use crate::attributes::{Attributes, Resource, Target};
 use crate::selector::{FieldRequirement, LabelRequirement, Selector};
@@ -76,10 +76,10 @@ pub enum RequestError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MalformedRequest {
     /// The method is not an HTTP token.
-    #[error("invalid method {}", gotext::quote(.0))]
+    #[error("invalid method {}", go_compat::quote(.0))]
     Method(String),
     /// The target ends at a space, and the rest is no protocol version.
-    #[error("malformed HTTP version {}", gotext::quote(.0))]
+    #[error("malformed HTTP version {}", go_compat::quote(.0))]
     Version(String),
     /// The target is not a URL.
     #[error(transparent)]

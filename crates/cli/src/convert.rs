@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use authz_live::{ConvertContext, Converted, Modes, Plan};
+use authz_reload::{ConvertContext, Converted, Modes, Plan};
 
 use crate::authorization::{AuthorizationFlags, HookNames, hook_names};
 use crate::exit::Exit;
@@ -112,5 +112,5 @@ fn convert(
     is_anonymous_enabled: bool,
 ) -> Result<Converted, Unusable> {
     let context = ConvertContext { directory, hooks: names.of_file(), is_anonymous_enabled };
-    authz_live::convert(modes, &context).map_err(|error| Unusable::Usage(vec![error.to_string()]))
+    authz_reload::convert(modes, &context).map_err(|error| Unusable::Usage(vec![error.to_string()]))
 }

@@ -17,12 +17,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use admission_hooks::AccessTable;
 use anyhow::Context;
-use server::{
-    AdmissionOptions, AuthorityFiles, HostOptions, Level, Log, LogFormat, Server, ServerOptions,
-};
-use serving::{
+use https_server::{
     CertificateFiles, DrainPlan, Limits, Listener, Pki, PkiOptions, ReloadingCertificate,
     ServerNames, Supplied,
+};
+use server::{
+    AdmissionOptions, AuthorityFiles, HostOptions, Level, Log, LogFormat, Server, ServerOptions,
 };
 use store::Store;
 use tokio::signal::unix::{SignalKind, signal};
@@ -119,9 +119,9 @@ async fn serve(
     // Nothing is written before the directory is ours, and a start that fails leaves nothing behind.
     let mut directory = DataDirectory::claim(&args.store.data_dir, !is_etcd)?;
     let pki_options = pki_options(args);
-    let pki = serving::prepare(&pki_options)?;
+    let pki = https_server::prepare(&pki_options)?;
     let certificate = Arc::new(ReloadingCertificate::load(pki.serving.clone())?);
-    let tls = Arc::new(serving::server_config(Arc::clone(&certificate))?);
+    let tls = Arc::new(https_server::server_config(Arc::clone(&certificate))?);
     let address = SocketAddr::new(args.listen.bind_address, args.listen.secure_port);
     let listener = Listener::bind(address, tls)?;
     let address = listener.address();
@@ -225,7 +225,7 @@ async fn serve_on<S: Store>(
     let log = options.log;
     let server = Server::start(Arc::new(store), listener, options).await?;
     authorizing.follow(server.reseater(), log);
-    let kubeconfig = serving::write_kubeconfig(&banner.pki, banner.advertised)?;
+    let kubeconfig = https_server::write_kubeconfig(&banner.pki, banner.advertised)?;
     banner.directory.keep();
     tokio::spawn(keep_renewing(banner.pki_options.clone(), banner.advertised, log));
     banner.show(place, kubeconfig.as_deref(), out)?;
@@ -271,7 +271,8 @@ fn pki_options(args: &Args) -> PkiOptions {
     let listen = &args.listen;
     let service = listen.service_cluster_ip_range.map(|range| IpAddr::V4(range.first()));
     let addresses = [Some(listen.bind_address), listen.advertise_address, service];
-    let names = ServerNames::new(serving::host_name().as_deref(), addresses.into_iter().flatten());
+    let names =
+        ServerNames::new(https_server::host_name().as_deref(), addresses.into_iter().flatten());
     let serving = match (&listen.tls_cert_file, &listen.tls_private_key_file) {
         (Some(certificate), Some(key)) => {
             Some(CertificateFiles { certificate: certificate.clone(), key: key.clone() })
@@ -290,8 +291,8 @@ fn pki_options(args: &Args) -> PkiOptions {
 /// Renews what the server made for itself, and the kubeconfig with it. The listener shows a renewed
 /// certificate when it reads its file again.
 async fn keep_renewing(options: PkiOptions, advertised: SocketAddr, log: Log) {
-    serving::keep_renewing(options, RENEW_EVERY, SystemTime::now, |renewed| {
-        let written = renewed.map(|pki| (pki, serving::write_kubeconfig(pki, advertised)));
+    https_server::keep_renewing(options, RENEW_EVERY, SystemTime::now, |renewed| {
+        let written = renewed.map(|pki| (pki, https_server::write_kubeconfig(pki, advertised)));
         match written {
             Ok((pki, Ok(_))) => {
                 for path in &pki.written {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use api::kubeconfig::User;
-use remote::{Credentials, Identity, Material, Secret};
+use https_client::{Credentials, Identity, Material, Secret};
 
 use crate::error::Problem;
 use crate::files::Files;
@@ -25,7 +25,7 @@ pub(crate) fn credentials(user: &User, files: &mut Files<'_>) -> Result<Credenti
             let problem = |message| Problem::new(&user.field, "tokenFile", file.place, message);
             let bytes = files.read(&path).map_err(problem)?;
             if bytes.trim_ascii().is_empty() {
-                let shown = gotext::quote(&path.display().to_string());
+                let shown = go_compat::quote(&path.display().to_string());
                 return Err(problem(format!("read empty token from file {shown}")));
             }
         } else {

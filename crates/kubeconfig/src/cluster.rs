@@ -2,7 +2,7 @@
 
 use api::Located;
 use api::kubeconfig::Cluster;
-use remote::ProxyUrl;
+use https_client::ProxyUrl;
 
 use crate::error::Problem;
 use crate::files::Files;
@@ -17,7 +17,7 @@ pub(crate) fn problems(cluster: &Cluster, files: &mut Files<'_>) -> Vec<Problem>
     if cluster.server.value.is_empty() {
         let message = match name.as_str() {
             "" => "default cluster has no server defined".to_owned(),
-            name => format!("no server found for cluster {}", gotext::quote(name)),
+            name => format!("no server found for cluster {}", go_compat::quote(name)),
         };
         problem("server", cluster.server.place, message);
     }
@@ -27,8 +27,8 @@ pub(crate) fn problems(cluster: &Cluster, files: &mut Files<'_>) -> Vec<Problem>
     {
         let message = format!(
             "invalid 'proxy-url' {} for cluster {}: {error}",
-            gotext::quote(&without_login(&proxy.value)),
-            gotext::quote(name)
+            go_compat::quote(&without_login(&proxy.value)),
+            go_compat::quote(name)
         );
         problem("proxy-url", proxy.place, message);
     }

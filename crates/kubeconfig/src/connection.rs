@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use api::Warning;
-use remote::Target;
+use https_client::Target;
 
 use crate::error::LoadError;
 

@@ -83,7 +83,7 @@ impl Problem {
 /// Several problems that are told together, behind the words that Kubernetes has for that.
 pub(crate) fn invalid_configuration(file: &str, problems: Vec<Problem>) -> LoadError {
     let messages: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
-    let message = format!("invalid configuration: {}", field::aggregate(&messages));
+    let message = format!("invalid configuration: {}", field_errors::aggregate(&messages));
     let diagnostics = problems.into_iter().map(|problem| problem.diagnose(file)).collect();
     LoadError::Unusable { message, diagnostics }
 }

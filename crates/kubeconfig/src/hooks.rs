@@ -4,8 +4,8 @@ use std::path::Path;
 
 use api::hooks::{Endpoint, Hook, LoadError as HookFileError, load};
 use api::{Diagnostic, Fault, Source};
-use field::FieldPath;
-use remote::{Identity, Place, Proxy, ServiceName, Target, Trust};
+use field_errors::FieldPath;
+use https_client::{Identity, Place, Proxy, ServiceName, Target, Trust};
 
 use crate::access::{Part, check_identity};
 use crate::connection::{Connection, HookConnection};
@@ -56,7 +56,7 @@ pub(crate) fn connections(
         return Ok(connections);
     }
     let messages: Vec<_> = diagnostics.iter().map(|found| found.fault.to_string()).collect();
-    Err(LoadError::Unusable { message: field::aggregate(&messages), diagnostics })
+    Err(LoadError::Unusable { message: field_errors::aggregate(&messages), diagnostics })
 }
 
 fn unusable(error: HookFileError) -> LoadError {

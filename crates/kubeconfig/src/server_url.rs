@@ -1,6 +1,6 @@
 //! The URL of a service, as Go's client understands it.
 
-use remote::{Scheme, Secret};
+use https_client::{Scheme, Secret};
 
 use crate::cluster::without_login;
 use crate::url_path;
@@ -26,7 +26,7 @@ impl ServerUrl {
     /// A message without user name and password.
     pub(crate) fn parse(server: &str) -> Result<Self, String> {
         let refused = || {
-            let shown = gotext::quote(&without_login(server));
+            let shown = go_compat::quote(&without_login(server));
             format!("host must be a URL or a host:port pair: {shown}")
         };
         if server.chars().any(char::is_control) {
@@ -39,7 +39,9 @@ impl ServerUrl {
         let scheme = match scheme.to_ascii_lowercase().as_str() {
             "http" => Scheme::Http,
             "https" => Scheme::Https,
-            other => return Err(format!("unsupported protocol scheme {}", gotext::quote(other))),
+            other => {
+                return Err(format!("unsupported protocol scheme {}", go_compat::quote(other)));
+            }
         };
         parse_rest(scheme, rest).ok_or_else(refused)
     }

@@ -2,7 +2,9 @@
 
 use api::kubeconfig::{Cluster, User};
 use api::{Place as FilePlace, Warning, WarningCode};
-use remote::{Credentials, Impersonate, Place, Proxy, ProxyUrl, Roots, Scheme, Target, Trust};
+use https_client::{
+    Credentials, Impersonate, Place, Proxy, ProxyUrl, Roots, Scheme, Target, Trust,
+};
 
 use crate::access::{credentials, identity};
 use crate::error::Problem;

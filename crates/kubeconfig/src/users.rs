@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use api::authorization::ReadError;
 use api::kubeconfig::{Kubeconfig, User, decode};
 use api::{Source, Warning};
-use remote::{Credentials, Identity};
+use https_client::{Credentials, Identity};
 
 use crate::access::{credentials, identity};
 use crate::error::{LoadError, Problem, invalid_configuration};
@@ -119,7 +119,7 @@ fn current_user(kubeconfig: &Kubeconfig) -> Result<Option<&str>, Problem> {
     if kubeconfig.users.iter().any(|user| user.name == name.value) {
         return Ok(Some(&name.value));
     }
-    let (user, context) = (gotext::quote(&name.value), gotext::quote(&context.name));
+    let (user, context) = (go_compat::quote(&name.value), go_compat::quote(&context.name));
     let message = format!("user {user} was not found for context {context}");
     Err(Problem::new("", "contexts", name.place, message))
 }

@@ -15,8 +15,8 @@ mod reservation;
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
-use field::{BadValue, FieldErrors, FieldPath};
-use object::{Status, Tree};
+use api_object::{Status, Tree};
+use field_errors::{BadValue, FieldErrors, FieldPath};
 use serde_json::{Value, json};
 use store::{Expect, Key, Revision, Store, Transaction};
 
@@ -87,13 +87,13 @@ impl<S: Store> Call<'_, S> {
         let held = old.and_then(address_of);
         match wanted {
             Wanted::Nothing => {}
-            Wanted::Any if old.is_some() && object::is_terminating(new) => {}
+            Wanted::Any if old.is_some() && api_object::is_terminating(new) => {}
             Wanted::Any => {
                 let address = match is_dry_run {
                     true => range.get(u32::from_be_bytes(self.host.random())),
                     false => self.pick(range, &Holder::of(new), &mut change).await?,
                 };
-                let spec = object::object_mut(new, "spec");
+                let spec = api_object::object_mut(new, "spec");
                 spec.insert("clusterIP".to_owned(), address.to_string().into());
                 spec.insert("clusterIPs".to_owned(), json!([address.to_string()]));
             }
@@ -133,7 +133,7 @@ impl<S: Store> Call<'_, S> {
                 let path = root.child("clusterIPs");
                 let text = address.as_str().unwrap_or_default();
                 errors.push(path.index(1).invalid(text, "not configured on this cluster"));
-                Err(Status::invalid(&self.group_kind(), object::name(new), &errors))
+                Err(Status::invalid(&self.group_kind(), api_object::name(new), &errors))
             }
             Some(_) | None => Ok(()),
         }
@@ -209,7 +209,7 @@ impl<S: Store> Call<'_, S> {
         let detail = format!("failed to allocate IP {address}: {why}");
         let mut errors = FieldErrors::new();
         errors.push(spec.child("clusterIPs").invalid(value, &detail));
-        Status::invalid(&self.resource.group_kind(), object::name(service), &errors)
+        Status::invalid(&self.resource.group_kind(), api_object::name(service), &errors)
     }
 }
 

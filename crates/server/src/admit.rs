@@ -19,10 +19,10 @@ use std::time::Instant as Clock;
 use admission::{Attributes, Equivalent, Operation, Origin};
 use admission_hooks::{Asking, Kinds, Notes, Passage, Phase};
 use admission_metrics::Metrics;
+use api_object::{Status, Tree};
+use api_resources::{Resource, equivalents};
 use authz::User;
-use object::{Status, Tree};
-use resources::{Resource, equivalents};
-use serving::InFlightPermit;
+use https_server::InFlightPermit;
 use store::Store;
 use tokio::time::Instant;
 
@@ -128,7 +128,7 @@ impl<'a, S: Store> Call<'a, S> {
         let mut question = self.question(write, &standing);
         question.kinds.old = old;
         // Hooks are told the name that the request has, which none of them changes.
-        let name = object::name(&tree).to_owned();
+        let name = api_object::name(&tree).to_owned();
         if list.matching(&question.attributes(&name)).is_empty() {
             return Ok(tree);
         }
@@ -203,7 +203,7 @@ impl<'a, S: Store> Call<'a, S> {
         if list.hooks().is_empty() {
             return Ok(());
         }
-        let name = object::name(tree);
+        let name = api_object::name(tree);
         let mut question = self.question(write, &standing);
         if list.matching(&question.attributes(name)).is_empty() {
             return Ok(());

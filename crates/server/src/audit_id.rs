@@ -49,7 +49,7 @@ impl AuditIds {
         let (left, right) = bytes.split_at_mut(8);
         left.copy_from_slice(&first.to_be_bytes());
         right.copy_from_slice(&second.to_be_bytes());
-        object::uuid4(bytes)
+        api_object::uuid4(bytes)
     }
 }
 

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use authn::AuthorityKind;
+use https_server::{ReadError, WatchedFiles};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
-use serving::{ReadError, WatchedFiles};
 
 use crate::host::Host;
 

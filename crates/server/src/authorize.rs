@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use api_object::Status;
+use api_resources::Verb;
 use authz::{
     Answer, Attributes, Authorizer, Decision, Recorder, RequestInfo, Resource, ResourceInfo, User,
     Verdict,
 };
 use authz_chain::{Chain, Outcome};
-use object::Status;
-use resources::Verb;
 use store::Store;
 
 use crate::gate::Authorized;
@@ -85,7 +85,7 @@ impl<S: Store> Call<'_, S> {
         let info = RequestInfo { verb: verb.name().into(), ..self.authorized.info().clone() };
         self.authorize_further(info).await?.map_err(|(info, decision)| {
             let attributes = info.attributes(Some(self.authorized.user()));
-            reviews::forbidden(&attributes, &decision.reason)
+            access_reviews::forbidden(&attributes, &decision.reason)
         })
     }
 

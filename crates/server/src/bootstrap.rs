@@ -1,8 +1,8 @@
 //! What a server makes sure of when it starts: the default policy, the namespaces that always exist,
 //! and the service under which it is found.
 
+use api_object::{Status, Tree};
 use authz_rbac::{Change, Extras};
-use object::{Status, Tree};
 use serde_json::{Value, json};
 use store::Store;
 use tokio::task::JoinSet;
@@ -133,7 +133,7 @@ async fn apply<S: Store>(host: &Host<S>, change: Change) -> Result<(), Bootstrap
     };
     let encoded = api::rbac::encode(&object).map_err(|error| failed(error.to_string()))?;
     if matches!(change, Change::RecreateBinding(_))
-        && let Err(status) = host.own_delete(of, &object::DeleteOptions::default()).await
+        && let Err(status) = host.own_delete(of, &api_object::DeleteOptions::default()).await
         && status.code != 404
     {
         return Err(refused(status));

@@ -2,7 +2,7 @@
 //! several objects fit together.
 
 use admission::ConfigurationKind;
-use object::{Status, Tree};
+use api_object::{Status, Tree};
 use store::{At, Expect, ListRequest, Store};
 
 use crate::rest::Call;
@@ -19,18 +19,18 @@ impl<S: Store> Call<'_, S> {
         new: &Tree,
         old: Option<&Tree>,
     ) -> Result<(), Status> {
-        let Some(kind) = resources::configuration_kind(self.resource) else { return Ok(()) };
+        let Some(kind) = api_resources::configuration_kind(self.resource) else { return Ok(()) };
         self.expected_mark = None;
         let mut warnings = admission::warnings(kind, new, old);
         warnings.extend(admission::address_warnings(kind, new, self.host.hook_addresses));
         let is_changed =
-            old.is_none_or(|old| resources::is_content_changed(self.resource, new, old));
+            old.is_none_or(|old| api_resources::is_content_changed(self.resource, new, old));
         if kind == ConfigurationKind::Initializer && is_changed {
             let stored = self.stored_configurations().await?;
             let stored: Vec<&Tree> = stored.iter().collect();
             let errors = admission::ordering_errors(new, &stored);
             if !errors.is_empty() {
-                return Err(Status::invalid(&self.group_kind(), object::name(new), &errors));
+                return Err(Status::invalid(&self.group_kind(), api_object::name(new), &errors));
             }
             warnings.extend(admission::ordering_warnings(new, &stored));
         }

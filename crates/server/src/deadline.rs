@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use api_object::Status;
 use authz::RequestInfo;
-use object::Status;
 
 use crate::host::Host;
 use crate::rest::Query;
@@ -26,7 +26,7 @@ pub(crate) fn deadline<S>(
     let Some(text) = query.get("timeout").filter(|text| !text.is_empty()) else {
         return Ok(Some(most));
     };
-    let nanos = gotext::parse_duration(text).map_err(|error| {
+    let nanos = go_compat::parse_duration(text).map_err(|error| {
         Status::bad_request(format!("invalid timeout specified in the request URL - {error}"))
     })?;
     let wanted = Duration::from_nanos(u64::try_from(nanos).unwrap_or_default());

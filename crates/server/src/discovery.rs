@@ -1,12 +1,12 @@
 //! What clients ask before they ask for anything: which groups, versions and resources there are,
 //! what kinds look like, and what the server is.
 
+use api_object::Status;
+use api_resources::Registry;
 use bytes::Bytes;
-use object::Status;
-use resources::Registry;
+use codec::{Asked, DiscoveryAnswer, Endpoint};
 use serde_json::json;
 use store::Store;
-use wire::{Asked, DiscoveryAnswer, Endpoint};
 
 use crate::host::Host;
 use crate::respond::{Document, Reply};
@@ -45,7 +45,7 @@ pub(crate) fn document<S: Store>(
             if let Some(reply) = aggregated_reply(aggregated, asked, etag)? {
                 return Ok(Some(reply));
             }
-            Some(resources::Discovery::core_versions(&host.options.advertised).body)
+            Some(api_resources::Discovery::core_versions(&host.options.advertised).body)
         }
         [Some("apis"), None, ..] => {
             let aggregated = &registry.discovery().aggregated_groups;
@@ -67,14 +67,14 @@ pub(crate) fn document<S: Store>(
         [Some("openapi"), Some("v3"), ..] => {
             let reply = openapi(registry, trimmed, query);
             if reply.is_some() {
-                wire::negotiate(asked, Endpoint::Plain)?;
+                codec::negotiate(asked, Endpoint::Plain)?;
             }
             return Ok(reply);
         }
         _ => None,
     };
     let Some(body) = found else { return Ok(None) };
-    wire::negotiate(asked, Endpoint::Plain)?;
+    codec::negotiate(asked, Endpoint::Plain)?;
     let mut json = body.to_vec();
     json.push(b'\n');
     Ok(Some(Reply::Json { code: 200, json }))
@@ -91,14 +91,14 @@ pub(crate) fn is_known_group(registry: &Registry, path: &str) -> bool {
 }
 
 fn aggregated_reply<S: Store>(
-    document: &resources::Document,
+    document: &api_resources::Document,
     asked: &Asked<'_>,
     etag: Option<&str>,
 ) -> Result<Option<Reply<S>>, Status> {
-    let DiscoveryAnswer::Aggregated { version, .. } = wire::negotiate_discovery(asked)? else {
+    let DiscoveryAnswer::Aggregated { version, .. } = codec::negotiate_discovery(asked)? else {
         return Ok(None);
     };
-    if version != wire::DiscoveryVersion::V2 {
+    if version != codec::DiscoveryVersion::V2 {
         return Ok(None);
     }
     let own = document.etag();
@@ -117,7 +117,7 @@ fn openapi_v2<S: Store>(asked: &Asked<'_>) -> Result<Reply<S>, Status> {
     let (bytes, content_type) = match asked.accept.starts_with(V2_ASKED) {
         true => (V2_BYTES, V2_PROTOBUF),
         false => {
-            wire::negotiate(asked, Endpoint::Plain)?;
+            codec::negotiate(asked, Endpoint::Plain)?;
             (V2_JSON, "application/json")
         }
     };

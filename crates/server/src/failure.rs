@@ -1,12 +1,12 @@
 //! Requests that get no further, and how clients hear of it.
 
+use api_object::Status;
+use codec::{Asked, Endpoint};
 use http::Response;
 use http::header::{ACCEPT, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
 use http::request::Parts;
+use https_server::Body;
 use jiff::Timestamp;
-use object::Status;
-use serving::Body;
-use wire::{Asked, Endpoint};
 
 use crate::record::Record;
 use crate::respond::{Form, IncludeObject, PLAIN, text_response};
@@ -71,7 +71,7 @@ fn refuse(parts: &Parts, record: &mut Record, now: Timestamp, status: &Status) -
 pub(crate) fn rendered(parts: &Parts, now: Timestamp, status: &Status) -> Response<Body> {
     let query = parts.uri.query().map(|query| Query::parse(&format!("?{query}")));
     let pretty = query.as_ref().and_then(|query| query.get("pretty"));
-    let answer = wire::negotiate(&asked(parts, pretty), Endpoint::Plain).unwrap_or(PLAIN);
+    let answer = codec::negotiate(&asked(parts, pretty), Endpoint::Plain).unwrap_or(PLAIN);
     let form = Form { answer, include: IncludeObject::default(), accepts_gzip: false, now };
     form.status_response(status)
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use api_object::Tree;
+use api_resources::Verb;
 use authz::{Attributes, RequestInfo, ResourceInfo, User};
-use object::Tree;
-use resources::Verb;
 
 use crate::view::View;
 

@@ -156,7 +156,7 @@ fn all(endpoint: Endpoint, checks: &[Checked], query: &Query) -> Text {
         };
     }
     if !excluded.is_empty() {
-        let names: Vec<String> = excluded.iter().map(|name| gotext::quote(name)).collect();
+        let names: Vec<String> = excluded.iter().map(|name| go_compat::quote(name)).collect();
         let names = names.join(",");
         let _ =
             writeln!(lines, "warn: some health checks cannot be excluded: no matches for {names}");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use admission::{Configuration, ConfigurationKind, Snapshot};
 use admission_hooks::{Connections, Surroundings};
-use object::Tree;
+use api_object::Tree;
 use store::{Key, KeyError};
 
 /// What is configured through the API, at one moment.

@@ -7,10 +7,10 @@ use admission::InitializerOptions;
 use audit::Auditor;
 use authn::{Authenticator, Impersonator, TokenIssuer};
 use authz::User;
-use call_limit::CallLimit;
+use concurrency_limit::CallLimit;
 use ring::rand::{SecureRandom, SystemRandom};
 
-use serving::{InFlight, Shutdown};
+use https_server::{InFlight, Shutdown};
 
 use crate::addresses::{PickedAddresses, ServiceRange};
 use crate::audit_id::AuditIds;
@@ -93,7 +93,7 @@ pub(crate) struct Host<S> {
     /// The longest that a call of a hook may take.
     pub(crate) call_time_max: Duration,
     /// The addresses that hooks may have.
-    pub(crate) hook_addresses: remote::AddressPolicy,
+    pub(crate) hook_addresses: https_client::AddressPolicy,
     /// What who reads an uninitialized object gets to see.
     pub(crate) get_mode: GetMode,
     /// Follows objects that wait for initializers.

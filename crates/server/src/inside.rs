@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use admission_hooks::Notes;
+use api_object::{DeleteOptions, Status, Tree};
+use api_resources::{Resource, Verb};
 use audit::{Event, Received, Stage};
 use authz::{RequestInfo, User};
 use jiff::Timestamp;
-use object::{DeleteOptions, Status, Tree};
-use resources::{Resource, Verb};
 use store::Store;
 use tokio::time::Instant;
 
@@ -83,7 +83,7 @@ impl<S: Store> Host<S> {
     fn own_event(&self, info: &RequestInfo) -> Option<Box<Event>> {
         let auditor = self.auditor.as_ref()?;
         let received = Received {
-            audit_id: &object::uuid4(self.random()),
+            audit_id: &api_object::uuid4(self.random()),
             uri: &info.path,
             attributes: info.attributes(Some(&self.own_user)),
             source_ips: &[IpAddr::V4(Ipv4Addr::LOCALHOST)],

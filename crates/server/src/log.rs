@@ -85,7 +85,7 @@ impl Log {
     }
 
     fn line(&self, now: Timestamp, level: Level, message: &str, facts: &[Fact<'_>]) -> String {
-        let time = object::rfc3339_micro(now);
+        let time = api_object::rfc3339_micro(now);
         match self.format {
             LogFormat::Text => {
                 let mut line = format!("{time} {:5} {}", level.name(), plain(message));
@@ -93,7 +93,7 @@ impl Log {
                     let text = fact.to_string();
                     let is_bare = !text.is_empty()
                         && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"');
-                    let text = if is_bare { text } else { gotext::quote(&text) };
+                    let text = if is_bare { text } else { go_compat::quote(&text) };
                     // A String takes whatever is written to it.
                     let _ = write!(line, " {name}={text}");
                 }

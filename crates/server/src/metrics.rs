@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use http::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use https_server::{Body, RequestKind};
 use prometheus::{
     Encoder, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
     Registry, TextEncoder,
 };
-use serving::{Body, RequestKind};
 use store::{ListRequest, Prefix, Store};
 
 use crate::host::Host;
@@ -229,7 +229,7 @@ pub(crate) async fn response<S: Store>(host: &Host<S>) -> Response<Body> {
 async fn count_objects<S: Store>(host: &Host<S>) {
     let view = host.follower.view();
     for resource in view.registry.stored() {
-        let prefix = resources::prefix(&host.prefix, resource, None);
+        let prefix = api_resources::prefix(&host.prefix, resource, None);
         let Some(prefix) = prefix.and_then(|text| Prefix::new(&text).ok()) else { continue };
         let request = ListRequest { limit: NonZeroUsize::new(1), ..ListRequest::default() };
         let Ok(page) = host.store.list(&prefix, request).await else { return };

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use api_resources::{Resource, Verb};
 use authz::{RequestInfo, ResourceInfo};
-use resources::{Resource, Verb};
 
 /// One object, a part of it, or the collection in which an object is created, by value.
 ///

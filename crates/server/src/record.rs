@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admission_hooks::{AnnotationLevel, Notes};
+use api_object::{Status, Tree};
 use audit::{Event, Received, Stage};
 use authn::{ImpersonationMode, Unauthenticated};
 use authz::{Decision, RequestInfo, Unavailable, User};
 use http::request::Parts;
 use jiff::Timestamp;
-use object::{Status, Tree};
 use serde_json::Value;
 use store::Store;
 
@@ -159,7 +159,7 @@ impl Record {
     pub(crate) fn decided<S>(&mut self, host: &Host<S>, decided: &Decided) {
         host.authorization_metrics.decided(&decided.decision, decided.took);
         if let Some(event) = &mut self.event {
-            for (key, value) in reviews::audit_annotations(&decided.decision) {
+            for (key, value) in access_reviews::audit_annotations(&decided.decision) {
                 event.annotate(key, &value);
             }
             if let Some(names) = &decided.skipped {
@@ -218,7 +218,7 @@ impl Record {
     pub(crate) fn request_patch(&mut self, bytes: &[u8]) {
         if let Some(event) = &mut self.event
             && event.wants_request_object()
-            && let Ok(patch) = wire::json_tree(bytes)
+            && let Ok(patch) = codec::json_tree(bytes)
         {
             event.request_patch(&patch.value);
         }
@@ -250,14 +250,14 @@ impl Record {
                 let is_wanted = event.wants_response_object();
                 (
                     *code,
-                    is_wanted.then(|| wire::json_tree(json).ok().map(|own| own.value)).flatten(),
+                    is_wanted.then(|| codec::json_tree(json).ok().map(|own| own.value)).flatten(),
                 )
             }
             Reply::List { listed, .. } => {
                 let is_wanted = event.wants_response_object();
                 let items = || {
                     let parse = |item: &store::Item| {
-                        wire::from_stored(&item.entry.value).ok().map(Value::Object)
+                        codec::from_stored(&item.entry.value).ok().map(Value::Object)
                     };
                     let items: Vec<Value> = listed.items.iter().filter_map(parse).collect();
                     serde_json::json!({"items": items})

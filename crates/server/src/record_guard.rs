@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Instant;
 
-use object::Status;
+use api_object::Status;
 
 use crate::host::Host;
 use crate::record::Record;

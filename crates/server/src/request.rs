@@ -17,16 +17,16 @@ mod bodies;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api_object::Status;
+use api_resources::Verb;
 use authn::CertificateIdentity;
 use authz::{RequestInfo, User};
 use http::header::HeaderMap;
 use http::request::Parts;
 use http::{Request, Response};
+use https_server::{Body, Connection, Phase, RequestKind, Responder};
 use hyper::body::{Body as _, Incoming};
 use jiff::Timestamp;
-use object::Status;
-use resources::Verb;
-use serving::{Body, Connection, Phase, RequestKind, Responder};
 use store::Store;
 
 use self::answer::Answer;
@@ -98,7 +98,7 @@ pub(crate) async fn handle<S: Store>(
     };
     if let Some(body) = body.filter(|body| !body.is_end_stream()) {
         // A client that is still sending would not hear the answer.
-        serving::discard(body).await;
+        https_server::discard(body).await;
     }
     record.finish(response.status().as_u16());
     answer.give(|| response);
@@ -122,7 +122,7 @@ async fn live<S: Store>(
             return Err(Status::bad_request(error.to_string()).into());
         }
         Err(authz::RequestError::Unclassified(error)) => {
-            let text = format!("Internal Server Error: {}: {error}\n", gotext::quote(&target));
+            let text = format!("Internal Server Error: {}: {error}\n", go_compat::quote(&target));
             return Err(Failure::Text(500, text));
         }
     };
@@ -180,7 +180,7 @@ async fn enter<S: Store>(
     target: &str,
     now: Timestamp,
     warnings: &mut Vec<String>,
-) -> Result<(Authorized, Option<serving::InFlightPermit>), Failure> {
+) -> Result<(Authorized, Option<https_server::InFlightPermit>), Failure> {
     // 2. Who asks.
     let certificates = connection.identity(
         |known| host.authenticator.is_current(known),
@@ -232,10 +232,11 @@ async fn enter<S: Store>(
         Ok(authorized) => Ok((authorized, permit)),
         Err(info) => {
             let attributes = info.attributes(Some(&user));
-            Err(match reviews::refusal(&attributes, target, &decided.decision) {
-                Some(reviews::Refusal::InternalError(text)) => Failure::Text(500, text),
+            Err(match access_reviews::refusal(&attributes, target, &decided.decision) {
+                Some(access_reviews::Refusal::InternalError(text)) => Failure::Text(500, text),
                 Some(
-                    reviews::Refusal::Forbidden(status) | reviews::Refusal::Unavailable(status),
+                    access_reviews::Refusal::Forbidden(status)
+                    | access_reviews::Refusal::Unavailable(status),
                 ) => status.into(),
                 None => Status::internal("the decision is unclear").into(),
             })
@@ -258,7 +259,7 @@ pub(crate) struct Errand<'a, S> {
 impl<S: Store> Errand<'_, S> {
     async fn run(
         &self,
-        permit: Option<serving::InFlightPermit>,
+        permit: Option<https_server::InFlightPermit>,
         body: &mut Unread,
         record: &mut Record,
         warnings: &mut Vec<String>,
@@ -279,7 +280,7 @@ impl<S: Store> Errand<'_, S> {
         };
         record.route(&route, self.query);
         let resource = &route.resource;
-        let review = reviews::Kind::of(&resource.group, &resource.version, &resource.plural);
+        let review = access_reviews::Kind::of(&resource.group, &resource.version, &resource.plural);
         if let Some(kind) = review {
             return self.review(kind, body, record, warnings).await;
         }
@@ -311,7 +312,7 @@ impl<S: Store> Errand<'_, S> {
     /// A review: asked, answered, forgotten.
     async fn review(
         &self,
-        kind: reviews::Kind,
+        kind: access_reviews::Kind,
         body: &mut Unread,
         record: &mut Record,
         warnings: &mut Vec<String>,
@@ -327,11 +328,11 @@ impl<S: Store> Errand<'_, S> {
     }
 
     /// The first proposal posts its review into the core group, in versions that nothing else has.
-    fn legacy_review(&self) -> Option<reviews::Kind> {
+    fn legacy_review(&self) -> Option<access_reviews::Kind> {
         let info = self.authorized.target()?;
-        let kind = reviews::Kind::of(&info.api_group, &info.api_version, &info.resource)?;
+        let kind = access_reviews::Kind::of(&info.api_group, &info.api_version, &info.resource)?;
         let is_whole = info.subresource.is_empty() && info.trail.is_none();
-        (kind == reviews::Kind::LegacyResourceAccessReview && is_whole).then_some(kind)
+        (kind == access_reviews::Kind::LegacyResourceAccessReview && is_whole).then_some(kind)
     }
 
     /// A path that names no resource.
@@ -388,7 +389,7 @@ fn room<S>(
     host: &Host<S>,
     info: &RequestInfo,
     user: &User,
-) -> Option<Option<serving::InFlightPermit>> {
+) -> Option<Option<https_server::InFlightPermit>> {
     let kind = match info.verb.as_ref() {
         "watch" => return Some(None),
         "get" | "list" => RequestKind::ReadOnly,

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
+use api_object::{Status, Tree};
+use api_resources::Resource;
 use bytes::Bytes;
+use codec::{Answer, Format, ListMetadata, MetaVersion, Row, Transform, TypeMeta};
 use http::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderValue, LOCATION, RETRY_AFTER, VARY,
     WARNING, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{Response, StatusCode};
+use https_server::Body;
 use jiff::Timestamp;
-use object::{Status, Tree};
-use resources::Resource;
-use serving::Body;
 use store::{Item, Store};
-use wire::{Answer, Format, ListMetadata, MetaVersion, Row, Transform, TypeMeta};
 
 use crate::rest::{Listed, Seen, WatchEvent, Watcher};
 
@@ -70,7 +70,7 @@ impl IncludeObject {
             "Object" => Ok(Self::Object),
             other => Err(Status::bad_request(format!(
                 "unrecognized includeObject value: {}",
-                gotext::quote(other)
+                go_compat::quote(other)
             ))),
         }
     }
@@ -95,20 +95,21 @@ impl Form {
 
     fn object(&self, resource: &Resource, tree: &Tree) -> Vec<u8> {
         match self.answer.transform {
-            None => wire::encode_tree(tree, &self.answer),
+            None => codec::encode_tree(tree, &self.answer),
             Some(
                 Transform::PartialObjectMetadata(version)
                 | Transform::PartialObjectMetadataList(version),
-            ) => wire::encode_tree(&wire::partial_metadata(tree, version), &self.plain()),
+            ) => codec::encode_tree(&codec::partial_metadata(tree, version), &self.plain()),
             Some(Transform::Table(version)) => {
                 let mut out = Vec::new();
-                let revision = object::text(object::metadata(tree), "resourceVersion").parse().ok();
+                let revision =
+                    api_object::text(api_object::metadata(tree), "resourceVersion").parse().ok();
                 let metadata =
                     ListMetadata { resource_version: revision, ..ListMetadata::default() };
                 let row = self.row(resource, tree, version);
                 let columns = columns(resource);
-                wire::encode_table(version, &metadata, Some(&columns), &[row], &mut out);
-                wire::reencode(out, &self.plain())
+                codec::encode_table(version, &metadata, Some(&columns), &[row], &mut out);
+                codec::reencode(out, &self.plain())
             }
         }
     }
@@ -117,11 +118,11 @@ impl Form {
         let object = match self.include {
             IncludeObject::None => None,
             IncludeObject::Metadata => {
-                serde_json::to_vec(&wire::partial_metadata(tree, version)).ok()
+                serde_json::to_vec(&codec::partial_metadata(tree, version)).ok()
             }
             IncludeObject::Object => serde_json::to_vec(tree).ok(),
         };
-        Row { cells: resources::cells(resource, tree, self.now), object }
+        Row { cells: api_resources::cells(resource, tree, self.now), object }
     }
 
     fn list(&self, resource: &Resource, listed: &Listed) -> Vec<u8> {
@@ -137,23 +138,24 @@ impl Form {
                     .filter_map(|item| shown(resource, item))
                     .map(|tree| self.row(resource, &tree, version))
                     .collect();
-                wire::encode_table(version, &metadata, Some(&columns(resource)), &rows, &mut out);
+                codec::encode_table(version, &metadata, Some(&columns(resource)), &rows, &mut out);
             }
             Some(
                 Transform::PartialObjectMetadata(version)
                 | Transform::PartialObjectMetadataList(version),
             ) => {
                 let kind = "PartialObjectMetadataList";
-                wire::begin_list(version.api_version(), kind, &metadata, &mut out);
+                codec::begin_list(version.api_version(), kind, &metadata, &mut out);
                 write_items(&listed.items, &mut out, |item, out| {
                     let revision = item.entry.mod_rev.number();
-                    wire::splice_partial_metadata(&item.entry.value, revision, version, out).is_ok()
+                    codec::splice_partial_metadata(&item.entry.value, revision, version, out)
+                        .is_ok()
                 });
-                wire::end_list(&mut out);
+                codec::end_list(&mut out);
             }
             None => {
                 let api_version = resource.group_version().to_string();
-                wire::begin_list(&api_version, &resource.list_kind, &metadata, &mut out);
+                codec::begin_list(&api_version, &resource.list_kind, &metadata, &mut out);
                 let is_custom = resource.is_custom();
                 let type_meta = if is_custom { TypeMeta::Keep } else { TypeMeta::Drop };
                 write_items(&listed.items, &mut out, |item, out| {
@@ -162,19 +164,19 @@ impl Form {
                         return tree.is_some_and(|tree| serde_json::to_writer(out, &tree).is_ok());
                     }
                     let revision = item.entry.mod_rev.number();
-                    wire::splice_resource_version(&item.entry.value, revision, type_meta, out)
+                    codec::splice_resource_version(&item.entry.value, revision, type_meta, out)
                         .is_ok()
                 });
-                wire::end_list(&mut out);
+                codec::end_list(&mut out);
             }
         }
-        wire::reencode(out, &self.plain())
+        codec::reencode(out, &self.plain())
     }
 
     /// The bytes of an event; the first one of a table says what its columns are.
     pub(crate) fn event(&self, resource: &Resource, event: &WatchEvent, is_first: bool) -> Vec<u8> {
         let mut out = Vec::new();
-        wire::begin_event(event_type(event.kind), &mut out);
+        codec::begin_event(event_type(event.kind), &mut out);
         match &event.object {
             Seen::Status(status) => {
                 // A failure is never brought into another shape, and memory takes it.
@@ -187,7 +189,7 @@ impl Form {
                     && (!resource.is_custom() || has_version(value, &api_version));
                 let revision = revision.number();
                 let is_written = is_plain
-                    && wire::splice_resource_version(value, revision, TypeMeta::Keep, &mut out)
+                    && codec::splice_resource_version(value, revision, TypeMeta::Keep, &mut out)
                         .is_ok();
                 if !is_written {
                     let tree = tree_of(resource, value, revision).unwrap_or_default();
@@ -195,7 +197,7 @@ impl Form {
                 }
             }
         }
-        wire::end_event(&mut out);
+        codec::end_event(&mut out);
         out
     }
 
@@ -206,14 +208,15 @@ impl Form {
             Some(
                 Transform::PartialObjectMetadata(version)
                 | Transform::PartialObjectMetadataList(version),
-            ) => serde_json::to_writer(out, &wire::partial_metadata(tree, version)),
+            ) => serde_json::to_writer(out, &codec::partial_metadata(tree, version)),
             Some(Transform::Table(version)) => {
-                let revision = object::text(object::metadata(tree), "resourceVersion").parse().ok();
+                let revision =
+                    api_object::text(api_object::metadata(tree), "resourceVersion").parse().ok();
                 let metadata =
                     ListMetadata { resource_version: revision, ..ListMetadata::default() };
                 let columns = is_first.then(|| columns(resource));
                 let row = self.row(resource, tree, version);
-                wire::encode_table(version, &metadata, columns.as_deref(), &[row], out);
+                codec::encode_table(version, &metadata, columns.as_deref(), &[row], out);
                 Ok(())
             }
         };
@@ -230,11 +233,11 @@ impl Form {
                 self.bytes_response(code, self.object(&resource, &tree))
             }
             Reply::Tree { code, tree } => {
-                self.bytes_response(code, wire::encode_tree(&tree, &self.plain()))
+                self.bytes_response(code, codec::encode_tree(&tree, &self.plain()))
             }
             Reply::Json { code, json } => {
                 let is_plain = self.answer.format == Format::Json && !self.answer.pretty;
-                let json = if is_plain { json } else { wire::reencode(json, &self.plain()) };
+                let json = if is_plain { json } else { codec::reencode(json, &self.plain()) };
                 self.bytes_response(code, json)
             }
             Reply::List { resource, listed } => {
@@ -244,7 +247,7 @@ impl Form {
             Reply::Status(status) => self.status_response(&status),
             Reply::Document(document) => document_response(document),
         };
-        for warning in wire::warning_headers(warnings) {
+        for warning in codec::warning_headers(warnings) {
             if let Ok(value) = HeaderValue::from_str(&warning) {
                 response.headers_mut().append(WARNING, value);
             }
@@ -254,7 +257,7 @@ impl Form {
 
     /// A failure, ready to be sent.
     pub(crate) fn status_response(&self, status: &Status) -> Response<Body> {
-        let bytes = wire::encode_status(status, &self.plain());
+        let bytes = codec::encode_status(status, &self.plain());
         let mut response = self.bytes_response(status.code, bytes);
         let headers = response.headers_mut();
         if let Some(seconds) = status.retry_after_seconds() {
@@ -272,8 +275,8 @@ impl Form {
         let media_type = self.answer.format.media_type();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
         if self.accepts_gzip
-            && bytes.len() > wire::GZIP_BYTES_MIN
-            && let Ok(smaller) = wire::gzip(&bytes)
+            && bytes.len() > codec::GZIP_BYTES_MIN
+            && let Ok(smaller) = codec::gzip(&bytes)
         {
             bytes = smaller;
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
@@ -359,32 +362,32 @@ fn shown(resource: &Resource, item: &Item) -> Option<Tree> {
 }
 
 fn tree_of(resource: &Resource, value: &[u8], revision: u64) -> Option<Tree> {
-    let mut tree: Tree = wire::from_stored(value).ok()?;
+    let mut tree: Tree = codec::from_stored(value).ok()?;
     if resource.is_custom() {
         tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());
     }
-    let metadata = object::metadata_mut(&mut tree);
+    let metadata = api_object::metadata_mut(&mut tree);
     metadata.insert("resourceVersion".to_owned(), revision.to_string().into());
     Some(tree)
 }
 
-fn columns(resource: &Resource) -> Vec<wire::Column> {
-    let column = |own: &resources::Column| wire::Column {
+fn columns(resource: &Resource) -> Vec<codec::Column> {
+    let column = |own: &api_resources::Column| codec::Column {
         name: own.name.clone(),
         kind: own.r#type.clone(),
         format: own.format.clone(),
         description: own.description.clone(),
         priority: own.priority,
     };
-    resources::columns(resource).iter().map(column).collect()
+    api_resources::columns(resource).iter().map(column).collect()
 }
 
-fn event_type(kind: &str) -> wire::EventType {
+fn event_type(kind: &str) -> codec::EventType {
     match kind {
-        "ADDED" => wire::EventType::Added,
-        "MODIFIED" => wire::EventType::Modified,
-        "DELETED" => wire::EventType::Deleted,
-        "BOOKMARK" => wire::EventType::Bookmark,
-        _ => wire::EventType::Error,
+        "ADDED" => codec::EventType::Added,
+        "MODIFIED" => codec::EventType::Modified,
+        "DELETED" => codec::EventType::Deleted,
+        "BOOKMARK" => codec::EventType::Bookmark,
+        _ => codec::EventType::Error,
     }
 }

@@ -1,13 +1,13 @@
 //! Reviews and tokens: what is created and not kept.
 
+use api_object::{Status, Tree};
 use authn::{LookupError, ReferencedKind, TokenRequest, TokenRequestSettings};
 use authz::Recorder;
+use codec::{BodyFormat, Expected};
 use http::header::CONTENT_TYPE;
-use object::{Status, Tree};
 use serde_json::Value;
 use std::sync::Arc;
 use store::{At, Key, Store};
-use wire::{BodyFormat, Expected};
 
 use crate::admit::Write;
 use crate::host::Host;
@@ -21,7 +21,7 @@ use crate::route::Route;
 /// Answers a review.
 pub(crate) async fn answer<S: Store>(
     errand: &Errand<'_, S>,
-    kind: reviews::Kind,
+    kind: access_reviews::Kind,
     body: &mut Unread,
     record: &mut Record,
     warnings: &mut Vec<String>,
@@ -34,46 +34,46 @@ pub(crate) async fn answer<S: Store>(
         kind: kind.name(),
         is_custom: false,
     };
-    let format = wire::body_format(errand.header(&CONTENT_TYPE), &expected)?;
+    let format = codec::body_format(errand.header(&CONTENT_TYPE), &expected)?;
     let bytes = errand.collect(body).await?;
     let options = errand.query().write_options("CreateOptions")?;
     let chain = Arc::clone(&authorized.view().chain);
-    let is_plain = kind == reviews::Kind::SubjectAccessReview
+    let is_plain = kind == access_reviews::Kind::SubjectAccessReview
         && format == BodyFormat::Json
         && info.api_version == "v1";
     if is_plain
         && !record.wants_objects()
-        && let Some(review) = reviews::SubjectAccessReview::parse(&bytes)
+        && let Some(review) = access_reviews::SubjectAccessReview::parse(&bytes)
     {
         let caller = &authorized.user().name;
         let outcome = chain.authorize_for(caller, &review.attributes(), Recorder::off()).await;
-        reviews::check_decided(&outcome.decision)?;
+        access_reviews::check_decided(&outcome.decision)?;
         let mut json = Vec::with_capacity(bytes.len() + 160);
         review.write_response(&outcome.decision, &mut json);
         return Ok(Reply::Json { code: 201, json });
     }
-    let decoded = wire::decode_object(&bytes, format, &expected)?;
+    let decoded = codec::decode_object(&bytes, format, &expected)?;
     match options.field_validation {
         FieldValidation::Ignore => {}
         FieldValidation::Warn => {
             warnings.extend(decoded.findings.iter().map(ToString::to_string));
         }
         FieldValidation::Strict => {
-            let error = wire::strict_error(kind.name(), &info.api_version, &decoded.findings);
+            let error = codec::strict_error(kind.name(), &info.api_version, &decoded.findings);
             if let Some(status) = error {
                 return Err(status);
             }
         }
     }
     record.request_object(&decoded.tree);
-    let request = reviews::Request {
+    let request = access_reviews::Request {
         version: &info.api_version,
         namespace: &info.namespace,
         user: Some(authorized.user()),
         now: errand.now(),
     };
-    let review = reviews::prepare(kind, &Value::Object(decoded.tree), &request)?;
-    match reviews::answer(&chain, review, Some(authorized.user())).await? {
+    let review = access_reviews::prepare(kind, &Value::Object(decoded.tree), &request)?;
+    match access_reviews::answer(&chain, review, Some(authorized.user())).await? {
         Value::Object(tree) => Ok(Reply::Tree { code: 201, tree }),
         _ => Err(Status::internal("a review has no answer")),
     }
@@ -131,10 +131,10 @@ async fn decode<S: Store>(
     body: &mut Unread,
 ) -> Result<Tree, Status> {
     let expected = Expected { group, version, kind, is_custom: false };
-    let format = wire::body_format(errand.header(&CONTENT_TYPE), &expected)?;
+    let format = codec::body_format(errand.header(&CONTENT_TYPE), &expected)?;
     let bytes = errand.collect(body).await?;
     errand.query().write_options("CreateOptions")?;
-    Ok(wire::decode_object(&bytes, format, &expected)?.tree)
+    Ok(codec::decode_object(&bytes, format, &expected)?.tree)
 }
 
 /// Tokens refer to objects in the store.
@@ -150,7 +150,7 @@ impl<S: Store> authn::Lookup for Host<S> {
             return Ok(None);
         };
         let namespace = resource.is_namespaced().then_some(namespace);
-        let key = resources::key(&self.prefix, resource, namespace, name);
+        let key = api_resources::key(&self.prefix, resource, namespace, name);
         let Some(key) = key.and_then(|key| Key::new(&key).ok()) else { return Ok(None) };
         let got = self.store.get(&key, At::Newest).await;
         let got = got.map_err(|error| LookupError(error.to_string()))?;
@@ -158,7 +158,7 @@ impl<S: Store> authn::Lookup for Host<S> {
         let Some(entry) = got.entry.filter(|entry| !is_hidden(&entry.value)) else {
             return Ok(None);
         };
-        let tree = wire::from_stored(&entry.value);
+        let tree = codec::from_stored(&entry.value);
         tree.map(|tree| Some(Arc::new(tree))).map_err(|error| LookupError(error.to_string()))
     }
 }

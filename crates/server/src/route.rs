@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use api_object::Status;
+use api_resources::{Resource, Verb};
 use http::Method;
-use object::Status;
-use resources::{Resource, Verb};
 
 use crate::gate::Authorized;
 

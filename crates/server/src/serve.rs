@@ -13,10 +13,10 @@ use arc_swap::ArcSwap;
 use audit::Auditor;
 use authn::{Authenticator, Impersonator, TokenIssuer};
 use authz_chain::Seat;
-use call_limit::CallLimit;
-use remote::AddressPolicy;
+use concurrency_limit::CallLimit;
+use https_client::AddressPolicy;
+use https_server::{DrainPlan, Drained, InFlight, Limits, Listener, Shutdown};
 use ring::rand::SystemRandom;
-use serving::{DrainPlan, Drained, InFlight, Limits, Listener, Shutdown};
 use store::{ReadError, Store};
 use tokio::task::JoinSet;
 
@@ -119,7 +119,7 @@ impl Default for AdmissionOptions {
             response_bytes_max: RESPONSE_BYTES_MAX,
             calls_in_flight_max: CALLS_IN_FLIGHT_MAX,
             call_time_max: CALL_TIME_MAX,
-            connect_timeout: remote::Limits::default().connect_timeout,
+            connect_timeout: https_client::Limits::default().connect_timeout,
             addresses: AddressPolicy::default(),
         }
     }
@@ -169,13 +169,13 @@ impl<S: Store> Server<S> {
     ) -> Result<Self, StartError> {
         let admission_metrics = admission_metrics::Metrics::new(
             &options.registry,
-            authz_live::Instruments::remote(options.authorization_metrics.as_ref()),
+            authz_reload::Instruments::remote(options.authorization_metrics.as_ref()),
         )?;
         let usual = Surroundings::default();
         let hooks = Hooks::none(Arc::new(Surroundings {
             services: Some(Arc::clone(&options.directory) as _),
             access: options.admission.access,
-            limits: remote::Limits {
+            limits: https_client::Limits {
                 body_bytes_max: options.admission.response_bytes_max,
                 connect_timeout: options.admission.connect_timeout,
                 addresses: options.admission.addresses,
@@ -210,7 +210,7 @@ impl<S: Store> Server<S> {
             readiness: Readiness::default(),
             own_user: own_user(String::new()),
             authenticator,
-            impersonator: Impersonator::new(reviews::forbidden),
+            impersonator: Impersonator::new(access_reviews::forbidden),
             issuer: options.issuer,
             auditor: options.auditor,
             authorization_metrics: options.authorization_metrics,
@@ -235,8 +235,8 @@ impl<S: Store> Server<S> {
             shutdown: Shutdown::new(),
             picked_addresses: PickedAddresses::default(),
         };
-        host.own_user = own_user(object::uuid4(host.random()));
-        host.server_id = object::uuid4(host.random());
+        host.own_user = own_user(api_object::uuid4(host.random()));
+        host.server_id = api_object::uuid4(host.random());
         host.audit_ids = AuditIds::new(host.random());
         let host = Arc::new(host);
         let mut loops = JoinSet::new();
@@ -270,11 +270,11 @@ impl<S: Store> Server<S> {
         };
         let report = {
             let log = host.log;
-            Arc::new(move |trouble: &serving::Trouble| {
+            Arc::new(move |trouble: &https_server::Trouble| {
                 log.write(crate::log::Level::Debug, "connection", &[("why", trouble)]);
             })
         };
-        tasks.spawn(serving::serve_responding(
+        tasks.spawn(https_server::serve_responding(
             listener,
             options.limits,
             host.shutdown.clone(),

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api_object::Status;
 use jiff::Timestamp;
-use object::Status;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use store::{Expect, Key, ListRequest, Prefix, Put, Revision, Store, WriteError};
@@ -50,7 +50,7 @@ struct Beat {
 pub(crate) fn ack_timeout(query: &Query) -> Result<Option<Duration>, Status> {
     let Some(text) = query.get("ackTimeout") else { return Ok(None) };
     let bad = |why: &str| Status::bad_request(format!("invalid ackTimeout: {why}"));
-    let nanos = gotext::parse_duration(text).map_err(|error| bad(&error.to_string()))?;
+    let nanos = go_compat::parse_duration(text).map_err(|error| bad(&error.to_string()))?;
     let wanted = u64::try_from(nanos).map_err(|_| bad("must not be negative"))?;
     let wanted = Duration::from_nanos(wanted);
     if wanted > ACK_MAX {
@@ -193,7 +193,7 @@ impl<S: Store> Host<S> {
             "mode": mode,
             "state": state,
             "revision": self.observed().number(),
-            "confirmedAt": confirmed_at.map(object::rfc3339_micro),
+            "confirmedAt": confirmed_at.map(api_object::rfc3339_micro),
             "ageSeconds": freshness.age.map(|age| age.as_secs_f64()),
             "lastError": freshness.last_error.as_deref(),
             "invalidObjects": invalid,

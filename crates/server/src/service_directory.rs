@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{OnceLock, PoisonError, RwLock};
 
 use admission_hooks::Services;
-use remote::{HostPort, Resolve, ResolveError, ServiceName};
+use https_client::{HostPort, Resolve, ResolveError, ServiceName};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::Value;
 
@@ -88,7 +88,7 @@ impl ServiceDirectory {
     /// # Errors
     /// The value can not be read; the object counts as absent.
     pub(crate) fn apply(&self, path: &str, value: Option<&[u8]>) -> Result<(), String> {
-        let object = value.map(|value| wire::from_stored(value).map(Value::Object)).transpose();
+        let object = value.map(|value| codec::from_stored(value).map(Value::Object)).transpose();
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(name) = path.strip_prefix(SERVICES_PATH) {
             tables.services.remove(name);

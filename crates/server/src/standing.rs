@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use admission::{GroupVersionKind, Operation};
 use admission_metrics::ConfigRefusal;
+use api_object::{Cause, Details, Status};
+use api_resources::Resource;
 use arc_swap::ArcSwap;
-use object::{Cause, Details, Status};
-use resources::Resource;
 use store::{At, Expect, Key, ListRequest, Prefix, Revision, Store};
 use tokio::time::Instant;
 
@@ -167,7 +167,7 @@ impl<S: Store> Host<S> {
             for item in page.items {
                 let own = item.key.get(self.prefix.len() + 1..).unwrap_or_default().to_owned();
                 if last.seen.get(&own) != Some(&item.entry.mod_rev) {
-                    let tree = wire::from_stored(&item.entry.value);
+                    let tree = codec::from_stored(&item.entry.value);
                     let tree = Some(tree.map_err(|error| error.to_string()));
                     changes.push(Changed { path: own.clone(), kind, tree });
                 }

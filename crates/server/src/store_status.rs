@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use object::Status;
+use api_object::Status;
 use prometheus::{IntCounter, IntGauge, IntGaugeVec, Opts, Registry};
 use store::{Alarm, Store, StoreStatus};
 
@@ -177,9 +177,9 @@ pub(crate) fn throttled(share: &str, retry_after: Duration) -> Status {
 /// A share is a namespace, or the prefix of the keys of a resource without one.
 fn owner(share: &str) -> String {
     match share.strip_suffix('/') {
-        None => format!("namespace {}", gotext::quote(share)),
+        None => format!("namespace {}", go_compat::quote(share)),
         Some(path) => {
-            format!("resource {}", gotext::quote(path.rsplit('/').next().unwrap_or(path)))
+            format!("resource {}", go_compat::quote(path.rsplit('/').next().unwrap_or(path)))
         }
     }
 }

@@ -9,8 +9,8 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use object::{Cause, Status, Tree};
-use resources::Resource;
+use api_object::{Cause, Status, Tree};
+use api_resources::Resource;
 use serde_json::{Value, json};
 use store::{Entry, Key};
 
@@ -57,14 +57,14 @@ impl SoundVersions {
         if self.is_sound(key, &entry) {
             return Sighted { entry, is_placeholder: false };
         }
-        let why = match wire::from_stored(&entry.value) {
+        let why = match codec::from_stored(&entry.value) {
             Err(error) => error.to_string(),
-            Ok(_) => wire::MalformedObject.to_string(),
+            Ok(_) => codec::MalformedObject.to_string(),
         };
-        let names = resources::names(&self.prefix, resource, key.as_str());
+        let names = api_resources::names(&self.prefix, resource, key.as_str());
         let (namespace, name) = names.unwrap_or_default();
         let tree = placeholder(resource, namespace, name, &entry.value, &why);
-        let entry = Entry { value: wire::to_stored(&tree).into(), ..entry };
+        let entry = Entry { value: codec::to_stored(&tree).into(), ..entry };
         Sighted { entry, is_placeholder: true }
     }
 
@@ -76,7 +76,7 @@ impl SoundVersions {
         if known.load(Ordering::Relaxed) == hash {
             return true;
         }
-        let is_sound = wire::check_stored(&entry.value).is_ok();
+        let is_sound = codec::check_stored(&entry.value).is_ok();
         if is_sound {
             known.store(hash, Ordering::Relaxed);
         }
@@ -101,17 +101,17 @@ pub(crate) fn placeholder(
     let mut tree = Tree::new();
     tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());
     tree.insert("kind".to_owned(), resource.kind.clone().into());
-    tree.insert("metadata".to_owned(), wire::salvage_metadata(stored).unwrap_or_default().into());
-    if object::shape_metadata(&mut tree).is_err() {
+    tree.insert("metadata".to_owned(), codec::salvage_metadata(stored).unwrap_or_default().into());
+    if api_object::shape_metadata(&mut tree).is_err() {
         tree.insert("metadata".to_owned(), json!({}));
     }
-    let metadata = object::metadata_mut(&mut tree);
+    let metadata = api_object::metadata_mut(&mut tree);
     metadata.insert("name".to_owned(), name.into());
     match namespace {
         Some(namespace) => drop(metadata.insert("namespace".to_owned(), namespace.into())),
         None => drop(metadata.shift_remove("namespace")),
     }
-    object::object_mut(metadata, "annotations").insert(UNDECODABLE.to_owned(), why.into());
+    api_object::object_mut(metadata, "annotations").insert(UNDECODABLE.to_owned(), why.into());
     tree
 }
 
@@ -125,10 +125,10 @@ pub(crate) fn to_delete(
     why: &str,
 ) -> Tree {
     let mut tree = placeholder(resource, namespace, name, stored, why);
-    object::metadata_mut(&mut tree).shift_remove("finalizers");
+    api_object::metadata_mut(&mut tree).shift_remove("finalizers");
     if resource.group.is_empty() && resource.kind == "Namespace" && !resource.is_custom() {
         // A placeholder has members of the right types only.
-        let _ = resources::prepare_create(resource, &mut tree);
+        let _ = api_resources::prepare_create(resource, &mut tree);
     }
     tree
 }

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use admission::ConfigurationKind;
+use api_object::Tree;
+use api_resources::Registry;
 use authz_chain::{Chain, ConfigurationError, Seat};
-use object::Tree;
-use resources::Registry;
 use serde_json::Value;
 use store::{Change, Event, Item, Revision};
 
@@ -443,7 +443,7 @@ fn last_segment(path: &str) -> &str {
 }
 
 fn parse(value: &[u8]) -> Result<Value, String> {
-    wire::from_stored(value).map(Value::Object).map_err(|error| error.to_string())
+    codec::from_stored(value).map(Value::Object).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

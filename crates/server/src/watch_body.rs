@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
-use serving::Body;
+use https_server::Body;
 use store::Store;
 use tokio::time::Instant;
 

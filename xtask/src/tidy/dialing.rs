@@ -5,19 +5,10 @@ use super::rust_text::code_only;
 use super::tree::File;
 
 /// The file of that function.
-const DIAL: &str = "crates/remote/src/dial.rs";
+const DIAL: &str = "crates/https-client/src/dial.rs";
 
-/// Crates that connect for themselves: to etcd, at the endpoints of a flag, and for tests and benchmarks,
-/// which play the client or the network.
-const OTHERS: [&str; 7] = [
-    "crates/store-etcd/",
-    "crates/conformance/",
-    "crates/etcd-rig/",
-    "crates/scripted/",
-    "crates/server-bench/",
-    "crates/webhook-bench/",
-    "crates/authz-bench/",
-];
+/// The product's other crate that connects: to etcd, at the endpoints of a flag.
+const OTHERS: [&str; 1] = ["crates/store-etcd/"];
 
 /// Words that resolve a name or open a connection.
 const WORDS: [&str; 4] = ["TcpStream::connect", "lookup_host", "to_socket_addrs", "HttpConnector"];
@@ -55,8 +46,8 @@ mod tests {
             check(&[File::new(path, text)]).into_iter().map(|finding| finding.line).collect()
         };
         assert_eq!(lines("crates/admission-hooks/src/call.rs"), [Some(2)]);
-        assert_eq!(lines("crates/remote/src/tunnel.rs"), [Some(2)]);
-        for path in [DIAL, "crates/scripted/src/relay.rs", "crates/server/tests/it/client.rs"] {
+        assert_eq!(lines("crates/https-client/src/tunnel.rs"), [Some(2)]);
+        for path in [DIAL, "tools/fake-http/src/relay.rs", "crates/server/tests/it/client.rs"] {
             assert!(lines(path).is_empty(), "{path}");
         }
     }

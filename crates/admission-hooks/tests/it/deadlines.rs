@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use admission_hooks::{FailOpenCause, Fate, Verdict};
-use scripted::{Answer, Conduct};
+use fake_http::{Answer, Conduct};
 use serde_json::Value;
 
 use crate::fixture::{Scene, allow, deny, hook, peer, says, with};

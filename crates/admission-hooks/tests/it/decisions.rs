@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use admission_hooks::{Fate, Verdict};
-use scripted::Script;
+use fake_http::Script;
 use serde_json::json;
 
 use crate::fixture::{

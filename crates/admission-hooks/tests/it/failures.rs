@@ -8,7 +8,7 @@ use admission_hooks::{Admission, Connections, Passage, RESPONSE_BYTES_MAX, Surro
 use authz::User;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use scripted::{Answer, Body, Conduct, Leaf, Peer, Script, ServerTls};
+use fake_http::{Answer, Body, Conduct, Leaf, Peer, Script, ServerTls};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -87,7 +87,7 @@ async fn what_is_no_answer_counts_as_unavailable() {
 async fn certificates_must_be_of_the_authority_and_name_the_host() {
     // T-105
     let start = |leaf| Peer::start_tls(says(allow()), &ServerTls::new(leaf)).unwrap();
-    let other = scripted::Authority::new("other").unwrap();
+    let other = fake_http::Authority::new("other").unwrap();
     let stranger = start(other.issue(&Leaf::loopback()).unwrap());
     let misnamed = start(AUTHORITY.issue(&Leaf::server(&["elsewhere.example.com"])).unwrap());
     let good = peer(says(allow()));

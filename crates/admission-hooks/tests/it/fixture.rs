@@ -12,11 +12,11 @@ use admission_hooks::{
     Admission, Asking, CallReport, Connections, FailOpenCause, Kinds, Notes, Observe, Passage,
     Phase, Refusal, Surroundings, Untyped, admit,
 };
+use api_object::Tree;
 use authz::{Authorizer, User};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use object::Tree;
-use scripted::{Answer, Authority, Body, Leaf, Peer, Request, Script, ServerTls};
+use fake_http::{Answer, Authority, Body, Leaf, Peer, Request, Script, ServerTls};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

@@ -2,7 +2,7 @@
 
 use admission::{GroupVersionKind, Operation};
 use admission_hooks::{Kinds, Untyped};
-use object::Tree;
+use api_object::Tree;
 use serde_json::{Value, json};
 
 use crate::fixture::{

@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::process::Command;
 
-use scripted::{Answer, Conduct, Peer};
+use fake_http::{Answer, Conduct, Peer};
 use serde_json::Value;
 
 use crate::fixture::{Scene, allow, hook, hook_at, peer, says, until, with};

@@ -9,8 +9,8 @@ use admission_hooks::{Access, AccessTable, Connections, Services, Surroundings};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use remote::{Credentials, HostPort, Resolve, ResolveError, Secret, ServiceName};
-use scripted::{Answer, Leaf, Peer, Script, ServerTls};
+use fake_http::{Answer, Leaf, Peer, Script, ServerTls};
+use https_client::{Credentials, HostPort, Resolve, ResolveError, Secret, ServiceName};
 use serde_json::{Value, json};
 
 use crate::fixture::{AUTHORITY, Scene, allow, answer_to, hook, peer, says, until, with};
@@ -346,9 +346,9 @@ async fn hooks_are_told_who_we_are_to_them() {
 async fn a_client_that_could_not_be_made_is_made_when_it_can_be() {
     let folder = tempfile::tempdir().unwrap();
     let (certificate, key) = (folder.path().join("tls.crt"), folder.path().join("tls.key"));
-    let identity = remote::Identity {
-        certificate: remote::Material::File(certificate.clone()),
-        key: remote::Material::File(key.clone()),
+    let identity = https_client::Identity {
+        certificate: https_client::Material::File(certificate.clone()),
+        key: https_client::Material::File(key.clone()),
     };
     let current = Access { identity: Some(identity), ..Access::ANONYMOUS };
     let access = AccessTable { current: Some(current), ..AccessTable::default() };

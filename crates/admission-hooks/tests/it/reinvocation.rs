@@ -1,7 +1,7 @@
 //! Which mutating hooks are called twice.
 
 use admission_hooks::{Fate, Refusal, SkipReason};
-use object::Status;
+use api_object::Status;
 use serde_json::{Value, json};
 
 use crate::fixture::{Scene, allow, answers, hook, label, label_of, peer, review, says, with};

@@ -2,7 +2,7 @@
 
 use admission::{Attributes, Operation};
 use admission_hooks::Asking;
-use object::Tree;
+use api_object::Tree;
 use serde_json::{Value, json};
 
 use crate::fixture::{Scene, allow, answer_to, hook, peer, review, says, widget, with};
@@ -95,10 +95,10 @@ async fn what_is_empty_is_left_out_but_for_objects_and_options() {
 #[tokio::test]
 async fn the_first_version_that_is_known_here_is_sent() {
     // T-095
-    let peer = peer(scripted::Script::rule(|request| {
+    let peer = peer(fake_http::Script::rule(|request| {
         let version = review(request)["apiVersion"].clone();
         let answer = json!({"apiVersion": version, "kind": "AdmissionReview", "response": allow()});
-        scripted::Answer::json(answer.to_string())
+        fake_http::Answer::json(answer.to_string())
     }));
     let versions = json!(["v9", "v1beta1", "v1"]);
     let scene = Scene::new()
@@ -113,7 +113,7 @@ async fn the_first_version_that_is_known_here_is_sent() {
 
 #[tokio::test]
 async fn hooks_are_not_asked_about_their_own_configuration() {
-    let peer = peer(scripted::Script::rule(|request| answer_to(request, allow())));
+    let peer = peer(fake_http::Script::rule(|request| answer_to(request, allow())));
     let scene = Scene::new()
         .mutating("a", vec![hook("m.x.y", &peer)])
         .validating("b", vec![hook("v.x.y", &peer)]);

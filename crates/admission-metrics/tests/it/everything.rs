@@ -18,7 +18,7 @@ pub(crate) const TOOK: Duration = Duration::from_millis(7);
 /// No numbers yet, and nobody who counts certificates.
 pub(crate) fn nothing() -> (Registry, Arc<Metrics>) {
     let registry = Registry::new();
-    let metrics = Metrics::new(&registry, Arc::new(remote::Unobserved)).unwrap();
+    let metrics = Metrics::new(&registry, Arc::new(https_client::Unobserved)).unwrap();
     (registry, metrics)
 }
 

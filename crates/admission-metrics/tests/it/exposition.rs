@@ -5,7 +5,7 @@ use crate::everything;
 #[test]
 fn everything_is_exposed_as_documented() {
     let (registry, _metrics) = everything::happened();
-    let text = monitoring::text(&registry).unwrap();
+    let text = monitoring_lint::text(&registry).unwrap();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/exposition.txt");
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(path, &text).unwrap();

@@ -1,6 +1,6 @@
 //! The files under `docs/monitoring` speak only of what is exported.
 
-use monitoring::{Exposed, faults_of_alerts, faults_of_dashboard, faults_of_tables};
+use monitoring_lint::{Exposed, faults_of_alerts, faults_of_dashboard, faults_of_tables};
 
 use crate::everything;
 
@@ -11,7 +11,7 @@ fn read(name: &str) -> String {
 
 fn exported() -> Exposed {
     let (registry, _metrics) = everything::happened();
-    monitoring::look(&registry).unwrap()
+    monitoring_lint::look(&registry).unwrap()
 }
 
 #[test]

@@ -18,7 +18,7 @@ const TIMEOUTS: &str = "portcullis_initializer_timeouts_total";
 const REPAIRS: &str = "portcullis_initializer_read_repairs_total";
 
 fn samples(registry: &Registry, family: &str) -> Vec<String> {
-    monitoring::samples(registry, family).unwrap()
+    monitoring_lint::samples(registry, family).unwrap()
 }
 
 /// Admission §4.15: what is rejected, and what is not although the call failed.
@@ -70,7 +70,7 @@ fn series_go_with_their_hooks() {
         metrics.failed_open(name, Phase::Mutating, FailOpenCause::Tls);
     }
     metrics.configured(&snapshot(&["b.x.y"], &[]));
-    for (name, family) in monitoring::look(&registry).unwrap() {
+    for (name, family) in monitoring_lint::look(&registry).unwrap() {
         let names = family.labels.get("name").into_iter().flatten();
         assert!(names.eq(["b.x.y"]) || !family.labels.contains_key("name"), "{name}: {family:?}");
     }
@@ -129,7 +129,7 @@ fn what_has_no_name_is_there_from_the_start() {
 fn certificates_are_counted_where_all_are() {
     #[derive(Default)]
     struct Counted(AtomicU32);
-    impl remote::Observe for Counted {
+    impl https_client::Observe for Counted {
         fn missing_san(&self) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
@@ -140,13 +140,13 @@ fn certificates_are_counted_where_all_are() {
     let counted = Arc::new(Counted::default());
     let observer = Arc::<Counted>::clone(&counted);
     let metrics = Metrics::new(&Registry::new(), observer).unwrap();
-    remote::Observe::missing_san(&*metrics);
-    remote::Observe::sha1_signature(&*metrics);
+    https_client::Observe::missing_san(&*metrics);
+    https_client::Observe::sha1_signature(&*metrics);
     assert_eq!(counted.0.load(Ordering::Relaxed), 11);
 }
 
 #[test]
 fn a_registry_has_one_admission() {
     let (registry, _metrics) = nothing();
-    assert!(Metrics::new(&registry, Arc::new(remote::Unobserved)).is_err());
+    assert!(Metrics::new(&registry, Arc::new(https_client::Unobserved)).is_err());
 }

@@ -1,7 +1,7 @@
 //! Objects as the expression language sees them.
 
+use api_object::Tree;
 use cel::{List, ListSource, Map, MapSource, Value};
-use object::Tree;
 use serde_json::Value as Json;
 
 /// A value of an object, made once so that expressions can borrow from it.

@@ -1,9 +1,9 @@
 //! Where hooks are (admission §2.4, V18 to V20).
 
-use field::{BadValue, FieldErrors, FieldPath, dns1123_subdomain_faults};
-use gotext::Url;
-use object::Tree;
-use remote::Roots;
+use api_object::Tree;
+use field_errors::{BadValue, FieldErrors, FieldPath, dns1123_subdomain_faults};
+use go_compat::Url;
+use https_client::Roots;
 use serde_json::Value;
 
 use crate::client::ca_bundle;

@@ -1,7 +1,7 @@
 //! The match conditions of webhooks (admission M12 to M17).
 
-use field::{FieldErrors, FieldPath, label_key_faults};
-use object::Tree;
+use api_object::Tree;
+use field_errors::{FieldErrors, FieldPath, label_key_faults};
 
 use super::names::Seen;
 use super::ratchet::Strictness;

@@ -1,6 +1,6 @@
 //! What entries say when they say nothing.
 
-use object::Tree;
+use api_object::Tree;
 use serde_json::{Value, json};
 
 use super::kind::ConfigurationKind;

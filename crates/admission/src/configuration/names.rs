@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use field::{BadValue, FieldErrors, FieldPath, dns1123_subdomain_faults};
+use field_errors::{BadValue, FieldErrors, FieldPath, dns1123_subdomain_faults};
 use serde_json::Value;
 
 /// How many segments a fully qualified name has at least.

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use field::{FieldError, FieldErrors, FieldPath};
-use object::Tree;
+use api_object::Tree;
+use field_errors::{FieldError, FieldErrors, FieldPath};
 
 use super::kind::ConfigurationKind;
 use super::names::{Seen, check_qualified};
@@ -44,7 +44,7 @@ pub(super) fn check(entry: &Tree, at: &FieldPath<'_>, errors: &mut FieldErrors) 
 /// The caller makes sure that the others are still the same when the object is stored.
 #[must_use]
 pub fn ordering_errors(new: &Tree, others: &[&Tree]) -> FieldErrors {
-    let own = object::name(new);
+    let own = api_object::name(new);
     let initializers = all_initializers(new, others);
     let graph = Graph::new(&initializers);
     let circling = graph.circling();
@@ -93,7 +93,7 @@ pub fn ordering_warnings(new: &Tree, others: &[&Tree]) -> Vec<Warning> {
                     message: format!(
                         "no initializer named {} is registered; the constraint has no effect until \
                          one is",
-                        gotext::quote(name)
+                        go_compat::quote(name)
                     ),
                 });
             }
@@ -103,7 +103,7 @@ pub fn ordering_warnings(new: &Tree, others: &[&Tree]) -> Vec<Warning> {
 }
 
 fn all_initializers(new: &Tree, others: &[&Tree]) -> Vec<Initializer> {
-    let own = object::name(new);
-    let others = others.iter().copied().filter(|other| object::name(other) != own);
+    let own = api_object::name(new);
+    let others = others.iter().copied().filter(|other| api_object::name(other) != own);
     in_global_order(others.chain([new]).flat_map(Initializer::read_all).collect())
 }

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use field::{FieldErrors, FieldPath};
-use object::Tree;
+use api_object::Tree;
+use field_errors::{FieldErrors, FieldPath};
 
 use crate::members::text;
 

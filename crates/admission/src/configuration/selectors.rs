@@ -1,7 +1,7 @@
 //! The label selectors of webhooks (admission M10).
 
-use field::{FieldErrors, FieldPath, label_key_faults, label_value_faults};
-use object::Tree;
+use api_object::Tree;
+use field_errors::{FieldErrors, FieldPath, label_key_faults, label_value_faults};
 
 use crate::matching::selector_operator;
 use crate::members::{object, objects, text, texts};

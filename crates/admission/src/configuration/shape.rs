@@ -1,6 +1,6 @@
 //! Which members an entry has and what they hold.
 
-use object::{ShapeError, Tree};
+use api_object::{ShapeError, Tree};
 use serde_json::Value;
 
 use super::kind::ConfigurationKind;

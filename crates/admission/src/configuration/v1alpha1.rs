@@ -1,7 +1,7 @@
 //! The entries of the proposal's kinds (admission §1.5).
 
-use field::{FieldErrors, FieldPath};
-use object::Tree;
+use api_object::Tree;
+use field_errors::{FieldErrors, FieldPath};
 
 use super::names::{Seen, check_qualified};
 use super::registration::{self, Stored};

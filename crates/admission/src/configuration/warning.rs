@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::fmt;
 use std::net::IpAddr;
 
-use gotext::Url;
-use object::{Tree, name};
-use remote::{AddressPolicy, Roots};
+use api_object::{Tree, name};
+use go_compat::Url;
+use https_client::{AddressPolicy, Roots};
 
 use super::kind::ConfigurationKind;
 use super::registration::{Stored, is_raised_with_changes};

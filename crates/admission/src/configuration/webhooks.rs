@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use field::{FieldErrors, FieldPath};
-use object::Tree;
+use api_object::Tree;
+use field_errors::{FieldErrors, FieldPath};
 use serde_json::Value;
 
 use super::kind::ConfigurationKind;

@@ -1,6 +1,6 @@
 //! What clients are told about objects that initializers have yet to act on.
 
-use object::{Cause, Details, Foreign, GroupResource, Status, Tree};
+use api_object::{Cause, Details, Foreign, GroupResource, Status, Tree};
 use serde_json::Value;
 
 use super::initializers::Initializers;
@@ -43,7 +43,7 @@ pub fn initialization_timeout(awaited: &Awaited<'_>, cause: TimeoutCause) -> Sta
         TimeoutCause::Step(_) | TimeoutCause::WatchLost => format!(
             "Timeout: server has timed out waiting for the initialization of {} {}",
             awaited.resource,
-            object::name(awaited.tree)
+            api_object::name(awaited.tree)
         ),
         TimeoutCause::Deadline => {
             "Timeout: request did not complete within requested timeout".to_owned()
@@ -64,7 +64,7 @@ pub fn initialization_timeout(awaited: &Awaited<'_>, cause: TimeoutCause) -> Sta
 /// The answer to who reads an object that is not there yet, where such objects are not shown (202).
 #[must_use]
 pub fn accepted(awaited: &Awaited<'_>) -> Status {
-    let name = gotext::quote(object::name(awaited.tree));
+    let name = go_compat::quote(api_object::name(awaited.tree));
     Status {
         code: 202,
         reason: "".into(),
@@ -92,12 +92,12 @@ pub fn failure(tree: &Tree) -> Option<Status> {
     let shown = shown.filter(|code| *code != 0).unwrap_or(500);
     let code = u16::try_from(shown).ok().filter(|code| FAILURE_CODES.contains(code));
     let code = code.unwrap_or(500);
-    let status = object::text(&result, "status").to_owned();
+    let status = api_object::text(&result, "status").to_owned();
     let is_own = i32::from(code) == shown && status == "Failure";
     Some(Status {
         code,
-        reason: object::text(&result, "reason").to_owned().into(),
-        message: object::text(&result, "message").to_owned(),
+        reason: api_object::text(&result, "reason").to_owned().into(),
+        message: api_object::text(&result, "message").to_owned(),
         details: object(&result, "details").map(|own| Box::new(details(own))),
         continue_token: String::new(),
         foreign: (!is_own).then(|| Box::new(Foreign { status, code: shown })),
@@ -120,10 +120,10 @@ pub fn update_denied(resource: &GroupResource, name: &str, reason: &str) -> Stat
 impl Awaited<'_> {
     fn details(&self) -> Details {
         Details {
-            name: object::name(self.tree).to_owned(),
+            name: api_object::name(self.tree).to_owned(),
             group: self.resource.group.clone(),
             kind: self.resource.resource.clone(),
-            uid: object::uid(self.tree).to_owned(),
+            uid: api_object::uid(self.tree).to_owned(),
             causes: vec![Cause {
                 reason: "ResourceVersion".to_owned(),
                 message: self.revision.to_string(),
@@ -147,7 +147,7 @@ fn details(tree: &Tree) -> Details {
         kind: own(tree, "kind"),
         uid: own(tree, "uid"),
         causes: causes.collect(),
-        retry_after_seconds: u32::try_from(object::number(tree, "retryAfterSeconds"))
+        retry_after_seconds: u32::try_from(api_object::number(tree, "retryAfterSeconds"))
             .unwrap_or_default(),
     }
 }

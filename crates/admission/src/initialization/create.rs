@@ -1,7 +1,7 @@
 //! What a new object has to wait for.
 
+use api_object::Tree;
 use authz::User;
-use object::Tree;
 
 use super::initializers::{Initializers, is_supplied};
 use super::options::InitializerOptions;
@@ -82,7 +82,7 @@ pub fn decide_create(
 
 /// The node of a mirror pod; `None` for all other objects.
 fn mirroring_node<'t>(attributes: &Attributes<'_>, tree: &'t Tree) -> Option<&'t str> {
-    let annotations = object::metadata(tree).get("annotations")?;
+    let annotations = api_object::metadata(tree).get("annotations")?;
     annotations.get(MIRROR_ANNOTATION)?;
     let is_pod = attributes.kind.group.is_empty() && attributes.kind.kind == "Pod";
     let node_name = tree.get("spec")?.get("nodeName")?.as_str()?;

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use field::{BadValue, FieldErrors, FieldPath};
-use object::{ShapeError, Tree};
+use api_object::{ShapeError, Tree};
+use field_errors::{BadValue, FieldErrors, FieldPath};
 use serde_json::Value;
 
 use crate::configuration::{Shape, TEXT_LIST, check_qualified, fit_value};
@@ -63,7 +63,7 @@ impl Initializers {
     /// [shape](shape_initializers) counts as absent.
     #[must_use]
     pub fn of(tree: &Tree) -> Self {
-        let Some(field) = object(object::metadata(tree), INITIALIZERS) else {
+        let Some(field) = object(api_object::metadata(tree), INITIALIZERS) else {
             return Self::default();
         };
         let read = |entry: &Tree| Pending {
@@ -87,7 +87,7 @@ impl Initializers {
     /// Lets an object say this. An initialized object says nothing.
     pub fn write(mut self, tree: &mut Tree) {
         trim(&mut self.pending);
-        let metadata = object::metadata_mut(tree);
+        let metadata = api_object::metadata_mut(tree);
         if self.is_empty() {
             metadata.shift_remove(INITIALIZERS);
             return;
@@ -142,8 +142,8 @@ impl Initializers {
                 let shown = result.as_ref().map_or_else(null, shown);
                 errors.push(at.child("result").invalid(shown, "field is immutable"));
             }
-            (None, Some(result)) if object::text(result, "status") != FAILURE => {
-                let status = object::text(result, "status");
+            (None, Some(result)) if api_object::text(result, "status") != FAILURE => {
+                let status = api_object::text(result, "status");
                 let at = at.child("result");
                 errors.push(at.child("status").invalid(status, "must be 'Failure'"));
             }
@@ -197,13 +197,13 @@ pub fn shape_initializers(tree: &mut Tree) -> Result<(), ShapeError> {
 
 /// Whether an object says anything about initializers, if only that there are none.
 pub(super) fn is_supplied(tree: &Tree) -> bool {
-    object::metadata(tree).get(INITIALIZERS).is_some_and(|field| !field.is_null())
+    api_object::metadata(tree).get(INITIALIZERS).is_some_and(|field| !field.is_null())
 }
 
 /// Whether an object is not yet there for everybody.
 #[must_use]
 pub fn is_uninitialized(tree: &Tree) -> bool {
-    let Some(field) = object(object::metadata(tree), INITIALIZERS) else { return false };
+    let Some(field) = object(api_object::metadata(tree), INITIALIZERS) else { return false };
     let pending = field.get("pending").and_then(Value::as_array);
     pending.is_some_and(|pending| !pending.is_empty()) || object(field, "result").is_some()
 }

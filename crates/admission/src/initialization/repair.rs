@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use api_object::Tree;
 use jiff::Timestamp;
-use object::Tree;
 
 use super::initializers::{Initializers, without};
 use super::options::InitializerOptions;
@@ -51,7 +51,7 @@ pub fn repair(
 
 /// How old an object is; `None` if it does not say.
 fn age(tree: &Tree, now: Timestamp) -> Option<Duration> {
-    let created = object::text(object::metadata(tree), "creationTimestamp");
+    let created = api_object::text(api_object::metadata(tree), "creationTimestamp");
     let age = now.duration_since(created.parse().ok()?);
     Some(Duration::try_from(age).unwrap_or_default())
 }

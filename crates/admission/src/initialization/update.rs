@@ -1,6 +1,6 @@
 //! What an update means for an object that initializers have yet to act on.
 
-use field::FieldErrors;
+use field_errors::FieldErrors;
 
 use super::initializers::Initializers;
 use super::options::InitializerOptions;

@@ -9,7 +9,7 @@
 //! 4. A selector could not be evaluated: the request fails.
 //! 5. Match conditions decide ([`Hook::check_conditions`]).
 
-use object::{GroupResource, Status, Tree};
+use api_object::{GroupResource, Status, Tree};
 
 use super::rule::RuleTarget;
 use crate::attributes::{Attributes, GroupVersionKind, GroupVersionResource, Operation};

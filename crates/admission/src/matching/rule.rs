@@ -1,6 +1,6 @@
 //! Rules: which requests a hook or an initializer is about (admission §3.2 to §3.6).
 
-use object::Tree;
+use api_object::Tree;
 
 use crate::attributes::{Attributes, GroupVersionResource, Operation};
 use crate::members::{owned_texts, text, texts};

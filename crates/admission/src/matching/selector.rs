@@ -1,8 +1,8 @@
 //! Label selectors of hooks (admission §3.8).
 
+use api_object::{Tree, matches_labels};
 use authz::{LabelOperator, LabelRequirement};
-use field::{label_key_faults, label_value_faults};
-use object::{Tree, matches_labels};
+use field_errors::{label_key_faults, label_value_faults};
 use serde_json::Value;
 
 use crate::members::{object, objects, owned_texts, text};
@@ -61,7 +61,7 @@ fn requirements(tree: &Tree) -> Result<Vec<LabelRequirement>, String> {
     let expressions = objects(tree, "matchExpressions").into_iter().map(|expression| {
         let name = text(expression, "operator").unwrap_or_default();
         let operator = operator(name).ok_or_else(|| {
-            format!("{} is not a valid label selector operator", gotext::quote(name))
+            format!("{} is not a valid label selector operator", go_compat::quote(name))
         })?;
         let key = text(expression, "key").unwrap_or_default();
         requirement(key, operator, owned_texts(expression, "values"))
@@ -86,7 +86,7 @@ fn requirement(
     operator: LabelOperator,
     mut values: Vec<String>,
 ) -> Result<LabelRequirement, String> {
-    let at = field::FieldPath::root("key");
+    let at = field_errors::FieldPath::root("key");
     if let Some(fault) = label_key_faults(key).first() {
         return Err(at.invalid(key, fault).to_string());
     }
@@ -97,12 +97,14 @@ fn requirement(
         } else {
             "values set must be empty for exists and does not exist"
         };
-        let shown = field::BadValue::Json(Value::from(values).to_string());
-        return Err(field::FieldPath::root("values").invalid(shown, detail).to_string());
+        let shown = field_errors::BadValue::Json(Value::from(values).to_string());
+        return Err(field_errors::FieldPath::root("values").invalid(shown, detail).to_string());
     }
     let faulty = values.iter().find_map(|value| Some((value, label_value_faults(value).pop()?)));
     if let Some((value, fault)) = faulty {
-        return Err(field::FieldPath::root("values").invalid(value.as_str(), &fault).to_string());
+        return Err(field_errors::FieldPath::root("values")
+            .invalid(value.as_str(), &fault)
+            .to_string());
     }
     values.sort_unstable();
     values.dedup();

@@ -3,8 +3,8 @@
 use admission::{
     Configuration, ConfigurationKind, Snapshot, prepare, validate_create, validate_update, warnings,
 };
-use field::FieldError;
-use object::Tree;
+use api_object::Tree;
+use field_errors::FieldError;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use admission::{
     ClientError, Configuration, Endpoint, FailurePolicy, Hook, MatchPolicy, ReinvocationPolicy,
     ReviewVersion, SideEffects, Snapshot,
 };
-use remote::{Place, RootsError, Scheme, ServiceName, Trust};
+use https_client::{Place, RootsError, Scheme, ServiceName, Trust};
 use serde_json::{Value, json};
 
 use crate::documents::{object, tree};

@@ -7,9 +7,9 @@ use admission::{
     decide_create, decide_update, deleted, failure, initialization_timeout, is_uninitialized,
     repair, shape_initializers, update_denied, without,
 };
+use api_object::{GroupResource, Status, Tree};
 use authz::User;
-use field::FieldErrors;
-use object::{GroupResource, Status, Tree};
+use field_errors::FieldErrors;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ pub(crate) fn pod_pending(names: &[&str]) -> Tree {
 
 /// What a pod says about its initializers; null if nothing.
 fn said(tree: &Tree) -> Value {
-    object::metadata(tree).get("initializers").cloned().unwrap_or_default()
+    api_object::metadata(tree).get("initializers").cloned().unwrap_or_default()
 }
 
 fn names(initializers: &Initializers) -> Vec<&str> {
@@ -384,7 +384,7 @@ fn t163_t180_what_clients_are_told_while_it_lasts() {
 /// A pod of ten o'clock.
 fn old_pod(names: &[&str]) -> Tree {
     let mut old = pod_pending(names);
-    object::metadata_mut(&mut old)
+    api_object::metadata_mut(&mut old)
         .insert("creationTimestamp".to_owned(), json!("2026-11-16T10:00:00Z"));
     old
 }

@@ -7,7 +7,7 @@ use admission::{
     Attributes, ConditionInput, Consideration, Equivalent, GroupVersionKind, GroupVersionResource,
     Hook, Operation, Skip, Snapshot,
 };
-use object::Tree;
+use api_object::Tree;
 use serde_json::{Value, json};
 
 use crate::documents::{snapshot, tree, with};

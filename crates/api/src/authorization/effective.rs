@@ -60,5 +60,5 @@ fn ttl(caching: Caching) -> String {
 
 /// Go's text of a duration; no configured one is longer than Go can express.
 fn duration(duration: std::time::Duration) -> String {
-    gotext::format_duration(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
+    go_compat::format_duration(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
 }

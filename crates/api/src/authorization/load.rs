@@ -113,7 +113,7 @@ impl fmt::Display for LoadError {
             }
             Self::Invalid(diagnostics) | Self::Server(diagnostics) => {
                 let messages: Vec<_> = diagnostics.iter().map(|d| d.fault.to_string()).collect();
-                f.write_str(&field::aggregate(&messages))
+                f.write_str(&field_errors::aggregate(&messages))
             }
         }
     }

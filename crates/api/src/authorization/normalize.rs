@@ -1,7 +1,7 @@
 //! Accepts, with a warning, what KEP-3221's own samples write and Kubernetes refuses.
 
 use authz_chain::AuthorizerType;
-use field::FieldPath;
+use field_errors::FieldPath;
 
 use super::wire::Configuration;
 use crate::diagnostic::{Caution, WarningCode};

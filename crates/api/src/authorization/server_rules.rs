@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use authz_chain::AuthorizerType;
 use authz_webhook::Connection;
-use field::FieldPath;
+use field_errors::FieldPath;
 
 use super::load::Role;
 use super::wire::{Authorizer, Configuration};

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use authz_chain::{Authorizer, AuthorizerName, AuthorizerType, Webhook};
 use authz_webhook::ConditionCompiler;
-use field::FieldPath;
+use field_errors::FieldPath;
 
 use super::probe::FileState;
 use super::webhook::convert_webhook;

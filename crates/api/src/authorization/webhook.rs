@@ -9,7 +9,7 @@ use authz_webhook::{
     AbsolutePath, Caching, ConditionCompiler, ConditionError, Connection, FailurePolicy, Issue,
     MATCH_CONDITIONS_MAX, MatchCondition, MatchConditions, ReviewVersion, Timeout, WebhookSettings,
 };
-use field::{BadValue, FieldPath};
+use field_errors::{BadValue, FieldPath};
 
 use super::probe::FileState;
 use super::validate::Rules;
@@ -73,7 +73,7 @@ fn convert_timeout(
     if nanos == 0 {
         report.fault(at.required(""), &webhook.timeout, webhook.span);
     } else if timeout.is_none() {
-        let error = at.invalid(gotext::format_duration(nanos), "must be > 0s and <= 30s");
+        let error = at.invalid(go_compat::format_duration(nanos), "must be > 0s and <= 30s");
         report.fault(error, &webhook.timeout, webhook.span);
     }
     timeout
@@ -94,7 +94,7 @@ fn convert_ttl(
         nanos => {
             let duration = duration(nanos);
             if duration.is_none() {
-                let error = at.invalid(gotext::format_duration(nanos), "must be > 0s");
+                let error = at.invalid(go_compat::format_duration(nanos), "must be > 0s");
                 report.fault(error, ttl, parent);
             }
             duration

@@ -1,6 +1,6 @@
 //! The rules of the URL of a hook, which are those that Kubernetes has for admission webhooks.
 
-use field::{FieldError, FieldPath};
+use field_errors::{FieldError, FieldPath};
 
 const FORM: &str = "; desired format: https://host[/path]";
 

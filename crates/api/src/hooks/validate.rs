@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use field::{FieldPath, dns1123_label_faults, dns1123_subdomain_faults};
+use field_errors::{FieldPath, dns1123_label_faults, dns1123_subdomain_faults};
 
 use super::{url, wire};
 use crate::diagnostic::{Caution, WarningCode};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use field::FieldPath;
+use field_errors::FieldPath;
 
 use super::{ERRORS_MAX, Found, Kept};
 use crate::diagnostic::{Diagnostic, Fault};

@@ -1,7 +1,7 @@
 //! What an object says it is.
 
 use authz_rbac::GROUP;
-use field::{BadValue, FieldError};
+use field_errors::{BadValue, FieldError};
 
 use super::kept::{Keep, Keeps};
 use crate::decode::{At, Problem};
@@ -87,7 +87,7 @@ fn text(
         Some((Value::Null | Value::Text(_), _)) | None => match inherited {
             Some(inherited) => Ok(inherited.clone()),
             None => {
-                let (kind, value) = (field::Kind::Required, BadValue::Omitted);
+                let (kind, value) = (field_errors::Kind::Required, BadValue::Omitted);
                 let error = FieldError { path: path(), kind, value, detail: String::new() };
                 let hint = near_key(node, name)
                     .map_or_else(|| missing(name), |key| format!("write `{name}`, not `{key}`"));
@@ -109,7 +109,7 @@ fn missing(name: &str) -> String {
 fn near_key<'n>(node: &'n Node, name: &str) -> Option<&'n str> {
     let Value::Object(entries) = &node.value else { return None };
     let mut keys = entries.iter().map(|entry| entry.key.as_str());
-    keys.find(|key| *key != name && field::nearest(key, [name]).is_some())
+    keys.find(|key| *key != name && field_errors::nearest(key, [name]).is_some())
 }
 
 pub(super) fn member<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
@@ -137,7 +137,7 @@ fn classify(api_version: &str, kind: &str, keeps: Keeps<'_>) -> Result<Identity,
         Some(parts) => parts,
     };
     let unknown = |field, hint| {
-        let (kind, version) = (gotext::quote(kind), gotext::quote(api_version));
+        let (kind, version) = (go_compat::quote(kind), go_compat::quote(api_version));
         let message = format!("no kind {kind} is registered for version {version}");
         Err(Mistake { field, message, hint })
     };
@@ -189,8 +189,8 @@ fn list_of(api_version: &str, kind: &str) -> Identity {
 /// have kinds of these names.
 fn is_rbac_group_misspelled(group: &str, version: &str) -> bool {
     match group {
-        "" => version.starts_with('v') || field::nearest(version, [GROUP]).is_some(),
-        group => field::nearest(group, [GROUP]).is_some(),
+        "" => version.starts_with('v') || field_errors::nearest(version, [GROUP]).is_some(),
+        group => field_errors::nearest(group, [GROUP]).is_some(),
     }
 }
 

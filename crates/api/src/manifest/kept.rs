@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-use field::{BadValue, FieldError};
+use field_errors::{BadValue, FieldError};
 use serde_json::{Map, Value as Json};
 
 use super::identity::member;
@@ -138,7 +138,7 @@ impl Kept {
     /// A field that the kind does not have. `known` are those that the object around it may have.
     pub fn unknown_field(&self, path: &str, known: &[&str]) -> Diagnostic {
         let name = path.rsplit('.').next().unwrap_or_default();
-        let message = format!("unknown field {}", gotext::quote(&self.field(path)));
+        let message = format!("unknown field {}", go_compat::quote(&self.field(path)));
         let hint = suggestion(name, known);
         let span = locate_key(&self.root, path);
         self.locate(Problem { path: self.field(path), message, span, hint }.into())
@@ -179,7 +179,7 @@ fn text<'t>(tree: &'t Map<String, Json>, name: &str) -> &'t str {
 /// Which of the supported values was probably meant, as far as the error names them.
 fn supported_hint(error: &FieldError) -> Option<String> {
     let BadValue::Text(value) = &error.value else { return None };
-    if error.kind != field::Kind::NotSupported {
+    if error.kind != field_errors::Kind::NotSupported {
         return None;
     }
     let supported: Vec<&str> = error.detail.split('"').skip(1).step_by(2).collect();
@@ -226,7 +226,7 @@ pub(super) fn duplicate_members(node: &Node, at: &At<'_>, found: &mut Vec<Proble
                 let at = at.child(&entry.key);
                 if !seen.insert(entry.key.as_str()) {
                     let path = at.indexed();
-                    let message = format!("duplicate field {}", gotext::quote(&path));
+                    let message = format!("duplicate field {}", go_compat::quote(&path));
                     found.push(Problem { path, message, span: entry.key_span, hint: None });
                 }
                 duplicate_members(&entry.value, &at, found);

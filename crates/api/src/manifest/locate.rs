@@ -1,6 +1,6 @@
 //! From the path of a fault to its place in a file.
 
-use field::{BadValue, FieldError};
+use field_errors::{BadValue, FieldError};
 
 use crate::document::{Node, Value};
 use crate::source::Span;

@@ -213,7 +213,7 @@ impl<'t> Reader<'t> {
             let in_json = entries.iter().filter(|entry| entry.key == name).skip(1);
             let spans = in_yaml.chain(in_json.map(|entry| entry.key_span));
             for span in spans {
-                let message = format!("duplicate field {}", gotext::quote(&path));
+                let message = format!("duplicate field {}", go_compat::quote(&path));
                 self.fault(Problem { path: path.clone(), message, span, hint: None }.into());
             }
         }
@@ -312,7 +312,7 @@ impl<'t> Reader<'t> {
         let object = Object::Node(object);
         // Where it relates nothing to a node, it does not matter what it is called.
         for name in missing_names(&object, is_namespaced) {
-            let metadata = field::FieldPath::root("metadata");
+            let metadata = field_errors::FieldPath::root("metadata");
             let mut error = metadata.child(name).required("");
             error.path = at.child(&error.path).indexed();
             let kind = object.kind_name();

@@ -1,7 +1,7 @@
 //! From JSON to objects.
 
 use authz_rbac as domain;
-use field::FieldErrors;
+use field_errors::FieldErrors;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! How much a role may grant.
 
 use authz_rbac::{ROLE_COMBINATIONS_MAX, RULE_COMBINATIONS_MAX, Role, n_combinations};
-use field::{BadValue, FieldErrors, FieldPath};
+use field_errors::{BadValue, FieldErrors, FieldPath};
 
 /// What is too large about a role. Kubernetes has no such limit, so an object from elsewhere that is
 /// larger still takes effect; only the API refuses to take it.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use authz_rbac::Metadata;
-use field::{
+use field_errors::{
     BadValue, FieldError, FieldErrors, FieldPath, dns1123_label_faults, label_key_faults,
     label_value_faults, path_segment_faults,
 };

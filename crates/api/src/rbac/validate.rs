@@ -1,7 +1,7 @@
 //! What the API accepts.
 
 use authz_rbac::{AggregationRule, Binding, GROUP, LabelSelector, PolicyRule, Role, Subject};
-use field::{
+use field_errors::{
     BadValue, FieldError, FieldErrors, FieldPath, dns1123_subdomain_faults, label_key_faults,
     label_value_faults, path_segment_faults,
 };

@@ -4,7 +4,7 @@ use authz::{
     FieldOperator, FieldRequirement, LabelOperator, LabelRequirement, Selector, SelectorError,
     User, parse_field_selector, parse_label_selector,
 };
-use field::{BadValue, FieldErrors, FieldPath, label_key_faults, label_value_faults};
+use field_errors::{BadValue, FieldErrors, FieldPath, label_key_faults, label_value_faults};
 
 use super::question::{Question, QuestionTarget, ResourceQuestion};
 use super::wire::{
@@ -145,7 +145,8 @@ fn selector<R>(
             Err(message) => messages.push(message),
         }
     }
-    let error = (!messages.is_empty()).then(|| SelectorError::new(field::aggregate(&messages)));
+    let error =
+        (!messages.is_empty()).then(|| SelectorError::new(field_errors::aggregate(&messages)));
     Some(Selector { requirements, error })
 }
 
@@ -164,7 +165,7 @@ fn field_requirement(given: &Requirement<'_>) -> Result<FieldRequirement, String
             return Err(format!("fieldSelectors do not yet support {operator}"));
         }
         (operator, _) => {
-            let operator = gotext::quote(operator);
+            let operator = go_compat::quote(operator);
             return Err(format!("{operator} is not a valid field selector operator"));
         }
     };
@@ -178,7 +179,7 @@ fn label_requirement(given: &Requirement<'_>) -> Result<LabelRequirement, String
         EXISTS => LabelOperator::Exists,
         DOES_NOT_EXIST => LabelOperator::DoesNotExist,
         operator => {
-            let operator = gotext::quote(operator);
+            let operator = go_compat::quote(operator);
             return Err(format!("{operator} is not a valid label selector operator"));
         }
     };

@@ -356,7 +356,7 @@ impl Reader<'_> {
                 continue;
             };
             let path = at.child(&entry.key).indexed;
-            let message = format!("{class} field {}", gotext::quote(&path));
+            let message = format!("{class} field {}", go_compat::quote(&path));
             let hint = hint::suggestion(&entry.key, known);
             self.report(path, message, entry.key_span, hint);
         }

@@ -1,6 +1,6 @@
 //! From one line of text to a question.
 
-use field::FieldError;
+use field_errors::FieldError;
 
 use super::decode::{Decoded, Form, decode};
 use super::question::Question;

@@ -324,7 +324,7 @@ fn shown(text: &str, bytes_max: usize) -> &str {
 
 fn duplicate(key: &Key, entry: &Entry, line: usize, path: String) -> Duplicate {
     let key = match key {
-        Key::Text(text) => gotext::quote(shown(text, SHOWN_BYTES_MAX)),
+        Key::Text(text) => go_compat::quote(shown(text, SHOWN_BYTES_MAX)),
         Key::Bool(_) | Key::Int(_) | Key::Float(_) => entry.key.clone(),
     };
     let message = format!("line {line}: key {key} already set in map");

@@ -1,6 +1,6 @@
 //! From the bytes of a policy file to a policy, or to everything that is wrong with it.
 
-use field::{BadValue, FieldErrors, FieldPath, dns1123_subdomain_faults};
+use field_errors::{BadValue, FieldErrors, FieldPath, dns1123_subdomain_faults};
 use serde_json::{Map, Value};
 
 use super::{GroupResources, Policy, Rule, Verdict};
@@ -305,7 +305,7 @@ impl Reader {
     fn warn_of_unknown(&mut self, node: Node<'_>, known: &[&str]) {
         for name in node.members.keys().filter(|name| !known.contains(&name.as_str())) {
             let path = node.member(name).at.to_string();
-            self.warnings.push(match field::nearest(name, known.iter().copied()) {
+            self.warnings.push(match field_errors::nearest(name, known.iter().copied()) {
                 Some(near) => format!("{path}: unknown field, did you mean `{near}`?"),
                 None => format!("{path}: unknown field"),
             });

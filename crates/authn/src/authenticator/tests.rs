@@ -273,5 +273,5 @@ fn whoever_waits_can_move_between_threads() {
     let identity = CertificateIdentity::default();
     let request = Request { headers: &headers, path: "/" };
     assert!(is_send(&authenticator.authenticate(request, &identity, &objects, now())));
-    assert!(is_send(&authenticator.review_token(object::Tree::new(), &objects, now())));
+    assert!(is_send(&authenticator.review_token(api_object::Tree::new(), &objects, now())));
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use api_object::Status;
 use authz::{Attributes, Authorizer, Reason, Recorder, Resource, Target, User, Verdict};
-use field::{FieldErrors, FieldPath};
-use object::Status;
+use field_errors::{FieldErrors, FieldPath};
 
 use super::Forbid;
 use super::mode::ImpersonationMode;
@@ -204,7 +204,7 @@ fn extra_fault(extra: &BTreeMap<String, Vec<String>>) -> Option<String> {
             return Some(format!("impersonating an invalid key in extra is not allowed: {faults}"));
         }
         if *key != key.to_lowercase() {
-            let key = gotext::quote(key);
+            let key = go_compat::quote(key);
             return Some(format!(
                 "impersonating a non-lowercase key in extra is not allowed: {key}"
             ));
@@ -230,7 +230,7 @@ fn prefixed_path_faults(key: &str) -> FieldErrors {
             return at.invalid(key, detail).into();
         }
     };
-    let host_faults = field::dns1123_subdomain_faults(host);
+    let host_faults = field_errors::dns1123_subdomain_faults(host);
     let mut faults: FieldErrors = host_faults.iter().map(|fault| at.invalid(host, fault)).collect();
     let is_allowed =
         |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&byte);

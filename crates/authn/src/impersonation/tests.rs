@@ -1,8 +1,8 @@
 use std::sync::Mutex;
 
+use api_object::GroupResource;
 use authz::{Answer, Decision, Recorder, Target};
 use http::HeaderName;
-use object::GroupResource;
 
 use super::*;
 use crate::identity::NODE_NAME_KEY;

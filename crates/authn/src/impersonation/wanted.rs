@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use api_object::Status;
 use authz::User;
 use http::{HeaderMap, HeaderName};
-use object::Status;
 
 use crate::front_proxy::{decode_extra_key, text};
 
@@ -60,7 +60,7 @@ fn read(headers: &HeaderMap) -> Result<User, Status> {
 /// The user as Go writes the value of a struct, which is what Kubernetes answers.
 fn go_syntax(user: &User) -> String {
     let strings = |values: &[String]| {
-        let quoted: Vec<String> = values.iter().map(|value| gotext::quote(value)).collect();
+        let quoted: Vec<String> = values.iter().map(|value| go_compat::quote(value)).collect();
         format!("[]string{{{}}}", quoted.join(", "))
     };
     let groups =
@@ -68,7 +68,7 @@ fn go_syntax(user: &User) -> String {
     let extra = |extra: &BTreeMap<String, Vec<String>>| {
         let members: Vec<String> = extra
             .iter()
-            .map(|(key, values)| format!("{}:{}", gotext::quote(key), strings(values)))
+            .map(|(key, values)| format!("{}:{}", go_compat::quote(key), strings(values)))
             .collect();
         format!("map[string][]string{{{}}}", members.join(", "))
     };
@@ -82,8 +82,8 @@ fn go_syntax(user: &User) -> String {
     let _ = write!(
         out,
         "Name:{}, UID:{}, Groups:{groups}, Extra:{extra}}}",
-        gotext::quote(&user.name),
-        gotext::quote(&user.uid)
+        go_compat::quote(&user.name),
+        go_compat::quote(&user.uid)
     );
     out
 }

@@ -1,7 +1,7 @@
 //! What a token says.
 
+use api_object::Tree;
 use jiff::Timestamp;
-use object::Tree;
 use serde_json::{Value, json};
 
 use crate::identity::service_account_user_name;
@@ -94,8 +94,8 @@ impl ObjectReference {
     pub(super) fn read(private: &Tree, member: &str) -> Option<Self> {
         let reference = private.get(member)?.as_object()?;
         Some(Self {
-            name: object::text(reference, "name").to_owned(),
-            uid: object::text(reference, "uid").to_owned(),
+            name: api_object::text(reference, "name").to_owned(),
+            uid: api_object::text(reference, "uid").to_owned(),
         })
     }
 }

@@ -1,9 +1,9 @@
 //! Tokens of the first kind, which live in secrets and never expire.
 
+use api_object::Tree;
 use authz::User;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use object::Tree;
 use ring::hmac;
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ pub(super) async fn user<L: Lookup>(
         return Err(TokenError::Subject);
     }
     let secret = lookup.find(ReferencedKind::Secret, namespace, secret_name).await?;
-    let secret = secret.filter(|secret| !object::is_terminating(secret));
+    let secret = secret.filter(|secret| !api_object::is_terminating(secret));
     let secret = secret.ok_or(TokenError::Invalidated)?;
     if !holds(&secret, token) {
         return Err(TokenError::NotTheCopy);
@@ -54,7 +54,7 @@ pub(super) async fn user<L: Lookup>(
     let kind = ReferencedKind::ServiceAccount;
     let found = lookup.find(kind, namespace, &account.name).await?;
     let found = found.ok_or_else(|| TokenError::NoAccount(account.name.clone()))?;
-    if object::is_terminating(&found) {
+    if api_object::is_terminating(&found) {
         let (namespace, name) = (namespace.to_owned(), account.name);
         return Err(TokenError::AccountDeleted { namespace, name });
     }
@@ -67,7 +67,7 @@ pub(super) async fn user<L: Lookup>(
 }
 
 fn claim<'c>(claims: &'c Tree, key: &str, name: &'static str) -> Result<&'c str, TokenError> {
-    match object::text(claims, key) {
+    match api_object::text(claims, key) {
         "" => Err(TokenError::ClaimMissing(name)),
         value => Ok(value),
     }
@@ -76,7 +76,7 @@ fn claim<'c>(claims: &'c Tree, key: &str, name: &'static str) -> Result<&'c str,
 /// Compares under a key of the moment, so that the time it takes tells nothing.
 fn holds(secret: &Tree, token: &str) -> bool {
     let data = secret.get("data").and_then(Value::as_object);
-    let copy = data.and_then(|data| STANDARD.decode(object::text(data, "token")).ok());
+    let copy = data.and_then(|data| STANDARD.decode(api_object::text(data, "token")).ok());
     let (Some(copy), Ok(key)) = (copy, random::bytes::<32>()) else { return false };
     let key = hmac::Key::new(hmac::HMAC_SHA256, &key);
     let tag = hmac::sign(&key, &copy);
@@ -84,6 +84,6 @@ fn holds(secret: &Tree, token: &str) -> bool {
 }
 
 fn is_marked_invalid(secret: &Tree) -> bool {
-    let labels = object::metadata(secret).get("labels").and_then(Value::as_object);
-    labels.is_some_and(|labels| !object::text(labels, INVALID_SINCE_LABEL).is_empty())
+    let labels = api_object::metadata(secret).get("labels").and_then(Value::as_object);
+    labels.is_some_and(|labels| !api_object::text(labels, INVALID_SINCE_LABEL).is_empty())
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use api_object::Tree;
 use jiff::Timestamp;
-use object::Tree;
 
 /// Where objects are found. The server implements it over its store.
 pub trait Lookup: Sync {
@@ -61,7 +61,7 @@ impl ReferencedKind {
 
 /// When deletion of the object began, if it did. What can not be read counts as long ago.
 pub(crate) fn deleted_at(tree: &Tree) -> Option<Timestamp> {
-    let metadata = object::metadata(tree);
+    let metadata = api_object::metadata(tree);
     let value = metadata.get("deletionTimestamp").filter(|value| !value.is_null())?;
     let time = value.as_str().and_then(|text| text.parse().ok());
     Some(time.unwrap_or(Timestamp::MIN))
@@ -85,7 +85,8 @@ pub(crate) mod tests {
     impl Objects {
         pub(crate) fn put(&mut self, kind: ReferencedKind, object: Value) {
             let tree = object.as_object().cloned().unwrap();
-            let key = (kind, object::namespace(&tree).to_owned(), object::name(&tree).to_owned());
+            let key =
+                (kind, api_object::namespace(&tree).to_owned(), api_object::name(&tree).to_owned());
             self.known.insert(key, Arc::new(tree));
         }
     }

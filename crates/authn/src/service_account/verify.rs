@@ -1,8 +1,8 @@
 //! Whether a token counts.
 
+use api_object::Tree;
 use authz::User;
 use jiff::{SignedDuration, Timestamp};
-use object::Tree;
 use serde_json::Value;
 
 use super::claims::ObjectReference;
@@ -58,7 +58,7 @@ pub enum TokenError {
     #[error("service account token is issued in the future")]
     IssuedInTheFuture,
     /// The account does not exist.
-    #[error("serviceaccounts {} not found", gotext::quote(.0))]
+    #[error("serviceaccounts {} not found", go_compat::quote(.0))]
     NoAccount(String),
     /// The account has been deleted.
     #[error("service account {namespace}/{name} has been deleted")]
@@ -211,7 +211,7 @@ async fn bound_user<L: Lookup>(
 ) -> Result<User, TokenError> {
     let malformed = TokenError::Claim("kubernetes.io");
     let private = claims.get("kubernetes.io").and_then(Value::as_object).ok_or(malformed)?;
-    let namespace = object::text(private, "namespace");
+    let namespace = api_object::text(private, "namespace");
     let account = ObjectReference::read(private, "serviceaccount")
         .ok_or(TokenError::Claim("kubernetes.io"))?;
     let webhooks = ["validatingwebhookconfiguration", "mutatingwebhookconfiguration"];
@@ -247,7 +247,7 @@ async fn bound_user<L: Lookup>(
             tell(NODE_UID_KEY, &node.uid);
         }
     }
-    let id = object::text(claims, "jti");
+    let id = api_object::text(claims, "jti");
     if !id.is_empty() {
         tell(CREDENTIAL_ID_KEY, &credential_id(id));
     }
@@ -304,7 +304,7 @@ pub(super) fn check_uid(
     kind: ReferencedKind,
     reference: &ObjectReference,
 ) -> Result<(), TokenError> {
-    let actual = object::uid(found);
+    let actual = api_object::uid(found);
     if actual == reference.uid {
         return Ok(());
     }
@@ -318,7 +318,7 @@ fn is_gone(found: &Tree, now: Timestamp) -> bool {
 }
 
 fn quoted(texts: &[String]) -> String {
-    let quoted: Vec<String> = texts.iter().map(|text| gotext::quote(text)).collect();
+    let quoted: Vec<String> = texts.iter().map(|text| go_compat::quote(text)).collect();
     format!("[{}]", quoted.join(" "))
 }
 

@@ -7,7 +7,7 @@ use authz::{
     Verdict,
 };
 use authz_abac::{Policies, Policy, Spec};
-use authz_oracle::Abac;
+use authz_reference::Abac;
 use proptest::prelude::*;
 use proptest::sample::select;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use authz::Verdict;
 use authz_delegated::{Delegated, Observe};
-use scripted::{Answer, Conduct};
+use fake_http::{Answer, Conduct};
 use tokio::time::timeout;
 
 use crate::fixture::{Core, allows, ask, codes, drain};

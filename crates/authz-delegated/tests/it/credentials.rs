@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use authz::Verdict;
 use authz_delegated::{CoreServer, Delegated, Options};
-use scripted::Request;
+use fake_http::Request;
 use tokio::time::{advance, pause, resume};
 
 use crate::fixture::{Core, allows, ask};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use authz::{Attributes, Authorizer, Decision, Recorder, Target, User, Verdict};
 use authz_chain::{AuthorizerName, Chain, Member};
 use authz_delegated::{ALWAYS_ALLOW_GROUPS, ALWAYS_ALLOW_PATHS, Delegated, WEBHOOK};
-use scripted::{Answer, Conduct};
+use fake_http::{Answer, Conduct};
 use serde_json::json;
 use tokio::time::{advance, pause, resume};
 
@@ -141,7 +141,7 @@ async fn a_failure_is_not_kept() {
 #[tokio::test]
 async fn a_core_server_of_another_authority_is_not_believed() {
     let core = Core::start(allows());
-    core.write("ca.crt", &scripted::Authority::new("other").unwrap().pem());
+    core.write("ca.crt", &fake_http::Authority::new("other").unwrap().pem());
     check_failure(&ask(&core.delegated(), "ana").await, "certificate");
     assert_eq!(core.peer.n_requests(), 0);
 }

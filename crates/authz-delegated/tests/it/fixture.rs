@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use authz::{Attributes, Decision, Recorder, Resource, Target, User};
 use authz_delegated::{CoreServer, Delegated, Observe, Options, ServiceAccount};
-use scripted::{Answer, Authority, Leaf, Peer, Script, ServerTls};
+use fake_http::{Answer, Authority, Leaf, Peer, Script, ServerTls};
 use tokio::sync::mpsc;
 
 /// A core server. Its folder has `core.kubeconfig`, `ca.crt` and `token`.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use authz::Verdict;
 use authz_chain::AuthorizerType;
-use authz_live::Instruments;
 use authz_metrics::Metrics;
+use authz_reload::Instruments;
 use authz_webhook::{CacheEvent, MatchOutcome};
 use prometheus::Registry;
 

@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use authz::{Decision, Failure, Verdict};
 use authz_chain::AuthorizerType;
-use authz_live::{Applied, Instruments, ReloadStatus, hash_of};
 use authz_metrics::Metrics;
+use authz_reload::{Applied, Instruments, ReloadStatus, hash_of};
 use authz_webhook::{
     AbsolutePath, AttemptResult, CacheEvent, Caching, Connection, FailOpenCause, FailurePolicy,
     Fault, FaultKind, Guards, MatchConditions, MatchOutcome, Rejection, ReviewVersion, Sending,

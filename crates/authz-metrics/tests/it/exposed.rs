@@ -1,14 +1,14 @@
 //! What a registry shows.
 
-use monitoring::Exposed;
+use monitoring_lint::Exposed;
 use prometheus::Registry;
 
 /// What the registry shows now.
 pub(crate) fn look(registry: &Registry) -> Exposed {
-    monitoring::look(registry).unwrap()
+    monitoring_lint::look(registry).unwrap()
 }
 
 /// The samples of one family, as `labels value`, sorted.
 pub(crate) fn samples(registry: &Registry, name: &str) -> Vec<String> {
-    monitoring::samples(registry, name).unwrap()
+    monitoring_lint::samples(registry, name).unwrap()
 }

@@ -1,6 +1,6 @@
 //! The files under `docs/monitoring` speak only of what is exported.
 
-use monitoring::{Exposed, faults_of_alerts, faults_of_dashboard, faults_of_tables};
+use monitoring_lint::{Exposed, faults_of_alerts, faults_of_dashboard, faults_of_tables};
 
 use crate::everything;
 use crate::exposed;

@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use authz::Verdict;
 use authz_chain::AuthorizerType;
-use authz_live::{Applied, Instruments, ReloadStatus, hash_of};
 use authz_metrics::Metrics;
+use authz_reload::{Applied, Instruments, ReloadStatus, hash_of};
 use authz_webhook::{AttemptResult, CacheEvent, MatchOutcome};
 use prometheus::{IntCounter, Registry};
 

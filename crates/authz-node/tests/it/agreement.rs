@@ -2,7 +2,7 @@
 
 use authz::{Attributes, Recorder, Resource, Target, Trace, User, Verdict};
 use authz_node::{Assignment, Object, PersistentVolume, Pod, Policy, SecretReference, VolumeClaim};
-use authz_oracle::Node;
+use authz_reference::Node;
 use proptest::collection::vec;
 use proptest::prelude::*;
 

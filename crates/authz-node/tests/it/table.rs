@@ -7,7 +7,7 @@ use authz::{
     Selector, Target, User,
 };
 use authz_node::{Assignment, Gates, NodeRules, Object, Pod, Policy};
-use authz_oracle::Node;
+use authz_reference::Node;
 use proptest::prelude::*;
 use proptest::sample::select;
 

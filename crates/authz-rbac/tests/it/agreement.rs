@@ -1,8 +1,8 @@
 //! Random policies, changed step by step, and random requests: index and oracle agree.
 
 use authz::{Attributes, Recorder, Resource, Target, Trace, User, Verdict};
-use authz_oracle::Rbac;
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
+use authz_reference::Rbac;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 

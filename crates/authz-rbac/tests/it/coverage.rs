@@ -67,7 +67,7 @@ proptest! {
         // More than are looked at one by one.
         wanted in prop_oneof![prop::collection::vec(rule(), 0..4), prop::collection::vec(rule(), 18..24)],
     ) {
-        prop_assert_eq!(uncovered(&owned, &wanted), authz_oracle::uncovered(&owned, &wanted));
+        prop_assert_eq!(uncovered(&owned, &wanted), authz_reference::uncovered(&owned, &wanted));
     }
 
     #[test]
@@ -75,7 +75,7 @@ proptest! {
         owned in prop::collection::vec(wide_rule(), 0..8),
         wanted in prop::collection::vec(wide_rule(), 1..3),
     ) {
-        let want = authz_oracle::uncovered(&owned, &wanted);
+        let want = authz_reference::uncovered(&owned, &wanted);
         prop_assert_eq!(&uncovered(&owned, &wanted), &want);
         let held = HeldRules { roles: vec![&owned, &owned], errors: Vec::new() };
         match confirm_held(&user("bob", ""), held, &wanted, CHECK_STEPS_MAX) {

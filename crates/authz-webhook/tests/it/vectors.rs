@@ -66,7 +66,7 @@ fn lone_webhook(vector: &Value) -> Option<WebhookSettings> {
 }
 
 fn duration(value: &Value) -> Option<Duration> {
-    let nanos = gotext::parse_duration(value.as_str()?).unwrap();
+    let nanos = go_compat::parse_duration(value.as_str()?).unwrap();
     Some(Duration::from_nanos(u64::try_from(nanos).unwrap()))
 }
 

@@ -160,7 +160,7 @@ fn refine(verb: &mut Cow<'static, str>, resource: &mut ResourceInfo, raw_query: 
         "delete" => false,
         _ => return,
     };
-    let query = gotext::parse_query(raw_query);
+    let query = go_compat::parse_query(raw_query);
     let options = ListOptions::read(&query);
     if is_list {
         *verb = Cow::Borrowed(if options.is_watch() { "watch" } else { "list" });

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use field::path_segment_faults;
+use field_errors::path_segment_faults;
 
 use super::ResourceInfo;
 use crate::selector::{

@@ -4,7 +4,7 @@ mod lexer;
 
 use std::fmt;
 
-use field::{FieldErrors, FieldPath, label_key_faults, label_value_faults};
+use field_errors::{FieldErrors, FieldPath, label_key_faults, label_value_faults};
 
 use self::lexer::{Lexer, Token};
 use super::{ReviewOperator, SELECTOR_TERMS_MAX, SelectorError};

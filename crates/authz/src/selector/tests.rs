@@ -120,8 +120,8 @@ fn label_selectors_that_do_not_parse() {
         ("a in (b c)", "unable to parse requirement: found 'c', expected: ',' or ')'"),
         ("a in (b,=)", "unable to parse requirement: found '=', expected: ',', or identifier"),
         ("a in (,", "unable to parse requirement: found '', expected: ',', or identifier"),
-        ("*bar", &(nowhere("\"*bar\"") + &field::label_key_faults("*bar").join("; "))),
-        ("/=x", &(nowhere("\"/\"") + &field::label_key_faults("/").join("; "))),
+        ("*bar", &(nowhere("\"*bar\"") + &field_errors::label_key_faults("*bar").join("; "))),
+        ("/=x", &(nowhere("\"/\"") + &field_errors::label_key_faults("/").join("; "))),
         (
             "x>abc",
             "unable to parse requirement: values[0]: Invalid value: \"abc\": for 'Gt', 'Lt' \
@@ -144,7 +144,7 @@ fn label_selectors_that_do_not_parse() {
 
 #[test]
 fn every_bad_label_value_is_named() {
-    let syntax = field::label_value_faults("-").join("; ");
+    let syntax = field_errors::label_value_faults("-").join("; ");
     let value =
         |idx: usize, value: &str| format!("values[{idx}][a]: Invalid value: {value:?}: {syntax}");
     assert_eq!(

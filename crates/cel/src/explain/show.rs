@@ -30,14 +30,14 @@ fn show(value: &Value<'_>, text: &mut String) {
         Value::Int(i) => text.push_str(&i.to_string()),
         Value::Uint(u) => text.push_str(&format!("{u}u")),
         Value::Double(d) => text.push_str(&double_text(*d)),
-        Value::String(string) => text.push_str(&gotext::quote(start_of(string.as_str()))),
+        Value::String(string) => text.push_str(&go_compat::quote(start_of(string.as_str()))),
         Value::Bytes(bytes) => {
             let bytes = bytes.as_slice();
             let start = bytes.get(..SHOWN_BYTES_MAX).unwrap_or(bytes);
-            text.push_str(&format!("b{}", gotext::quote_bytes(start)));
+            text.push_str(&format!("b{}", go_compat::quote_bytes(start)));
         }
         Value::Duration(nanos) => {
-            text.push_str(&format!("duration(\"{}\")", gotext::format_duration(*nanos)));
+            text.push_str(&format!("duration(\"{}\")", go_compat::format_duration(*nanos)));
         }
         Value::Timestamp(time) => text.push_str(&format!("timestamp(\"{time}\")")),
         Value::Type(name) => text.push_str(name.0),
@@ -70,7 +70,7 @@ fn show_opaque(opaque: &Opaque, text: &mut String) {
         Opaque::Ip(ip) => text.push_str(&format!("ip(\"{ip}\")")),
         Opaque::Cidr(cidr) => text.push_str(&format!("cidr(\"{cidr}\")")),
         Opaque::Url(url) => {
-            text.push_str(&format!("url({})", gotext::quote(start_of(&url.to_string()))));
+            text.push_str(&format!("url({})", go_compat::quote(start_of(&url.to_string()))));
         }
         Opaque::Authorization(_) | Opaque::Format(_) | Opaque::Quantity(_) | Opaque::Semver(_) => {
             text.push_str(opaque.type_name())

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use gotext::quote;
+use go_compat::quote;
 
 use crate::function::{Cost, Failure, Functions, Implementation, Outcome, Overload};
 use crate::ty::Type;
@@ -37,7 +37,7 @@ pub(crate) fn declare(functions: &mut Functions) {
 
 /// Reads an address that has neither a zone nor an IPv4 address inside an IPv6 one.
 pub(super) fn parse(text: &str) -> Result<IpAddr, Failure> {
-    let ip = gotext::parse_ip(text.as_bytes()).map_err(|error| {
+    let ip = go_compat::parse_ip(text.as_bytes()).map_err(|error| {
         let text = quote(text);
         Failure::new(format!(
             "IP Address {text} parse error during conversion from string: {error}"

@@ -3,7 +3,7 @@
 mod dates;
 mod names;
 
-use gotext::Url;
+use go_compat::Url;
 
 use crate::cost;
 use crate::function::{Cost, Failure, Functions, Implementation, Outcome, Overload};

@@ -62,7 +62,7 @@ fn print(value: &Value<'_>, text: &mut String) {
         Value::Uint(u) => text.push_str(&u.to_string()),
         Value::Double(d) => text.push_str(&double_text(*d)),
         Value::String(string) => text.push_str(string.as_str()),
-        Value::Duration(nanos) => text.push_str(&gotext::format_duration(*nanos)),
+        Value::Duration(nanos) => text.push_str(&go_compat::format_duration(*nanos)),
         Value::Type(name) => text.push_str(name.0),
     }
 }

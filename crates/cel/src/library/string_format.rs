@@ -186,20 +186,20 @@ fn plain(value: &Value<'_>) -> Result<String, Refusal> {
 /// A value inside of a list or a map.
 fn write_literal(value: &Value<'_>, text: &mut String) -> Result<(), Refusal> {
     match value {
-        Value::String(inner) => text.push_str(&gotext::quote(inner.as_str())),
+        Value::String(inner) => text.push_str(&go_compat::quote(inner.as_str())),
         Value::Bytes(_) => {
             text.push('b');
-            text.push_str(&gotext::quote(&plain(value)?));
+            text.push_str(&go_compat::quote(&plain(value)?));
         }
         Value::Double(number) if number.is_nan() => text.push_str("\"NaN\""),
         Value::Double(f64::INFINITY) => text.push_str("\"+Inf\""),
         Value::Double(f64::NEG_INFINITY) => text.push_str("\"-Inf\""),
         Value::Double(number) => text.push_str(&format!("{number:.6}")),
         Value::Duration(_) => {
-            text.push_str(&format!("duration({})", gotext::quote(&plain(value)?)))
+            text.push_str(&format!("duration({})", go_compat::quote(&plain(value)?)))
         }
         Value::Timestamp(_) => {
-            text.push_str(&format!("timestamp({})", gotext::quote(&plain(value)?)));
+            text.push_str(&format!("timestamp({})", go_compat::quote(&plain(value)?)));
         }
         Value::List(list) => write_list(list, text)?,
         Value::Map(map) => write_map(map, text)?,

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use gotext::quote;
+use go_compat::quote;
 use jiff::tz::TimeZoneDatabase;
 
 use super::conversions::{NumberFault, not_from_text, parse_int};
@@ -108,7 +108,7 @@ pub(crate) fn parse_timestamp(text: &str) -> Result<Timestamp, Failure> {
 
 /// Reads a duration in nanoseconds, with the error that `duration(text)` gives.
 pub(crate) fn parse_duration(text: &str) -> Result<i64, Failure> {
-    gotext::parse_duration(text).map_err(|_| not_from_text("google.protobuf.Duration"))
+    go_compat::parse_duration(text).map_err(|_| not_from_text("google.protobuf.Duration"))
 }
 
 /// A duration in seconds. Long ones lose precision, and rounding may reach the next second.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use gotext::Url;
+use go_compat::Url;
 
 use crate::function::{Cost, Failure, Functions, Outcome, Overload};
 use crate::ty::Type;

@@ -9,7 +9,7 @@ mod semver;
 
 use std::net::IpAddr;
 
-use gotext::Url;
+use go_compat::Url;
 
 pub use authorization::{Authorization, Authorizer};
 pub use cidr::Cidr;

@@ -3,8 +3,8 @@
 use admission::{ConfigurationKind, Warning};
 use api::Diagnostic;
 use api::manifest::Kept;
-use field::{FieldErrors, Kind, dns1123_subdomain_faults};
-use object::Tree;
+use api_object::Tree;
+use field_errors::{FieldErrors, Kind, dns1123_subdomain_faults};
 use serde_json::Value;
 
 /// The most values of a wrong type that are told of one configuration.
@@ -58,13 +58,13 @@ pub(crate) fn examine(kept: Kept, rules: Rules) -> Result<Examined, Vec<Diagnost
     };
     if faults.is_empty() {
         // Who stores it knows it already, and may keep it as it is.
-        let is_stored = rules == Rules::Stored || !object::uid(&tree).is_empty();
+        let is_stored = rules == Rules::Stored || !api_object::uid(&tree).is_empty();
         let old = is_stored.then_some(&tree);
         let errors = errors(kind, &tree, old);
         if errors.is_empty() {
             let mut warnings = admission::warnings(kind, &tree, old);
             // The server that will store it may refuse loopback addresses, too.
-            let addresses = remote::AddressPolicy::default();
+            let addresses = https_client::AddressPolicy::default();
             warnings.extend(admission::address_warnings(kind, &tree, addresses));
             return Ok(Examined { kept, kind, tree, warnings });
         }
@@ -83,10 +83,10 @@ fn prepared(kind: ConfigurationKind, kept: &Kept) -> Result<Tree, Vec<Diagnostic
             Value::Object(tree) => tree.clone(),
             _ => Tree::new(),
         };
-        let shaped = object::shape_metadata(&mut tree);
+        let shaped = api_object::shape_metadata(&mut tree);
         let Err(wrong) = shaped.and_then(|()| admission::prepare(kind, &mut tree)) else {
             // Nobody minds where a configuration of the whole cluster says that it is.
-            object::metadata_mut(&mut tree).shift_remove("namespace");
+            api_object::metadata_mut(&mut tree).shift_remove("namespace");
             return if faults.is_empty() { Ok(tree) } else { Err(faults) };
         };
         faults.push(kept.wrong_type(&wrong.path, wrong.to_string()));
@@ -105,7 +105,7 @@ fn pointer(path: &str) -> String {
 }
 
 fn errors(kind: ConfigurationKind, tree: &Tree, old: Option<&Tree>) -> FieldErrors {
-    let mut errors = object::metadata_errors(tree, false, |name, is_prefix| match is_prefix {
+    let mut errors = api_object::metadata_errors(tree, false, |name, is_prefix| match is_prefix {
         true => Vec::new(),
         false => dns1123_subdomain_faults(name),
     });
@@ -116,9 +116,9 @@ fn errors(kind: ConfigurationKind, tree: &Tree, old: Option<&Tree>) -> FieldErro
     errors
 }
 
-fn located(kept: &Kept, error: field::FieldError) -> Diagnostic {
+fn located(kept: &Kept, error: field_errors::FieldError) -> Diagnostic {
     let is_name = error.path == "metadata.name" && error.kind == Kind::Required;
-    let is_generated = object::metadata(&kept.value).contains_key("generateName");
+    let is_generated = api_object::metadata(&kept.value).contains_key("generateName");
     let is_registration = error.kind == Kind::Forbidden && error.path.ends_with(".failurePolicy");
     let mut fault = kept.fault(error);
     if is_name && is_generated {

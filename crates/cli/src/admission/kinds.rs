@@ -20,7 +20,7 @@ pub(crate) fn keeps(api_version: &str, kind: &str) -> Keep {
         let hint = format!("use `{}/{}`", ConfigurationKind::GROUP, known.version());
         return if is_meant { Keep::Mistaken { field: "apiVersion", hint } } else { Keep::No };
     }
-    let nearest = field::nearest(kind, ConfigurationKind::ALL.map(ConfigurationKind::name));
+    let nearest = field_errors::nearest(kind, ConfigurationKind::ALL.map(ConfigurationKind::name));
     match nearest {
         Some(nearest) if is_own_group => {
             Keep::Mistaken { field: "kind", hint: format!("did you mean `{nearest}`?") }
@@ -30,7 +30,7 @@ pub(crate) fn keeps(api_version: &str, kind: &str) -> Keep {
 }
 
 fn is_near(text: &str, known: &str) -> bool {
-    field::nearest(text, [known]).is_some()
+    field_errors::nearest(text, [known]).is_some()
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use admission::{ConfigurationKind, Warning};
 use api::Diagnostic;
-use field::FieldError;
-use object::Tree;
+use api_object::Tree;
+use field_errors::FieldError;
 use serde_json::Value;
 
 use super::examine::Examined;
@@ -59,7 +59,7 @@ struct Entry<'e> {
 fn entries(configurations: &[Examined]) -> Vec<Entry<'_>> {
     let mut own: Vec<(usize, &Examined)> = configurations.iter().enumerate().collect();
     own.retain(|(_, examined)| examined.kind == ConfigurationKind::Initializer);
-    own.sort_by(|(_, a), (_, b)| object::name(&a.tree).cmp(object::name(&b.tree)));
+    own.sort_by(|(_, a), (_, b)| api_object::name(&a.tree).cmp(api_object::name(&b.tree)));
     let entries = own.into_iter().flat_map(|(position, examined)| {
         let list = examined.tree.get(LIST).and_then(Value::as_array).into_iter().flatten();
         list.enumerate().map(move |(idx, value)| Entry { value, origin: (position, idx) })

@@ -31,7 +31,7 @@ impl FromStr for FeatureGates {
                 None => return Err(format!("missing bool value for {}", pair.trim())),
             };
             let value = boolean(value).ok_or_else(|| {
-                let quoted = gotext::quote(value);
+                let quoted = go_compat::quote(value);
                 let cause = format!("strconv.ParseBool: parsing {quoted}: invalid syntax");
                 format!("invalid value of {name}={value}, err: {cause}")
             })?;
@@ -45,7 +45,7 @@ impl FromStr for FeatureGates {
 }
 
 fn unrecognized(name: &str) -> String {
-    let near = field::nearest(name, [STRUCTURED]);
+    let near = field_errors::nearest(name, [STRUCTURED]);
     let hint = near.map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
     format!("unrecognized feature gate: {name}{hint}")
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use authz_live::{AuthorizationOptions, DEFAULT_MODES, Plan, plan};
+use authz_reload::{AuthorizationOptions, DEFAULT_MODES, Plan, plan};
 
 use super::feature_gates::FeatureGates;
 
@@ -86,7 +86,7 @@ impl AuthorizationFlags {
 
 /// A duration as Go writes it, which may be negative: `1m30s`.
 fn nanoseconds(text: &str) -> Result<i64, String> {
-    gotext::parse_duration(text).map_err(|error| error.to_string())
+    go_compat::parse_duration(text).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use api::authorization::ReadError;
 use api::{DOCUMENT_BYTES_MAX, Source, hooks};
-use authz_live::Modes;
+use authz_reload::Modes;
 
 use crate::files::read_up_to;
 use crate::offline::Trouble;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use api::authorization::ReadError;
 use api::{Diagnostic, Fault, Place, Source, Warning};
+use https_client::{Client, Limits, Unobserved};
 use kubeconfig::{Connection, LoadError, Loaded};
-use remote::{Client, Limits, Unobserved};
 
 use super::finding::{Checked, Finding, Outcome, ReadFile, Summary};
 

@@ -2,7 +2,7 @@
 
 use admission::WarningCause;
 use api::{Fault, WarningCode};
-use field::Kind;
+use field_errors::Kind;
 
 /// A class of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use access_reviews::{TraceNode, trace_tree};
 use api::review::{Question, QuestionTarget};
-use reviews::{TraceNode, trace_tree};
 
 use super::Explanation;
 use super::paint::{Mark, Paint};

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use reviews::trace_json;
+use access_reviews::trace_json;
 use serde_json::Value;
 
 use super::Explanation;

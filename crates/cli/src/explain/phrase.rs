@@ -3,9 +3,9 @@
 //! Kinds that the built-in authorizers note have sentences of their own. Kinds are open, so all
 //! others are shown with their particulars, as they are.
 
+use access_reviews::TraceNode;
 use api::review::{Question, QuestionTarget};
 use authz::{Event, Value};
-use reviews::TraceNode;
 
 use super::paint::Mark;
 use super::particular::{flag, list, number, text};

@@ -29,7 +29,7 @@ pub(super) fn call(event: &Event) -> Option<String> {
         shown.push_str(&format!(", {n_attempts} attempts"));
     }
     if let Some(took) = number(event, "tookMicros") {
-        let took = gotext::format_duration(took.saturating_mul(1000));
+        let took = go_compat::format_duration(took.saturating_mul(1000));
         shown.push_str(&format!(", took {took}"));
     }
     if let Some(status) = number(event, "status") {

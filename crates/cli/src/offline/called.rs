@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use authz_chain::{Authorizer, AuthorizerType, Configuration};
-use authz_live::{Assembler, Generation, Modes, Origin, Plan, Source, Uninstrumented};
+use authz_reload::{Assembler, Generation, Modes, Origin, Plan, Source, Uninstrumented};
 use authz_webhook::{Guards, Webhook};
-use remote::{HostPort, Limits, Resolve, ResolveError, ServiceName};
+use https_client::{HostPort, Limits, Resolve, ResolveError, ServiceName};
 
 use super::show::Unusable;
 

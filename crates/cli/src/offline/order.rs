@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use api::authorization::{LoadOptions, ReadError, assume_regular, stat};
 use api::{Source, abac, authorization};
 use authz_chain::{Authorizer, Configuration};
-use authz_live::{Modes, Plan};
+use authz_reload::{Modes, Plan};
 
 use super::show::{Trouble, Unusable};
 use crate::authorization::{AuthorizationFlags, HookNames, hook_names};

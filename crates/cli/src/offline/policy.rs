@@ -8,8 +8,8 @@ use api::manifest::{Found, Kept, Object};
 use api::{abac, rbac};
 use authz::{Attributes, Recorder};
 use authz_chain::{Authorizer, Chain, Member, Outcome, Webhook};
-use authz_live::Plan;
 use authz_rbac::{Extras, Snapshot};
+use authz_reload::Plan;
 use tokio::runtime::{self, Runtime};
 
 use super::called;
@@ -220,7 +220,7 @@ fn check_assumptions(
         .iter()
         .filter(|assumption| !webhooks.contains(&assumption.name.as_str()))
         .map(|Assumption { name, .. }| {
-            let near = field::nearest(name, webhooks.iter().copied());
+            let near = field_errors::nearest(name, webhooks.iter().copied());
             let hint = near.map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
             format!("--webhook: no webhook is called `{name}`{hint}")
         })

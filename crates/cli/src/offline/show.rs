@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use api::{Diagnostic, Source};
-use authz_live::{BuildCause, BuildError, StartError};
+use authz_reload::{BuildCause, BuildError, StartError};
 use kubeconfig::LoadError;
 
 use crate::check;

@@ -7,10 +7,10 @@ use authn::{
     Anonymous, FrontProxyHeaders, FrontProxyOptions, Options, ServiceAccountOptions, SigningKey,
     TokenFile, TokenIssuer, VerifyingKey,
 };
+use https_server::Pki;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use server::Log;
-use serving::Pki;
 
 use super::flags::AuthenticationFlags;
 use super::read;
@@ -57,7 +57,7 @@ pub(super) fn options(
         (false, _) => Anonymous::Off,
         (true, true) => {
             // Who allows everything should at least know whom.
-            log.warn(authz_live::ANONYMOUS_SWITCHED_OFF, &[]);
+            log.warn(authz_reload::ANONYMOUS_SWITCHED_OFF, &[]);
             Anonymous::Off
         }
     };

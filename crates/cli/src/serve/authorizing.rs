@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use authz_chain::AuthorizerType;
-use authz_live::{Assembler, Generation, Notice, Plan, Publish, ReloadOptions, Reloader};
 use authz_metrics::Metrics;
+use authz_reload::{Assembler, Generation, Notice, Plan, Publish, ReloadOptions, Reloader};
 use authz_webhook::Guards;
+use https_client::{Limits, Resolve};
 use prometheus::Registry;
-use remote::{Limits, Resolve};
 use serde_json::Value;
 use server::{Log, Reseater, ServiceDirectory, ServiceRouting};
 
@@ -142,7 +142,7 @@ fn guards(flags: &ChainFlags) -> Guards {
 /// What tells this server from others in metrics, the same after a restart: the machine and where
 /// the server keeps its data. Two servers on one machine never share that place.
 fn identity(data_dir: &Path) -> String {
-    let host = serving::host_name().unwrap_or_default();
+    let host = https_server::host_name().unwrap_or_default();
     let data = absolute(data_dir).unwrap_or_else(|_| data_dir.to_owned());
     format!("{host}:{}", data.display())
 }

@@ -64,7 +64,7 @@ impl DataDirectory {
             }
         };
         let mut files = Vec::new();
-        for name in serving::OWN_FILES {
+        for name in https_server::OWN_FILES {
             let file = path.join(name);
             refuse_link(&file)?;
             let before = match fs::read(&file) {
@@ -114,7 +114,7 @@ impl DataDirectory {
             let _ = match before {
                 None => fs::remove_file(file),
                 Some(before) if fs::read(file).is_ok_and(|now| now == *before) => Ok(()),
-                Some(before) => serving::replace_file(file, before),
+                Some(before) => https_server::replace_file(file, before),
             };
         }
         if self.is_store_new {

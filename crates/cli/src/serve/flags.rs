@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use authz_webhook::Guards;
-use remote::AddressPolicy;
+use https_client::AddressPolicy;
 use server::ServiceRange;
 
 use super::admission::AdmissionFlags;
@@ -419,7 +419,7 @@ pub(crate) struct AuditFlags {
 
 /// A duration as Go writes it: `1m30s`.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let nanos = gotext::parse_duration(text).map_err(|error| error.to_string())?;
+    let nanos = go_compat::parse_duration(text).map_err(|error| error.to_string())?;
     let nanos = u64::try_from(nanos).map_err(|_| "a duration can not be negative".to_owned())?;
     Ok(Duration::from_nanos(nanos))
 }
@@ -482,6 +482,6 @@ mod tests {
     /// A default that is written as a text.
     #[test]
     fn the_time_to_connect_is_that_of_the_client() {
-        assert_eq!(duration("2s"), Ok(remote::Limits::default().connect_timeout));
+        assert_eq!(duration("2s"), Ok(https_client::Limits::default().connect_timeout));
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use authz_chain::AuthorizerType;
-use authz_live::{Applied, Instruments, ReloadStatus};
 use authz_metrics::Metrics;
+use authz_reload::{Applied, Instruments, ReloadStatus};
 use authz_webhook::{AttemptResult, CacheEvent, FailOpenCause, MatchOutcome, Observe, Rejection};
 use server::Log;
 
@@ -25,7 +25,7 @@ impl Instruments for Logged {
         self.metrics.member(kind, name)
     }
 
-    fn remote(&self) -> Arc<dyn remote::Observe> {
+    fn remote(&self) -> Arc<dyn https_client::Observe> {
         self.metrics.remote()
     }
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use fake_http::{Answer, Authority, Conduct, Leaf, Peer, Request, Script, ServerTls};
 use http::Method;
-use scripted::{Answer, Authority, Conduct, Leaf, Peer, Request, Script, ServerTls};
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -115,7 +115,7 @@ fn configurations() -> Vec<Value> {
     let webhook = |name: &str, changes: Value| {
         let mut webhook = json!({
             "name": name,
-            "clientConfig": {"url": format!("https://{}/", scripted::NOBODY)},
+            "clientConfig": {"url": format!("https://{}/", fake_http::NOBODY)},
             "rules": [{
                 "operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"],
                 "resources": ["configmaps"],

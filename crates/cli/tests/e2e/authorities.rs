@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use fake_http::{Authority, Issued, Leaf};
 use http::Method;
-use scripted::{Authority, Issued, Leaf};
 use serde_json::Value;
 
 use crate::client::Client;

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use etcd_rig::Member;
+use etcd_testing::Member;
 use tempfile::TempDir;
 
 use crate::client::Client;

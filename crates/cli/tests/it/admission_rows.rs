@@ -100,7 +100,7 @@ fn read(case: &Map<String, Value>, bundle: &str) -> Case {
 fn cases() -> Vec<Case> {
     let bytes = std::fs::read(format!("{TESTDATA}/admission/rows.yaml")).unwrap();
     let file = api::yaml_tree(&bytes).unwrap().value;
-    let bundle = base64(scripted::Authority::new("hooks").unwrap().pem().as_bytes());
+    let bundle = base64(fake_http::Authority::new("hooks").unwrap().pem().as_bytes());
     let read = |case: &Value| read(case.as_object().unwrap(), &bundle);
     let mut cases: Vec<Case> = file["cases"].as_array().unwrap().iter().map(read).collect();
     for (n, errors) in [

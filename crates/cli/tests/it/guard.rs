@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use scripted::{Answer, Authority, Conduct, Leaf, Peer, Request, Script, ServerTls};
+use fake_http::{Answer, Authority, Conduct, Leaf, Peer, Request, Script, ServerTls};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

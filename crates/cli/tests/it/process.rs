@@ -21,7 +21,7 @@ fn reference_sample(kubeconfig: &Path) -> String {
 fn the_reference_sample_is_valid() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("guard.yaml");
-    let authority = scripted::Authority::new("guard").unwrap();
+    let authority = fake_http::Authority::new("guard").unwrap();
     std::fs::write(folder.path().join("ca.crt"), authority.pem()).unwrap();
     std::fs::write(&kubeconfig, kubeconfig_of("https://127.0.0.1:1/", "ca.crt")).unwrap();
     let file = folder.path().join("authorization.yaml");

@@ -61,7 +61,7 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let authority = scripted::Authority::new("guard").unwrap();
+        let authority = fake_http::Authority::new("guard").unwrap();
         std::fs::write(folder.path().join("ca.crt"), authority.pem()).unwrap();
         let kubeconfig = kubeconfig_of("https://127.0.0.1:1/authorize", "ca.crt");
         std::fs::write(folder.path().join("kubeconfig"), kubeconfig).unwrap();

@@ -91,7 +91,7 @@ fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
 fn a_dead_webhook_does_not_keep_the_server_from_starting() {
     let guard = Guard::start(vec![allow()]);
     let config = guard.configuration("Deny", &[]);
-    let url = format!("https://{}/", scripted::NOBODY);
+    let url = format!("https://{}/", fake_http::NOBODY);
     guard.write("kubeconfig", &kubeconfig_of(&url, "ca.crt"));
     let server = Server::start(&["--authorization-config", &config]);
     let want = "authorization Webhook(guard.example.com),RBAC, ready";

@@ -1,6 +1,6 @@
 //! `eval` and `explain` with webhooks: real calls, and what stands in for them.
 
-use scripted::{Answer, Leaf};
+use fake_http::{Answer, Leaf};
 use serde_json::{Value, json};
 
 use crate::expected::assert_is;
@@ -113,7 +113,7 @@ fn a_webhook_that_is_not_there_fails_like_any_other() {
     let guard = Guard::start(vec![allow()]);
     let config = guard.configuration("Deny", &[]);
     let nobody = guard.write("ca.crt", &std::fs::read_to_string(guard.path("ca.crt")).unwrap());
-    let url = format!("https://{}/", scripted::NOBODY);
+    let url = format!("https://{}/", fake_http::NOBODY);
     guard.write("kubeconfig", &crate::guard::kubeconfig_of(&url, &nobody));
     let found = ask("eval", &config, &[]);
     assert_eq!(found.code, 1);

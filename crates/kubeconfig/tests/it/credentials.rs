@@ -1,6 +1,6 @@
 //! Who we are: tokens, passwords, impersonation, and what is not supported.
 
-use remote::{Credentials, Impersonate, Secret};
+use https_client::{Credentials, Impersonate, Secret};
 
 use crate::workplace::{Workplace, config, is_at};
 

@@ -1,8 +1,8 @@
 //! Files of hooks: SHW-01 to SHW-08 and SHW-15, as far as they are about the file.
 
 use api::WarningCode;
+use https_client::{Place, Proxy, Scheme, ServiceName, Trust};
 use kubeconfig::{HookConnection, Loaded};
-use remote::{Place, Proxy, Scheme, ServiceName, Trust};
 
 use crate::workplace::{Workplace, config};
 

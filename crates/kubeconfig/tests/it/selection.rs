@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use https_client::{Credentials, Place, Target};
 use kubeconfig::{load, read_file};
-use remote::{Credentials, Place, Target};
 
 use crate::workplace::Workplace;
 

@@ -1,7 +1,7 @@
 //! The URL of the server and what stands on the way.
 
 use api::WarningCode;
-use remote::{Credentials, Place, Proxy, ProxyUrl, Scheme, Trust};
+use https_client::{Credentials, Place, Proxy, ProxyUrl, Scheme, Trust};
 
 use crate::workplace::{Workplace, config};
 

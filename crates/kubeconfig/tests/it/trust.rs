@@ -1,7 +1,7 @@
 //! Whom to trust: WHK-51, and the client certificate: WHK-52.
 
 use api::WarningCode;
-use remote::{Material, Roots, Trust};
+use https_client::{Material, Roots, Trust};
 
 use crate::workplace::{Workplace, base64, config, is_at};
 
@@ -131,7 +131,7 @@ fn client_certificates_given_twice_or_in_part() {
 #[test]
 fn whk_52_certificate_and_key_that_do_not_fit() {
     let place = Workplace::new();
-    let other = scripted::self_signed(&scripted::Leaf::client("other")).unwrap();
+    let other = fake_http::self_signed(&fake_http::Leaf::client("other")).unwrap();
     place.write("other.key", &other.key_pem);
     for (certificate, key, want) in [
         (

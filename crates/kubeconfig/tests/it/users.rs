@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use api::Source;
+use https_client::{Credentials, Material, Secret};
 use kubeconfig::{LoadError, UserAccess, Users, load_users, parse_users, read_file};
 use proptest::prelude::*;
-use remote::{Credentials, Material, Secret};
 
 use crate::workplace::{Workplace, base64, is_at};
 

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use fake_http::{Authority, Issued, Leaf};
 use kubeconfig::{Connection, LoadError, Loaded, load, read_file};
-use scripted::{Authority, Issued, Leaf};
 
 /// A folder with the authority `ca.pem`, the client `client.pem` with its `client.key`, a token and
 /// a file that is none of these.

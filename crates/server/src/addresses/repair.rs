@@ -113,7 +113,7 @@ impl<S: Store> Host<S> {
     fn services_prefix(&self) -> Option<Prefix> {
         let view = self.follower.view();
         let services = view.registry.resource("", "v1", "services")?;
-        Prefix::new(&resources::prefix(&self.prefix, services, None)?).ok()
+        Prefix::new(&api_resources::prefix(&self.prefix, services, None)?).ok()
     }
 }
 
@@ -128,7 +128,7 @@ impl Services {
     fn read(items: Vec<Item>, prefix: &Prefix) -> Self {
         let mut services = Self::default();
         for item in items {
-            let Ok(tree) = wire::from_stored(&item.entry.value) else {
+            let Ok(tree) = codec::from_stored(&item.entry.value) else {
                 let name = item.key.strip_prefix(prefix.as_str()).unwrap_or_default();
                 services.unreadable.insert(name.to_owned());
                 continue;

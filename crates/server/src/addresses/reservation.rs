@@ -2,8 +2,8 @@
 
 use std::net::Ipv4Addr;
 
+use api_object::{Status, Tree};
 use bytes::Bytes;
-use object::{Status, Tree};
 use serde_json::{Value, json};
 use store::{At, Entry, Expect, Item, Key, ListRequest, Prefix, ReadError, Revision, Store};
 
@@ -30,8 +30,8 @@ pub(super) struct Reservation {
 
 impl Holder {
     pub(super) fn of(service: &Tree) -> Self {
-        let (namespace, name) = (object::namespace(service), object::name(service));
-        Self { service: format!("{namespace}/{name}"), uid: object::uid(service).to_owned() }
+        let (namespace, name) = (api_object::namespace(service), api_object::name(service));
+        Self { service: format!("{namespace}/{name}"), uid: api_object::uid(service).to_owned() }
     }
 
     pub(super) fn reservation(&self) -> Bytes {
@@ -84,7 +84,7 @@ impl<S: Store> Host<S> {
         &self,
         stored: &Tree,
     ) -> Result<Option<(Key, Revision)>, ReadError> {
-        let member = |name: &str| object::text(stored, name);
+        let member = |name: &str| api_object::text(stored, name);
         if (member("apiVersion"), member("kind")) != ("v1", "Service") {
             return Ok(None);
         }

@@ -1,8 +1,8 @@
 //! A write as admission sees it.
 
 use admission::{Attributes, Equivalent, Operation};
-use object::{DeleteOptions, Propagation, Tree};
-use resources::{Resource, group_version_resource, written_kind};
+use api_object::{DeleteOptions, Propagation, Tree};
+use api_resources::{Resource, group_version_resource, written_kind};
 use serde_json::{Value, json};
 use store::Revision;
 

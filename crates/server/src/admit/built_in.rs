@@ -1,8 +1,8 @@
 //! What the server itself says about what enters: the life of namespaces and definitions.
 
 use admission::Operation;
-use object::{Cause, GroupResource, Status, Tree};
-use resources::{Origin, Resource};
+use api_object::{Cause, GroupResource, Status, Tree};
+use api_resources::{Origin, Resource};
 use store::Store;
 
 use crate::rest::Call;
@@ -34,7 +34,7 @@ impl<S: Store> Call<'_, S> {
     /// The answer to a create whose definition ends or is gone.
     pub(crate) fn undefined(&self, tree: &Tree) -> Status {
         let why = "create not allowed while custom resource definition is terminating";
-        Status::forbidden(&self.resource.group_resource(), object::name(tree), why)
+        Status::forbidden(&self.resource.group_resource(), api_object::name(tree), why)
     }
 
     /// Things are made only in namespaces that exist and stay.
@@ -44,7 +44,7 @@ impl<S: Store> Call<'_, S> {
         tree: &Tree,
     ) -> Result<(), Status> {
         let resource = self.resource.group_resource();
-        let name = object::name(tree);
+        let name = api_object::name(tree);
         if operation == Operation::Delete
             && resource == GroupResource::new("", "namespaces")
             && IMMORTAL_NAMESPACES.contains(&name)
@@ -74,7 +74,7 @@ impl<S: Store> Call<'_, S> {
         tree: &Tree,
     ) -> Result<(), Status> {
         let namespace = self.namespace.unwrap_or_default();
-        let (resource, name) = (self.resource.group_resource(), object::name(tree));
+        let (resource, name) = (self.resource.group_resource(), api_object::name(tree));
         let is_usable = |facts: &&Namespace| facts.phase != NamespacePhase::Uninitialized;
         let Some(facts) = facts.filter(is_usable) else {
             return Err(Status::not_found(&GroupResource::new("", "namespaces"), namespace));

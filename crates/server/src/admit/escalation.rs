@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use api::rbac::Object;
+use api_object::{GroupResource, Status, Tree};
 use authz_rbac::{
     CHECK_STEPS_MAX, QUICK_CHECK_STEPS_MAX, Refusal, Snapshot, bind_target, escalate_target,
 };
-use field::{FieldErrors, FieldPath};
-use object::{GroupResource, Status, Tree};
+use field_errors::{FieldErrors, FieldPath};
 use store::Store;
 
 use crate::rest::Call;
@@ -64,14 +64,14 @@ impl<S: Store> Call<'_, S> {
             }
             outcome => outcome,
         };
-        outcome.map_err(|refusal| self.refused(object::name(new), refusal))
+        outcome.map_err(|refusal| self.refused(api_object::name(new), refusal))
     }
 
     fn decode_rbac(&self, tree: &Tree) -> Result<Object, Status> {
         let value = serde_json::Value::Object(tree.clone());
         let manifest = api::rbac::decode(&value).map_err(|e| Status::bad_request(e.to_string()))?;
         manifest.into_unchecked().map_err(|errors| {
-            Status::invalid(&self.resource.group_kind(), object::name(tree), &errors)
+            Status::invalid(&self.resource.group_kind(), api_object::name(tree), &errors)
         })
     }
 

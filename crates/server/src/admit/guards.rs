@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use api_object::{Status, Tree};
 use authz::Resource as Target;
-use object::{Status, Tree};
 use store::Store;
 
 use crate::rest::Call;
@@ -31,24 +31,25 @@ impl<S: Store> Call<'_, S> {
         if Arc::ptr_eq(self.authorized.user(), &self.host.own_user) {
             return Ok(());
         }
-        let Some(found) = resources::unenforced(self.resource, new, old) else { return Ok(()) };
+        let Some(found) = api_resources::unenforced(self.resource, new, old) else { return Ok(()) };
         if self.host.options.refuses_unenforced && !found.errors.is_empty() {
             let kind = self.resource.group_kind();
-            return Err(Status::invalid(&kind, object::name(new), &found.errors));
+            return Err(Status::invalid(&kind, api_object::name(new), &found.errors));
         }
         self.warnings.push(found.warning);
         Ok(())
     }
 
     async fn guard_certificates(&self, new: &Tree, old: Option<&Tree>) -> Result<(), Status> {
-        let forbidden =
-            |why: &str| Status::forbidden(&self.resource.group_resource(), object::name(new), why);
+        let forbidden = |why: &str| {
+            Status::forbidden(&self.resource.group_resource(), api_object::name(new), why)
+        };
         if old.is_none()
-            && let Some(why) = resources::forbidden_subject(self.resource, new)
+            && let Some(why) = api_resources::forbidden_subject(self.resource, new)
         {
             return Err(forbidden(&why));
         }
-        let demand = resources::signer_demand(self.resource, new, old, self.subresource);
+        let demand = api_resources::signer_demand(self.resource, new, old, self.subresource);
         let Some(demand) = demand else { return Ok(()) };
         let (verb, signer) = (demand.verb, demand.signer_name);
         let domain = signer.split_once('/').map_or(signer, |(domain, _)| domain);
@@ -60,7 +61,7 @@ impl<S: Store> Call<'_, S> {
                 return Ok(());
             }
         }
-        let signer = gotext::quote(signer);
+        let signer = go_compat::quote(signer);
         let what = if verb == "attest" { "for" } else { "requests with" };
         Err(forbidden(&format!("user not permitted to {verb} {what} signerName {signer}")))
     }

@@ -2,10 +2,10 @@
 
 use admission::{GroupVersionKind, Operation};
 use admission_hooks::{Kinds, Untyped};
+use api_object::{GroupVersion, Status, Tree};
+use api_resources::{Registry, Resource, written_kind};
 use authz::User;
-use object::{GroupVersion, Status, Tree};
-use resources::{Registry, Resource, written_kind};
-use wire::Expected;
+use codec::Expected;
 
 use crate::rest::requester;
 
@@ -40,8 +40,8 @@ impl Kinds for Served<'_> {
             is_custom: resource.is_some_and(Resource::is_custom),
         };
         // Unknown members are dropped here as they are for any client that does not insist.
-        wire::conform_object(&mut tree, &expected).map_err(|error| error.to_string())?;
-        object::shape_metadata(&mut tree).map_err(|error| error.to_string())?;
+        codec::conform_object(&mut tree, &expected).map_err(|error| error.to_string())?;
+        api_object::shape_metadata(&mut tree).map_err(|error| error.to_string())?;
         match resource {
             Some(resource) => {
                 self.complete(resource, &mut tree, kind).map_err(|status| status.message)?;
@@ -75,12 +75,12 @@ impl Served<'_> {
     ) -> Result<(), Status> {
         match (self.operation, self.old) {
             (Operation::Create, _) if self.subresource.is_empty() => {
-                resources::complete_create(resource, tree, &requester(self.user))
+                api_resources::complete_create(resource, tree, &requester(self.user))
             }
             (Operation::Update, Some(old)) => {
                 let old = self.convert(old, kind).map_err(|why| Status::internal(&why))?;
                 let subresource = Some(self.subresource).filter(|own| !own.is_empty());
-                resources::complete_update(resource, tree, &old, subresource)
+                api_resources::complete_update(resource, tree, &old, subresource)
             }
             (_, _) => Ok(()),
         }
@@ -91,10 +91,11 @@ impl Served<'_> {
 /// nothing of its version has the one that is expected.
 fn check_type(tree: &mut Tree, kind: &GroupVersionKind<'_>) -> Result<(), String> {
     let wanted = GroupVersion::new(kind.group, kind.version).to_string();
-    if object::text(tree, "apiVersion").is_empty() {
+    if api_object::text(tree, "apiVersion").is_empty() {
         tree.insert("apiVersion".to_owned(), wanted.as_str().into());
     }
-    let (own_version, own_kind) = (object::text(tree, "apiVersion"), object::text(tree, "kind"));
+    let (own_version, own_kind) =
+        (api_object::text(tree, "apiVersion"), api_object::text(tree, "kind"));
     if (own_version, own_kind) == (wanted.as_str(), kind.kind) {
         return Ok(());
     }

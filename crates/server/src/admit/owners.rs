@@ -7,9 +7,9 @@
 
 use std::collections::HashSet;
 
+use api_object::{GroupVersion, Status, Tree};
 use authz::{Decision, Resource as Target};
-use field::{FieldErrors, FieldPath};
-use object::{GroupVersion, Status, Tree};
+use field_errors::{FieldErrors, FieldPath};
 use serde_json::Value;
 use store::Store;
 
@@ -35,7 +35,7 @@ impl<S: Store> Call<'_, S> {
         if after == before || self.entrance.is_internal {
             return Ok(());
         }
-        let name = object::name(new);
+        let name = api_object::name(new);
         if old.is_some() {
             let target = Target {
                 api_group: &self.resource.group,
@@ -98,8 +98,8 @@ impl<S: Store> Call<'_, S> {
         let why = format!(
             "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for \
              APIVersion {api_version} Kind {kind}: no matches for kind {} in version {}",
-            gotext::quote(kind),
-            gotext::quote(api_version),
+            go_compat::quote(kind),
+            go_compat::quote(api_version),
         );
         Err(Status::forbidden(&self.resource.group_resource(), name, &why))
     }
@@ -125,7 +125,10 @@ struct Owner<'t> {
 }
 
 fn references(tree: &Tree) -> &[Value] {
-    object::metadata(tree).get("ownerReferences").and_then(Value::as_array).map_or(&[], |own| own)
+    api_object::metadata(tree)
+        .get("ownerReferences")
+        .and_then(Value::as_array)
+        .map_or(&[], |own| own)
 }
 
 fn is_blocking(reference: &Value) -> bool {

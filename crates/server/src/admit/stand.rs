@@ -8,7 +8,7 @@
 //! the store is asked, and everything is done once more if there is something newer.
 
 use admission::{Attributes, CreateDecision, Operation, decide_create};
-use object::{Status, Tree};
+use api_object::{Status, Tree};
 use store::{Entry, Expect, Store};
 
 use super::{Entrance, Write};
@@ -87,7 +87,7 @@ impl<S: Store> Call<'_, S> {
     fn concerns_anybody(&self, write: &Write, tree: &Tree, standing: &Standing) -> bool {
         let snapshot = &standing.hooks.snapshot;
         let question = self.question(write, standing);
-        let attributes = question.attributes(object::name(tree));
+        let attributes = question.attributes(api_object::name(tree));
         let lists = [snapshot.mutating(), snapshot.validating()];
         if lists.iter().any(|list| !list.matching(&attributes).is_empty()) {
             return true;

@@ -5,8 +5,8 @@ use admission::{
     carry_initializers, create_denied, decide_create, decide_update, shape_initializers,
     update_denied,
 };
+use api_object::{GroupResource, Status, Tree};
 use authz::{Recorder, Target, Verdict};
-use object::{GroupResource, Status, Tree};
 use store::Store;
 
 use crate::admit::Write;
@@ -35,7 +35,7 @@ impl<S: Store> Call<'_, S> {
         let decision = match &self.entrance.standing {
             None => CreateDecision::Initialized,
             Some(standing) => {
-                let attributes = self.attributes_of(write, object::name(tree));
+                let attributes = self.attributes_of(write, api_object::name(tree));
                 let user = Some(self.authorized.user().as_ref());
                 let attributes = Attributes { object: Some(tree), user, ..attributes };
                 let snapshot = &standing.hooks.snapshot;
@@ -46,14 +46,14 @@ impl<S: Store> Call<'_, S> {
             CreateDecision::Initialized => Initializers::default(),
             CreateDecision::Assign(list) => self.assign(list),
             CreateDecision::AssignUnlessPermitted(list) => {
-                match self.check_may_initialize(object::name(tree), create_denied).await {
+                match self.check_may_initialize(api_object::name(tree), create_denied).await {
                     Ok(()) => Initializers::default(),
                     Err(denied) if denied.code == 403 => self.assign(list),
                     Err(undecided) => return Err(undecided),
                 }
             }
             CreateDecision::NeedsPermission(initializers) => {
-                self.check_may_initialize(object::name(tree), create_denied).await?;
+                self.check_may_initialize(api_object::name(tree), create_denied).await?;
                 self.entrance.origin = Origin::Client;
                 initializers
             }
@@ -78,7 +78,7 @@ impl<S: Store> Call<'_, S> {
         tree: &mut Tree,
         old: Option<&Tree>,
     ) -> Result<(), Status> {
-        let name = object::name(tree).to_owned();
+        let name = api_object::name(tree).to_owned();
         let attributes = self.attributes_of(write, &name);
         let attributes = Attributes { object: Some(tree), old_object: old, ..attributes };
         let decision = decide_update(&self.host.initialization, &attributes);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use admission::Initializers;
+use api_object::Tree;
 use authz::RequestInfo;
-use object::Tree;
 use store::{At, Key, Revision, Store, WriteError};
 use tokio::sync::oneshot;
 
@@ -62,7 +62,7 @@ pub(crate) fn has_failed(tree: &Tree) -> bool {
 
 pub(super) async fn end_failed<S: Store>(host: Arc<Host<S>>, failed: Failed) {
     let Failed { key, mut tree, mut revision, request, ended } = failed;
-    let uid = object::uid(&tree).to_owned();
+    let uid = api_object::uid(&tree).to_owned();
     for _ in 0..TRIES_MAX {
         let current = match host.delete_own(&key, &tree, revision).await {
             Ok(()) => {
@@ -88,9 +88,9 @@ pub(super) async fn end_failed<S: Store>(host: Arc<Host<S>>, failed: Failed) {
         };
         // Somebody may have changed it since, but not that it failed; another one of its name stays.
         let next: Option<Result<Tree, _>> =
-            current.as_ref().map(|entry| wire::from_stored(&entry.value));
+            current.as_ref().map(|entry| codec::from_stored(&entry.value));
         match (current, next) {
-            (Some(entry), Some(Ok(next))) if object::uid(&next) == uid && has_failed(&next) => {
+            (Some(entry), Some(Ok(next))) if api_object::uid(&next) == uid && has_failed(&next) => {
                 (tree, revision) = (next, entry.mod_rev);
             }
             _ => {

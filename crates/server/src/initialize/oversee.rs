@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use admission::{ExpiryAction, Initializers, Origin, Steps, without};
 use admission_metrics::TimeoutAction;
+use api_object::Tree;
 use authz::RequestInfo;
-use object::Tree;
 use store::{At, Change, Entry, Event, Key, Revision, Store, Transaction, WriteError};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -222,10 +222,10 @@ impl<S: Store> Case<S> {
 
     /// Takes notice of a state of the object. What can not be read any more is nobody's to follow.
     fn take(&mut self, entry: Entry) -> Flow {
-        let Ok(tree) = wire::from_stored(&entry.value) else {
+        let Ok(tree) = codec::from_stored(&entry.value) else {
             return self.conclude(Outcome::Lost);
         };
-        if object::uid(&tree) != object::uid(&self.tree) {
+        if api_object::uid(&tree) != api_object::uid(&self.tree) {
             // Somebody has deleted it and made another one of its name.
             return self.conclude(Outcome::Deleted);
         }

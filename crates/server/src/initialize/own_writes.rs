@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use object::Tree;
+use api_object::Tree;
 use store::{Delete, Entry, Expect, Key, Put, ReadError, Revision, Store, WriteError};
 
 use crate::addresses::AddressChange;
@@ -19,7 +19,7 @@ impl<S: Store> Host<S> {
         next: &Tree,
         ttl: Option<Duration>,
     ) -> Result<Entry, WriteError> {
-        let value = bytes::Bytes::from(wire::to_stored(next));
+        let value = bytes::Bytes::from(codec::to_stored(next));
         let expect = Expect::At(stored.mod_rev);
         let put = Put { key: key.clone(), value: value.clone(), expect, ttl, mark: None };
         let mod_rev = self.store.put(put).await?;

@@ -1,7 +1,7 @@
 //! Reading one object that may not be initialized (admission §6.4 and §6.7).
 
 use admission::{Awaited, accepted, is_uninitialized, repair};
-use object::{Status, Tree};
+use api_object::{Status, Tree};
 use store::{Entry, Store, WriteError};
 
 use crate::confirm::Unconfirmed;
@@ -62,7 +62,7 @@ impl<S: Store> Call<'_, S> {
         if self.host.follower.onlookers().is_followed(&key) {
             return Ok(entry);
         }
-        let Ok(tree) = wire::from_stored(&entry.value) else { return Ok(entry) };
+        let Ok(tree) = codec::from_stored(&entry.value) else { return Ok(entry) };
         let (options, now) = (&self.host.initialization, self.host.clock.wall());
         // The picture tells for most objects that nothing is due, without asking the store.
         let view = self.host.follower.view();

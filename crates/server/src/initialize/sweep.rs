@@ -9,7 +9,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use resources::Verb;
+use api_resources::Verb;
 use store::{At, Delete, Expect, Key, ListRequest, Prefix, ReadError, Store, WriteError};
 
 use super::fail::Failed;
@@ -93,14 +93,14 @@ async fn look_at<S: Store>(host: &Host<S>, due: &Due, grace: Duration) -> Result
     let Some(entry) = got.entry else {
         return settle_missing(host, due);
     };
-    let Ok(tree) = wire::from_stored(&entry.value) else { return Ok(()) };
-    if object::uid(&tree) != due.uid {
+    let Ok(tree) = codec::from_stored(&entry.value) else { return Ok(()) };
+    if api_object::uid(&tree) != due.uid {
         return settle_missing(host, due);
     }
     if due.state == RowState::Failed && due.age >= grace && super::has_failed(&tree) {
         let view = host.follower.view();
         let request = view.registry.resources().find_map(|resource| {
-            let (namespace, name) = resources::names(&host.prefix, resource, &due.key)?;
+            let (namespace, name) = api_resources::names(&host.prefix, resource, &due.key)?;
             Some(ObjectRef::of(resource, namespace, name).request(Verb::Delete))
         });
         let failed = Failed::left_behind(due.key.clone(), tree, entry.mod_rev, request);

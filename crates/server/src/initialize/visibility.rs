@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
+use api_object::Status;
+use api_resources::Resource;
 use bytes::Bytes;
 use memchr::memmem::Finder;
-use object::Status;
-use resources::Resource;
 use store::{At, Key, Revision, Store};
 
 use crate::host::Host;
@@ -23,7 +23,7 @@ static FIELD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"initia
 pub(crate) fn is_hidden(stored: &[u8]) -> bool {
     // An object that can not be read may wait for somebody.
     FIELD.find(stored).is_some()
-        && wire::from_stored(stored).map_or(true, |tree| admission::is_uninitialized(&tree))
+        && codec::from_stored(stored).map_or(true, |tree| admission::is_uninitialized(&tree))
 }
 
 /// Whether an object that may be stored is there for everybody.
@@ -47,7 +47,7 @@ impl Query {
             "" | "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
             other => Err(Status::bad_request(format!(
                 "invalid includeUninitialized: {} is neither true nor false",
-                gotext::quote(other)
+                go_compat::quote(other)
             ))),
         }
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admission::{Awaited, TimeoutCause, deleted, failure, initialization_timeout};
-use object::{Status, Tree};
-use resources::Verb;
+use api_object::{Status, Tree};
+use api_resources::Verb;
 use store::{Entry, Expect, Key, Mark, Put, Revision, Store, Transaction, WriteError};
 use tokio::sync::{oneshot, watch};
 
@@ -37,7 +37,8 @@ impl<S: Store> Call<'_, S> {
         admitted: &Admitted,
         addresses: &AddressChange,
     ) -> Result<(Revision, Waiting), NotWritten> {
-        let (tree, value) = (admitted.tree(), bytes::Bytes::from(wire::to_stored(admitted.tree())));
+        let (tree, value) =
+            (admitted.tree(), bytes::Bytes::from(codec::to_stored(admitted.tree())));
         let user = self.authorized.user();
         let creator = Creator {
             name: authz::limit_name(&user.name),
@@ -45,7 +46,7 @@ impl<S: Store> Call<'_, S> {
         };
         let waiting = self.host.follower.waiting();
         let reservation = waiting
-            .reserve(&self.host.initialization, creator, &key, object::uid(tree), value.len())
+            .reserve(&self.host.initialization, creator, &key, api_object::uid(tree), value.len())
             .map_err(full)?;
         let reservation = Arc::new(reservation);
         let (record_key, record) = reservation.record.clone();
@@ -83,7 +84,7 @@ impl<S: Store> Call<'_, S> {
         let newcomer = Newcomer {
             transaction,
             origin: self.entrance.origin,
-            request: ObjectRef::of(self.resource, self.namespace, object::name(tree))
+            request: ObjectRef::of(self.resource, self.namespace, api_object::name(tree))
                 .request(Verb::Update),
             tree: tree.clone(),
             written: sender,

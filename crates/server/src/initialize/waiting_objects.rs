@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use admission::{InitializerOptions, WaitingMax};
+use api_object::Tree;
 use bytes::Bytes;
-use object::Tree;
 use serde_json::{Value, json};
 use store::{Change, Event, Item, Key};
 use tokio::sync::Notify;
@@ -206,9 +206,9 @@ impl WaitingObjects {
 
     /// Counts an object that has no record, because a program without records stored it.
     pub(super) fn adopt(&self, key: &Key, value: &Bytes) {
-        let Ok(tree) = wire::from_stored(value) else { return };
+        let Ok(tree) = codec::from_stored(value) else { return };
         let mut table = self.table();
-        let uid = object::uid(&tree);
+        let uid = api_object::uid(&tree);
         if !table.by_uid.contains_key(uid) {
             table.insert(uid, key, "", value.len(), state_of(&tree), false);
         }
@@ -323,7 +323,7 @@ impl Table {
     /// older than the object.
     fn see_object(&mut self, key: &Key, value: Option<&Bytes>) -> bool {
         let Some(uids) = self.uids_by_key.get(key).cloned() else { return false };
-        let tree = match value.map(|value| wire::from_stored(value)) {
+        let tree = match value.map(|value| codec::from_stored(value)) {
             // Nobody knows what it is, so it counts as it did.
             Some(Err(_)) => return false,
             Some(Ok(tree)) => Some(tree),
@@ -332,7 +332,7 @@ impl Table {
         let is_waiting = tree.as_ref().is_some_and(admission::is_uninitialized);
         let mut is_settled = false;
         for uid in uids {
-            let own = tree.as_ref().filter(|tree| object::uid(tree) == uid);
+            let own = tree.as_ref().filter(|tree| api_object::uid(tree) == uid);
             let Some(row) = self.by_uid.get_mut(&uid) else { continue };
             let was_seen = matches!(row.state, RowState::Waiting | RowState::Failed);
             match own {

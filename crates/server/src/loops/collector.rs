@@ -8,8 +8,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use object::{DeleteOptions, FOREGROUND_FINALIZER, ORPHAN_FINALIZER, Propagation, Status, Tree};
-use resources::Resource;
+use api_object::{
+    DeleteOptions, FOREGROUND_FINALIZER, ORPHAN_FINALIZER, Propagation, Status, Tree,
+};
+use api_resources::Resource;
 use serde_json::Value;
 use store::{Change, Entry, Event, Key, ListRequest, Prefix, Revision, Store, Watch};
 use tokio::task::{Id, JoinSet};
@@ -84,7 +86,7 @@ impl Workers {
         work: &mut HashSet<Work>,
     ) {
         work.retain(|item| {
-            let namespace = resources::share(&host.prefix, item.key());
+            let namespace = api_resources::share(&host.prefix, item.key());
             if !self.is_room_for(item, namespace) {
                 return true;
             }
@@ -192,7 +194,7 @@ impl Dependents {
         if !is_waiting && !has("\"ownerReferences\"") {
             return;
         }
-        let Ok(tree) = wire::from_stored(value) else { return };
+        let Ok(tree) = codec::from_stored(value) else { return };
         let owners = owners(&tree);
         for owner in &owners {
             self.by_owner.entry(owner.clone()).or_default().insert(key.clone());
@@ -203,8 +205,8 @@ impl Dependents {
             }
             self.owners_of.insert(key.clone(), owners);
         }
-        if is_waiting && object::is_terminating(&tree) {
-            self.waiting.insert(object::uid(&tree).to_owned(), key.clone());
+        if is_waiting && api_object::is_terminating(&tree) {
+            self.waiting.insert(api_object::uid(&tree).to_owned(), key.clone());
             work.insert(Work::Serve(key.clone()));
         }
     }
@@ -225,17 +227,20 @@ impl Dependents {
 }
 
 fn uid_of(entry: &Entry) -> Option<String> {
-    let tree: Tree = wire::from_stored(&entry.value).ok()?;
-    Some(object::uid(&tree).to_owned()).filter(|uid| !uid.is_empty())
+    let tree: Tree = codec::from_stored(&entry.value).ok()?;
+    Some(api_object::uid(&tree).to_owned()).filter(|uid| !uid.is_empty())
 }
 
 fn references(tree: &Tree) -> &[Value] {
-    object::metadata(tree).get("ownerReferences").and_then(Value::as_array).map_or(&[], |own| own)
+    api_object::metadata(tree)
+        .get("ownerReferences")
+        .and_then(Value::as_array)
+        .map_or(&[], |own| own)
 }
 
 fn group_of(reference: &Value) -> Option<String> {
     let version = reference["apiVersion"].as_str().unwrap_or_default();
-    object::GroupVersion::parse(version).map(|version| version.group)
+    api_object::GroupVersion::parse(version).map(|version| version.group)
 }
 
 fn owners(tree: &Tree) -> Vec<String> {
@@ -258,7 +263,7 @@ async fn do_work<S: Store>(
 /// Deletes an object whose owners are all gone, or lets it forget those that are.
 async fn check<S: Store>(host: &Host<S>, mut found: Found) -> Result<(), Status> {
     let tree = &mut found.tree;
-    let namespace = object::namespace(tree).to_owned();
+    let namespace = api_object::namespace(tree).to_owned();
     let mut kept = Vec::new();
     let mut n_gone = 0;
     for owner in references(tree) {
@@ -273,7 +278,7 @@ async fn check<S: Store>(host: &Host<S>, mut found: Found) -> Result<(), Status>
     if kept.is_empty() {
         return delete(host, &found).await;
     }
-    object::metadata_mut(tree).insert("ownerReferences".to_owned(), kept.into());
+    api_object::metadata_mut(tree).insert("ownerReferences".to_owned(), kept.into());
     found.update(host).await
 }
 
@@ -284,13 +289,13 @@ async fn serve<S: Store>(
     mut found: Found,
 ) -> Result<(), Status> {
     let tree = &found.tree;
-    if !object::is_terminating(tree) {
+    if !api_object::is_terminating(tree) {
         return Ok(());
     }
-    let uid = object::uid(tree).to_owned();
+    let uid = api_object::uid(tree).to_owned();
     let keys: Vec<Key> =
         dependents.lock().by_owner.get(&uid).into_iter().flatten().cloned().collect();
-    let has = |finalizer: &str| object::finalizers(tree).contains(&finalizer);
+    let has = |finalizer: &str| api_object::finalizers(tree).contains(&finalizer);
     let done = if has(ORPHAN_FINALIZER) {
         for key in &keys {
             let Some(dependent) = read(host, key).await? else { continue };
@@ -307,7 +312,7 @@ async fn serve<S: Store>(
                 dependent.disown(host, &found).await?;
                 continue;
             }
-            if !object::is_terminating(&dependent.tree) {
+            if !api_object::is_terminating(&dependent.tree) {
                 delete(host, &dependent).await?;
             }
             is_blocked |= is_blocking && read(host, key).await?.is_some();
@@ -319,9 +324,10 @@ async fn serve<S: Store>(
     } else {
         return Ok(());
     };
-    let mut kept: Vec<String> = object::finalizers(tree).into_iter().map(str::to_owned).collect();
+    let mut kept: Vec<String> =
+        api_object::finalizers(tree).into_iter().map(str::to_owned).collect();
     kept.retain(|finalizer| finalizer != done);
-    object::metadata_mut(&mut found.tree).insert("finalizers".to_owned(), kept.into());
+    api_object::metadata_mut(&mut found.tree).insert("finalizers".to_owned(), kept.into());
     found.update(host).await
 }
 
@@ -336,7 +342,7 @@ fn settled(result: Result<(), Status>) -> Result<(), Status> {
 async fn delete<S: Store>(host: &Host<S>, found: &Found) -> Result<(), Status> {
     let options = DeleteOptions {
         propagation: Some(Propagation::Background),
-        uid: Some(object::uid(&found.tree).to_owned()),
+        uid: Some(api_object::uid(&found.tree).to_owned()),
         ..DeleteOptions::default()
     };
     settled(host.own_delete(found.reference(), &options).await.map(drop))
@@ -358,7 +364,7 @@ async fn owner_state<S: Store>(
     namespace: &str,
 ) -> Result<OwnerState, Status> {
     let text = |member: &str| owner[member].as_str().unwrap_or_default();
-    let Some(own) = object::GroupVersion::parse(text("apiVersion")) else {
+    let Some(own) = api_object::GroupVersion::parse(text("apiVersion")) else {
         return Ok(OwnerState::Present);
     };
     let view = host.follower.view();
@@ -371,18 +377,18 @@ async fn owner_state<S: Store>(
         return Ok(OwnerState::Present);
     }
     let namespace = resource.is_namespaced().then_some(namespace);
-    let key = resources::key(&host.prefix, resource, namespace, text("name"));
+    let key = api_resources::key(&host.prefix, resource, namespace, text("name"));
     let Some(key) = key.and_then(|key| Key::new(&key).ok()) else { return Ok(OwnerState::Gone) };
     let got = host.store.get(&key, store::At::Newest).await;
     let got = got.map_err(|error| Status::internal(&error.to_string()))?;
     let Some(entry) = got.entry else { return Ok(OwnerState::Gone) };
     // Nothing is deleted for an owner that can not be read.
-    let Ok(tree) = wire::from_stored(&entry.value) else { return Ok(OwnerState::Present) };
-    if object::uid(&tree) != text("uid") {
+    let Ok(tree) = codec::from_stored(&entry.value) else { return Ok(OwnerState::Present) };
+    if api_object::uid(&tree) != text("uid") {
         return Ok(OwnerState::Gone);
     }
-    let is_waiting =
-        object::is_terminating(&tree) && object::finalizers(&tree).contains(&FOREGROUND_FINALIZER);
+    let is_waiting = api_object::is_terminating(&tree)
+        && api_object::finalizers(&tree).contains(&FOREGROUND_FINALIZER);
     Ok(if is_waiting { OwnerState::WaitsForDependents } else { OwnerState::Present })
 }
 
@@ -409,7 +415,7 @@ impl Found {
         let is_within = owner.namespace.is_none() || owner.namespace == self.namespace;
         references(&self.tree).iter().find(|reference| {
             is_within
-                && reference["uid"] == object::uid(&owner.tree)
+                && reference["uid"] == api_object::uid(&owner.tree)
                 && reference["name"] == owner.name.as_str()
                 && reference["kind"] == owner.resource.kind.as_str()
                 && group_of(reference).is_some_and(|group| group == owner.resource.group)
@@ -422,9 +428,9 @@ impl Found {
         host: &Host<S>,
         owner: &Self,
     ) -> Result<bool, Status> {
-        let namespace = object::namespace(&self.tree);
+        let namespace = api_object::namespace(&self.tree);
         for other in references(&self.tree) {
-            let is_other = other["uid"] != object::uid(&owner.tree);
+            let is_other = other["uid"] != api_object::uid(&owner.tree);
             if is_other && matches!(owner_state(host, other, namespace).await?, OwnerState::Present)
             {
                 return Ok(true);
@@ -439,8 +445,8 @@ impl Found {
             return Ok(());
         }
         let mut kept = references(&self.tree).to_vec();
-        kept.retain(|reference| reference["uid"] != object::uid(&owner.tree));
-        let metadata = object::metadata_mut(&mut self.tree);
+        kept.retain(|reference| reference["uid"] != api_object::uid(&owner.tree));
+        let metadata = api_object::metadata_mut(&mut self.tree);
         metadata.insert("ownerReferences".to_owned(), kept.into());
         self.update(host).await
     }
@@ -450,7 +456,7 @@ impl Found {
 async fn read<S: Store>(host: &Host<S>, key: &Key) -> Result<Option<Found>, Status> {
     let view = host.follower.view();
     let found = view.registry.resources().find_map(|resource| {
-        let (namespace, name) = resources::names(&host.prefix, resource, key)?;
+        let (namespace, name) = api_resources::names(&host.prefix, resource, key)?;
         Some((resource, namespace, name))
     });
     let Some((resource, namespace, name)) = found else { return Ok(None) };

@@ -6,9 +6,9 @@ mod leftovers;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api_object::{DeleteOptions, Propagation, Status, Tree};
+use api_resources::{CLEANUP_FINALIZER, Definition};
 use jiff::Timestamp;
-use object::{DeleteOptions, Propagation, Status, Tree};
-use resources::{CLEANUP_FINALIZER, Definition};
 use store::{ListRequest, Store};
 
 use super::endings::{Endings, end_by, is_going};
@@ -28,7 +28,7 @@ pub(crate) async fn establish_definitions<S: Store>(host: Arc<Host<S>>) {
         let view = host.follower.view();
         let mut is_busy = false;
         for (name, stored) in view.definitions.iter() {
-            if object::is_terminating(&stored.tree) {
+            if api_object::is_terminating(&stored.tree) {
                 endings.begin(name, || try_to_end(Arc::clone(&host), name.clone()));
                 continue;
             }
@@ -64,7 +64,7 @@ pub(crate) async fn establish_definitions<S: Store>(host: Arc<Host<S>>) {
 async fn settle<S: Store>(host: &Host<S>, name: &str) -> Result<bool, Status> {
     let own = ObjectRef::built_in(DEFINITIONS, "", name);
     let mut tree = host.own_get(own).await?.into_tree();
-    if object::is_terminating(&tree) {
+    if api_object::is_terminating(&tree) {
         return Ok(true);
     }
     if let Some(definition) = Definition::read(&tree).filter(|own| !own.is_served()) {
@@ -75,11 +75,11 @@ async fn settle<S: Store>(host: &Host<S>, name: &str) -> Result<bool, Status> {
     let others = view.definitions.iter().filter(|(own, _)| own.as_str() != name);
     let others: Vec<Definition> =
         others.filter_map(|(_, own)| Definition::read(&own.tree)).collect();
-    if resources::settle_names(&mut tree, &others, now) {
+    if api_resources::settle_names(&mut tree, &others, now) {
         // The write returns when the resource is served, for decisions and routes see it by then.
         tree = host.own_update(own.part("status"), tree).await?.into_tree();
     }
-    if resources::establish(&mut tree, now) {
+    if api_resources::establish(&mut tree, now) {
         host.own_update(own.part("status"), tree).await?;
     }
     Ok(false)
@@ -95,10 +95,10 @@ async fn try_to_end<S: Store>(host: Arc<Host<S>>, name: String) {
 async fn end<S: Store>(host: &Host<S>, name: &str) -> Result<Option<usize>, Status> {
     let own = ObjectRef::built_in(DEFINITIONS, "", name);
     let mut tree = host.own_get(own).await?.into_tree();
-    if !object::is_terminating(&tree) {
+    if !api_object::is_terminating(&tree) {
         return Ok(None);
     }
-    if !object::finalizers(&tree).contains(&CLEANUP_FINALIZER) {
+    if !api_object::finalizers(&tree).contains(&CLEANUP_FINALIZER) {
         return Ok(Some(0));
     }
     // Nothing is created once the definition is known to end, since each create depends on its key. The
@@ -109,9 +109,10 @@ async fn end<S: Store>(host: &Host<S>, name: &str) -> Result<Option<usize>, Stat
             return Ok(Some(n_found));
         }
     }
-    let mut kept: Vec<String> = object::finalizers(&tree).into_iter().map(str::to_owned).collect();
+    let mut kept: Vec<String> =
+        api_object::finalizers(&tree).into_iter().map(str::to_owned).collect();
     kept.retain(|finalizer| finalizer != CLEANUP_FINALIZER);
-    object::metadata_mut(&mut tree).insert("finalizers".to_owned(), kept.into());
+    api_object::metadata_mut(&mut tree).insert("finalizers".to_owned(), kept.into());
     host.own_update(own, tree).await?;
     Ok(Some(0))
 }
@@ -134,7 +135,7 @@ async fn empty<S: Store>(host: &Host<S>, tree: &Tree) -> Result<usize, Status> {
     let mut refused = None;
     for item in &page.items {
         let names = served.and_then(|resource| {
-            let (namespace, name) = resources::names(&host.prefix, resource, &item.key)?;
+            let (namespace, name) = api_resources::names(&host.prefix, resource, &item.key)?;
             Some(ObjectRef::of(resource, namespace, name))
         });
         let Some(of) = names else {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::time::Duration;
 
-use object::Status;
+use api_object::Status;
 use tokio::task::{Id, JoinSet};
 
 use crate::log::Log;
@@ -79,5 +79,5 @@ where
 /// Whether a stored object is marked for deletion already, so that deleting it once more does nothing.
 pub(super) fn is_going(value: &[u8]) -> bool {
     memchr::memmem::find(value, b"\"deletionTimestamp\"").is_some()
-        && wire::from_stored(value).is_ok_and(|tree| object::is_terminating(&tree))
+        && codec::from_stored(value).is_ok_and(|tree| api_object::is_terminating(&tree))
 }

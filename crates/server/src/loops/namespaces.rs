@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use object::{DeleteOptions, Propagation, Status};
-use resources::Resource;
+use api_object::{DeleteOptions, Propagation, Status};
+use api_resources::Resource;
 use serde_json::Value;
 use store::{ListRequest, Prefix, Store};
 
@@ -40,7 +40,7 @@ async fn try_to_end<S: Store>(host: Arc<Host<S>>, name: String) {
 async fn end_namespace<S: Store>(host: &Host<S>, name: &str) -> Result<Option<usize>, Status> {
     let own = ObjectRef::built_in(("", "v1", "namespaces"), "", name);
     let mut tree = host.own_get(own).await?.into_tree();
-    if !object::is_terminating(&tree) {
+    if !api_object::is_terminating(&tree) {
         return Ok(None);
     }
     // Nothing is created once the namespace is stored as ending, since each create depends on its key. The
@@ -52,7 +52,7 @@ async fn end_namespace<S: Store>(host: &Host<S>, name: &str) -> Result<Option<us
             return Ok(Some(n_found));
         }
     }
-    let spec = object::object_mut(&mut tree, "spec");
+    let spec = api_object::object_mut(&mut tree, "spec");
     if let Some(Value::Array(finalizers)) = spec.get_mut("finalizers") {
         finalizers.retain(|finalizer| finalizer != "kubernetes");
     }
@@ -91,7 +91,7 @@ async fn delete_all_of<S: Store>(
     namespace: &str,
     refused: &mut Option<Status>,
 ) -> Result<usize, Status> {
-    let prefix = resources::prefix(&host.prefix, resource, Some(namespace));
+    let prefix = api_resources::prefix(&host.prefix, resource, Some(namespace));
     let Some(prefix) = prefix.and_then(|text| Prefix::new(&text).ok()) else { return Ok(0) };
     let page = host.store.list(&prefix, ListRequest::default()).await;
     let page = page.map_err(|error| Status::internal(&error.to_string()))?;
@@ -102,7 +102,9 @@ async fn delete_all_of<S: Store>(
         if is_going(&item.entry.value) {
             continue;
         }
-        let Some((_, name)) = resources::names(&host.prefix, resource, &item.key) else { continue };
+        let Some((_, name)) = api_resources::names(&host.prefix, resource, &item.key) else {
+            continue;
+        };
         let of = ObjectRef::of(resource, Some(namespace), name);
         match host.own_delete(of, &options).await {
             Err(status) if status.is_own() && status.code == 404 => {}

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use api_resources::Registry;
 use prometheus::core::{Collector, MetricVec, MetricVecBuilder};
-use resources::Registry;
 
 use super::Metrics;
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use api_object::Status;
+use api_resources::Verb;
 use http::header::{CONTENT_TYPE, HeaderMap};
-use object::Status;
-use resources::Verb;
 use store::Store;
 
 use super::{Errand, Unread};
@@ -115,7 +115,7 @@ impl<S: Store> Errand<'_, S> {
             }
             Verb::Patch => {
                 let patch_type =
-                    wire::patch_type(self.header(&CONTENT_TYPE), resource.is_custom())?;
+                    codec::patch_type(self.header(&CONTENT_TYPE), resource.is_custom())?;
                 let bytes = self.collect(body).await?;
                 let options = self.query.write_options("PatchOptions")?;
                 record.request_patch(&bytes);

@@ -2,7 +2,7 @@
 
 use http::Response;
 use http::header::HeaderValue;
-use serving::{Body, Responder};
+use https_server::{Body, Responder};
 
 use crate::audit_id::AUDIT_ID;
 

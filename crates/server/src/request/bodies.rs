@@ -1,12 +1,12 @@
 //! The body of a request, and the form of its answer.
 
+use api_object::{DeleteOptions, Status};
+use api_resources::Verb;
 use bytes::Bytes;
+use codec::{Asked, Endpoint, Expected};
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
-use object::{DeleteOptions, Status};
-use resources::Verb;
-use serving::CollectError;
+use https_server::CollectError;
 use store::Store;
-use wire::{Asked, Endpoint, Expected};
 
 use super::{BODY_BYTES_MAX, Errand, Unread};
 use crate::failure::asked;
@@ -22,10 +22,10 @@ impl<S: Store> Errand<'_, S> {
     }
 
     pub(super) fn plain_form(&self) -> Result<Form, Status> {
-        Ok(self.form_of(wire::negotiate(&self.asked(), Endpoint::Plain)?))
+        Ok(self.form_of(codec::negotiate(&self.asked(), Endpoint::Plain)?))
     }
 
-    pub(super) fn form_of(&self, answer: wire::Answer) -> Form {
+    pub(super) fn form_of(&self, answer: codec::Answer) -> Form {
         Form {
             answer,
             include: IncludeObject::default(),
@@ -37,15 +37,15 @@ impl<S: Store> Errand<'_, S> {
     pub(super) fn form(&self, route: &Route<'_>) -> Result<Form, Status> {
         if route.verb == Verb::Patch {
             // The form of the change is looked at before that of the answer.
-            wire::patch_type(self.header(&CONTENT_TYPE), route.resource.is_custom())?;
+            codec::patch_type(self.header(&CONTENT_TYPE), route.resource.is_custom())?;
         }
         let endpoint = match route.verb {
             Verb::List | Verb::DeleteCollection => Endpoint::List,
             Verb::Watch => Endpoint::Watch,
             _ => Endpoint::Object,
         };
-        let answer = wire::negotiate(&self.asked(), endpoint)?;
-        let is_table = matches!(answer.transform, Some(wire::Transform::Table(_)));
+        let answer = codec::negotiate(&self.asked(), endpoint)?;
+        let is_table = matches!(answer.transform, Some(codec::Transform::Table(_)));
         let include = match is_table {
             true => IncludeObject::parse(self.query.text("includeObject"))?,
             false => IncludeObject::default(),
@@ -54,7 +54,7 @@ impl<S: Store> Errand<'_, S> {
     }
 
     fn accepts_gzip(&self) -> bool {
-        self.header(&ACCEPT_ENCODING).is_some_and(wire::accepts_gzip)
+        self.header(&ACCEPT_ENCODING).is_some_and(codec::accepts_gzip)
     }
 
     pub(crate) fn header(&self, name: &HeaderName) -> Option<&str> {
@@ -63,17 +63,19 @@ impl<S: Store> Errand<'_, S> {
 
     /// The body of a write.
     pub(crate) async fn collect(&self, body: &mut Unread) -> Result<Bytes, Status> {
-        wire::check_content_encoding(self.header(&CONTENT_ENCODING))?;
+        codec::check_content_encoding(self.header(&CONTENT_ENCODING))?;
         let Some(body) = body.take() else { return Ok(Bytes::new()) };
-        serving::collect_limited(body, BODY_BYTES_MAX as u64).await.map_err(|error| match error {
-            CollectError::TooLarge { .. } => Status::too_large(BODY_BYTES_MAX),
-            CollectError::Read(why) => {
-                Status::bad_request(format!("the body can not be read: {why}"))
-            }
-            CollectError::Truncated => {
-                Status::bad_request("the body can not be read: unexpected EOF")
-            }
-        })
+        https_server::collect_limited(body, BODY_BYTES_MAX as u64).await.map_err(
+            |error| match error {
+                CollectError::TooLarge { .. } => Status::too_large(BODY_BYTES_MAX),
+                CollectError::Read(why) => {
+                    Status::bad_request(format!("the body can not be read: {why}"))
+                }
+                CollectError::Truncated => {
+                    Status::bad_request("the body can not be read: unexpected EOF")
+                }
+            },
+        )
     }
 
     /// The object in the body, and the options of the write.
@@ -84,7 +86,7 @@ impl<S: Store> Errand<'_, S> {
         body: &mut Unread,
         options_kind: &str,
         record: &mut Record,
-    ) -> Result<(object::Tree, WriteOptions), Status> {
+    ) -> Result<(api_object::Tree, WriteOptions), Status> {
         let resource = &route.resource;
         let expected = Expected {
             group: &resource.group,
@@ -92,10 +94,10 @@ impl<S: Store> Errand<'_, S> {
             kind: &resource.kind,
             is_custom: resource.is_custom(),
         };
-        let format = wire::body_format(self.header(&CONTENT_TYPE), &expected)?;
+        let format = codec::body_format(self.header(&CONTENT_TYPE), &expected)?;
         let bytes = self.collect(body).await?;
         let options = self.query.write_options(options_kind)?;
-        let decoded = wire::decode_object(&bytes, format, &expected)?;
+        let decoded = codec::decode_object(&bytes, format, &expected)?;
         match options.field_validation {
             FieldValidation::Ignore => {}
             FieldValidation::Warn => {
@@ -103,7 +105,7 @@ impl<S: Store> Errand<'_, S> {
             }
             FieldValidation::Strict => {
                 let error =
-                    wire::strict_error(&resource.kind, &resource.version, &decoded.findings);
+                    codec::strict_error(&resource.kind, &resource.version, &decoded.findings);
                 if let Some(status) = error {
                     return Err(status);
                 }
@@ -123,8 +125,8 @@ impl<S: Store> Errand<'_, S> {
         if bytes.is_empty() {
             return self.query.delete_options();
         }
-        let format = wire::options_format(self.header(&CONTENT_TYPE))?;
-        let tree = wire::decode_options(&bytes, format)?;
+        let format = codec::options_format(self.header(&CONTENT_TYPE))?;
+        let tree = codec::decode_options(&bytes, format)?;
         record.request_object(&tree);
         DeleteOptions::from_tree(&tree)
     }

@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
+use api_object::{Status, Tree};
+use api_resources::Resource;
 use jiff::Timestamp;
-use object::{Status, Tree};
-use resources::Resource;
 use store::{Entry, Expect, Key, Prefix, ReadError, Revision, Store};
 
 use crate::admit::Entrance;
@@ -50,7 +50,7 @@ impl Shown {
     /// The object with its resourceVersion.
     pub(crate) fn into_tree(mut self) -> Tree {
         if let Some(revision) = self.revision {
-            let metadata = object::metadata_mut(&mut self.tree);
+            let metadata = api_object::metadata_mut(&mut self.tree);
             metadata.insert("resourceVersion".to_owned(), revision.to_string().into());
         }
         self.tree
@@ -108,13 +108,13 @@ impl<'a, S: Store> Call<'a, S> {
 impl<S: Store> Call<'_, S> {
     /// The key of an object of this resource.
     pub(crate) fn key(&self, name: &str) -> Result<Key, Status> {
-        let text = resources::key(&self.host.prefix, self.resource, self.namespace, name);
+        let text = api_resources::key(&self.host.prefix, self.resource, self.namespace, name);
         text.and_then(|text| Key::new(&text).ok()).ok_or_else(|| self.not_found(name))
     }
 
     /// What the keys of a list begin with.
     pub(crate) fn key_prefix(&self) -> Result<Prefix, Status> {
-        let text = resources::prefix(&self.host.prefix, self.resource, self.namespace);
+        let text = api_resources::prefix(&self.host.prefix, self.resource, self.namespace);
         text.and_then(|text| Prefix::new(&text).ok()).ok_or_else(Status::unknown_resource)
     }
 
@@ -148,7 +148,7 @@ impl<S: Store> Call<'_, S> {
     pub(crate) fn parse_authorized(&self, entry: &Entry) -> Result<Tree, Status> {
         let tree = self.parse(entry)?;
         let namespace = self.namespace.unwrap_or_default();
-        match object::name(&tree) == self.name && object::namespace(&tree) == namespace {
+        match api_object::name(&tree) == self.name && api_object::namespace(&tree) == namespace {
             true => Ok(tree),
             false => Err(undecodable::failure("it is not the one that was asked for")),
         }
@@ -175,7 +175,7 @@ impl<S: Store> Call<'_, S> {
 /// Reads what is stored, in the version of the resource: without conversion, versions differ in
 /// their name only.
 pub(crate) fn parse(resource: &Resource, entry: &Entry) -> Result<Tree, Status> {
-    let mut tree: Tree = wire::from_stored(&entry.value)
+    let mut tree: Tree = codec::from_stored(&entry.value)
         .map_err(|error| undecodable::failure(&error.to_string()))?;
     if resource.is_custom() {
         tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());

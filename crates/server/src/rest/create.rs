@@ -1,8 +1,8 @@
 //! `create`.
 
 use admission::{Initializers, Operation, is_uninitialized, shape_initializers};
+use api_object::{GroupKind, Status, Tree};
 use authz::User;
-use object::{GroupKind, Status, Tree};
 use serde_json::Value;
 use store::{Expect, Store};
 
@@ -73,26 +73,26 @@ impl<S: Store> Call<'_, S> {
         options: WriteOptions,
     ) -> Result<Stored, NotWritten> {
         self.shape(&mut tree)?;
-        object::fit_namespace(&mut tree, self.namespace.unwrap_or_default())?;
+        api_object::fit_namespace(&mut tree, self.namespace.unwrap_or_default())?;
         self.warn_about_owners(&mut tree);
         let write = Write::create("", options, self.query);
         let mut tree = self.admit_mutating(&write, tree, None).await?;
         // A hook may have changed these, too.
-        object::fit_namespace(&mut tree, self.namespace.unwrap_or_default())?;
+        api_object::fit_namespace(&mut tree, self.namespace.unwrap_or_default())?;
         if !self.name.is_empty() {
             self.fit_name(&mut tree)?;
         }
         self.warn_about_owners(&mut tree);
-        let metadata = object::metadata(&tree);
-        let prefix = object::text(metadata, "generateName").to_owned();
-        if !object::text(metadata, "name").is_empty() || prefix.is_empty() {
+        let metadata = api_object::metadata(&tree);
+        let prefix = api_object::text(metadata, "generateName").to_owned();
+        if !api_object::text(metadata, "name").is_empty() || prefix.is_empty() {
             return self.create_named(&write, tree, options).await;
         }
         let mut name = String::new();
         for _ in 0..NAME_TRIES {
-            name = object::generated_name(&prefix, self.host.random());
+            name = api_object::generated_name(&prefix, self.host.random());
             let mut tree = tree.clone();
-            object::metadata_mut(&mut tree).insert("name".to_owned(), name.as_str().into());
+            api_object::metadata_mut(&mut tree).insert("name".to_owned(), name.as_str().into());
             match self.create_named(&write, tree, options).await {
                 Err(NotWritten::Failed(status))
                     if status.is_own() && status.reason == "AlreadyExists" => {}
@@ -108,19 +108,20 @@ impl<S: Store> Call<'_, S> {
         mut tree: Tree,
         options: WriteOptions,
     ) -> Result<Stored, NotWritten> {
-        let now = object::rfc3339(self.now);
-        let uid = object::uuid4(self.host.random());
+        let now = api_object::rfc3339(self.now);
+        let uid = api_object::uuid4(self.host.random());
         let requester = requester(self.authorized.user());
-        resources::complete_create(self.resource, &mut tree, &requester)?;
-        object::begin_metadata(&mut tree, uid, &now, self.resource.has_generation)?;
-        let name = object::name(&tree).to_owned();
+        api_resources::complete_create(self.resource, &mut tree, &requester)?;
+        api_object::begin_metadata(&mut tree, uid, &now, self.resource.has_generation)?;
+        let name = api_object::name(&tree).to_owned();
         let rule = self.resource.name_rule;
         let name_faults = |name: &str, is_prefix: bool| match is_prefix {
             true => rule.prefix_faults(name),
             false => rule.faults(name),
         };
-        let mut errors = object::metadata_errors(&tree, self.resource.is_namespaced(), name_faults);
-        errors.append(resources::validate_create(self.resource, &tree));
+        let mut errors =
+            api_object::metadata_errors(&tree, self.resource.is_namespaced(), name_faults);
+        errors.append(api_resources::validate_create(self.resource, &tree));
         let pending_max = self.host.initialization.pending_max;
         errors.append(Initializers::of(&tree).create_errors(pending_max));
         if !errors.is_empty() {
@@ -183,7 +184,7 @@ impl<S: Store> Call<'_, S> {
 
     /// Brings metadata into shape.
     pub(crate) fn shape(&self, tree: &mut Tree) -> Result<(), Status> {
-        let shaped = object::shape_metadata(tree).and_then(|()| shape_initializers(tree));
+        let shaped = api_object::shape_metadata(tree).and_then(|()| shape_initializers(tree));
         shaped.map_err(|error| {
             let (kind, version) = (&self.resource.kind, &self.resource.version);
             Status::bad_request(format!(
@@ -193,9 +194,9 @@ impl<S: Store> Call<'_, S> {
     }
 
     pub(crate) fn warn_about_owners(&mut self, tree: &mut Tree) {
-        let repeated = object::dedup_owners(tree);
+        let repeated = api_object::dedup_owners(tree);
         if !repeated.is_empty() {
-            self.warnings.push(object::owners_warning(&repeated));
+            self.warnings.push(api_object::owners_warning(&repeated));
         }
     }
 
@@ -203,7 +204,7 @@ impl<S: Store> Call<'_, S> {
         let mut status = Status::already_exists(&self.resource.group_resource(), name);
         let is_going = current
             .and_then(|entry| self.parse(entry).ok())
-            .is_some_and(|tree| object::is_terminating(&tree));
+            .is_some_and(|tree| api_object::is_terminating(&tree));
         if is_going {
             status.message = format!("object is being deleted: {}", status.message);
         }

@@ -4,9 +4,9 @@ use std::pin::Pin;
 use std::task::Poll;
 
 use admission::Operation;
+use api_object::{DeleteOptions, Status, Tree};
+use api_resources::Resource;
 use jiff::SignedDuration;
-use object::{DeleteOptions, Status, Tree};
-use resources::Resource;
 use serde_json::{Value, json};
 use store::{At, Entry, Expect, Item, Store};
 
@@ -56,7 +56,7 @@ impl<S: Store> Call<'_, S> {
     ) -> Result<Deleted, NotWritten> {
         // Metadata of wrong types could be changed by nobody later, so that the object would never go.
         let stored = self.parse_authorized(entry).and_then(|mut tree| {
-            let shaped = object::shape_metadata(&mut tree);
+            let shaped = api_object::shape_metadata(&mut tree);
             shaped.map_err(|error| undecodable::failure(&error.to_string()))?;
             Ok(tree)
         });
@@ -77,7 +77,7 @@ impl<S: Store> Call<'_, S> {
         let expect = Expect::At(entry.mod_rev);
         let mut finalizers = match self.host.options.has_garbage_collector {
             true => options.finalizers(&old),
-            false => object::finalizers(&old).into_iter().map(str::to_owned).collect(),
+            false => api_object::finalizers(&old).into_iter().map(str::to_owned).collect(),
         };
         if is_placeholder && !options.is_dry_run {
             self.host.log.warn("an object that can not be decoded is deleted", &[("key", &key)]);
@@ -86,20 +86,20 @@ impl<S: Store> Call<'_, S> {
             return Ok(deleted);
         }
         let mut next = old.clone();
-        resources::prepare_delete(self.resource, &mut next, &mut finalizers, self.now);
+        api_resources::prepare_delete(self.resource, &mut next, &mut finalizers, self.now);
         if is_placeholder {
             // Nobody can do what has to be done first: not even to which resource a definition belongs is
             // known. Its objects go before the next one of its name is served.
             finalizers.clear();
         }
-        if finalizers.is_empty() && !resources::is_held(self.resource, &next) {
+        if finalizers.is_empty() && !api_resources::is_held(self.resource, &next) {
             if !options.is_dry_run {
                 self.remove(&key, &admitted, &old, expect).await?;
             }
             return Ok(Deleted::Gone(Shown { tree: old, revision: Some(entry.mod_rev) }));
         }
-        let now = object::rfc3339(self.now);
-        let is_changed = object::begin_deletion(&mut next, &finalizers, &now) | (next != old);
+        let now = api_object::rfc3339(self.now);
+        let is_changed = api_object::begin_deletion(&mut next, &finalizers, &now) | (next != old);
         if !is_changed || options.is_dry_run {
             return Ok(Deleted::Begun(Shown { tree: next, revision: Some(entry.mod_rev) }));
         }
@@ -130,15 +130,15 @@ impl<S: Store> Call<'_, S> {
         if seconds == 0 {
             return Ok(None);
         }
-        let former = object::number(object::metadata(old), "deletionGracePeriodSeconds");
-        if object::is_terminating(old) && former <= seconds {
+        let former = api_object::number(api_object::metadata(old), "deletionGracePeriodSeconds");
+        if api_object::is_terminating(old) && former <= seconds {
             let shown = Shown { tree: old.clone(), revision: Some(entry.mod_rev) };
             return Ok(Some(Deleted::Begun(shown)));
         }
         let mut next = old.clone();
         let ends = self.now.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(self.now);
-        let metadata = object::metadata_mut(&mut next);
-        metadata.insert("deletionTimestamp".to_owned(), object::rfc3339(ends).into());
+        let metadata = api_object::metadata_mut(&mut next);
+        metadata.insert("deletionTimestamp".to_owned(), api_object::rfc3339(ends).into());
         metadata.insert("deletionGracePeriodSeconds".to_owned(), seconds.into());
         let (old, admitted) = (old.clone(), admitted.ending(next));
         let revision = match options.is_dry_run {
@@ -189,7 +189,7 @@ impl<S: Store> Call<'_, S> {
         options: &DeleteOptions,
     ) -> (Result<(), Status>, Entrance) {
         let entrance = self.entrance.beside();
-        let names = resources::names(&self.host.prefix, self.resource, &item.key);
+        let names = api_resources::names(&self.host.prefix, self.resource, &item.key);
         let Some((namespace, name)) = names else {
             return (Err(Status::internal("a stored key names no object")), entrance);
         };
@@ -218,9 +218,9 @@ impl<S: Store> Call<'_, S> {
     /// The answer to a deletion that leaves nothing to show.
     pub(crate) fn gone(&self, tree: &Tree) -> Tree {
         let mut details = json!({
-            "name": object::name(tree),
+            "name": api_object::name(tree),
             "kind": self.resource.plural,
-            "uid": object::uid(tree),
+            "uid": api_object::uid(tree),
         });
         if !self.resource.group.is_empty() {
             details["group"] = self.resource.group.as_str().into();

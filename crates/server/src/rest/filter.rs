@@ -1,8 +1,8 @@
 //! Which objects of a list or a watch are wanted.
 
+use api_object::{Status, Tree};
+use api_resources::Resource;
 use authz::{FieldOperator, FieldRequirement, LabelRequirement};
-use object::{Status, Tree};
-use resources::Resource;
 
 use crate::rest::Query;
 
@@ -24,7 +24,7 @@ impl Filter {
         let bad = |error: authz::SelectorError| Status::bad_request(error.to_string());
         let labels = authz::parse_label_selector(query.text("labelSelector")).map_err(bad)?;
         let mut fields = authz::parse_field_selector(query.text("fieldSelector")).map_err(bad)?;
-        resources::check_field_selector(resource, &fields)?;
+        api_resources::check_field_selector(resource, &fields)?;
         let only_name = FieldRequirement {
             field: "metadata.name".to_owned(),
             operator: FieldOperator::Equals,
@@ -77,9 +77,9 @@ impl Filter {
 
     /// Whether an object is wanted.
     pub(crate) fn matches(&self, resource: &Resource, tree: &Tree) -> bool {
-        object::matches_labels(&self.labels, tree)
-            && object::matches_fields(&self.fields, |field| {
-                resources::field_value(resource, tree, field)
+        api_object::matches_labels(&self.labels, tree)
+            && api_object::matches_fields(&self.fields, |field| {
+                api_resources::field_value(resource, tree, field)
             })
     }
 }

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::ops::Bound;
 
-use object::{ContinueToken, Status};
+use api_object::{ContinueToken, Status};
 use store::{At, Item, Key, ListRequest, Prefix, ReadError, Revision, Store};
 
 use crate::initialize::is_hidden;

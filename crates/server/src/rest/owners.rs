@@ -6,8 +6,8 @@
 //! the write is repeated without asking hooks once more. Whoever empties an owner that ends therefore finds
 //! every object that was ever created in it.
 
-use object::{Status, Tree};
-use resources::Origin;
+use api_object::{Status, Tree};
+use api_resources::Origin;
 use store::{At, Entry, Expect, Key, Revision, Store, Transaction, WriteError};
 
 use crate::rest::Call;
@@ -68,7 +68,8 @@ impl<S: Store> Call<'_, S> {
         }
         if let Origin::Custom(begun) = &self.resource.origin {
             let known = view.definitions.get(&begun.definition).filter(|own| {
-                !object::is_terminating(&own.tree) && object::uid(&own.tree) == begun.definition_uid
+                !api_object::is_terminating(&own.tree)
+                    && api_object::uid(&own.tree) == begun.definition_uid
             });
             let known = known.map(|own| own.mod_rev);
             let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
@@ -136,11 +137,11 @@ impl<S: Store> Call<'_, S> {
                 let Origin::Custom(begun) = &self.resource.origin else {
                     return Err(self.undefined(tree));
                 };
-                let read = |entry: &Entry| wire::from_stored(&entry.value);
+                let read = |entry: &Entry| codec::from_stored(&entry.value);
                 let definition: Option<Tree> =
                     current.map(read).transpose().map_err(|why| unreadable(&why.to_string()))?;
                 let is_the_same = |own: &Tree| {
-                    object::uid(own) == begun.definition_uid && !object::is_terminating(own)
+                    api_object::uid(own) == begun.definition_uid && !api_object::is_terminating(own)
                 };
                 if !definition.as_ref().is_some_and(is_the_same) {
                     return Err(self.undefined(tree));
@@ -153,7 +154,7 @@ impl<S: Store> Call<'_, S> {
     fn owner_key(&self, group: &str, plural: &str, name: &str) -> Result<Key, Status> {
         let registry = &self.authorized.view().registry;
         let resource = registry.resource(group, "v1", plural);
-        let text = resource.and_then(|own| resources::key(&self.host.prefix, own, None, name));
+        let text = resource.and_then(|own| api_resources::key(&self.host.prefix, own, None, name));
         let key = text.and_then(|text| Key::new(&text).ok());
         key.ok_or_else(|| Status::internal("an owner can not be stored"))
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use object::{Status, Tree};
+use api_object::{Status, Tree};
 use store::{Delete, Entry, Expect, Key, Mark, Put, Revision, Store, VALUE_BYTES_MAX, WriteError};
 use tokio::time::Instant;
 
@@ -46,7 +46,7 @@ impl<S: Store> Call<'_, S> {
         addresses: &AddressChange,
         stored: Option<&Tree>,
     ) -> Result<Revision, NotWritten> {
-        let value = wire::to_stored(admitted.tree()).into();
+        let value = codec::to_stored(admitted.tree()).into();
         let is_tracked = is_tracked(&self.host.prefix, &key);
         let put = Put { key, value, expect, ttl: self.ttl(), mark: self.mark()? };
         let mut transaction = addresses.attach(put.into());
@@ -165,10 +165,10 @@ fn is_step_of_removal(new: &Tree, stored: &Tree) -> bool {
     let n_finalizers = |tree: &Tree| {
         let own = tree.get("spec").and_then(|spec| spec.get("finalizers"));
         let own = own.and_then(serde_json::Value::as_array).map_or(0, Vec::len);
-        object::finalizers(tree).len() + own
+        api_object::finalizers(tree).len() + own
     };
-    object::is_terminating(new)
-        && (!object::is_terminating(stored) || n_finalizers(new) < n_finalizers(stored))
+    api_object::is_terminating(new)
+        && (!api_object::is_terminating(stored) || n_finalizers(new) < n_finalizers(stored))
 }
 
 #[cfg(test)]

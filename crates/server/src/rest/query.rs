@@ -1,7 +1,7 @@
 //! What the query of a request asks for.
 
-use field::{FieldErrors, FieldPath};
-use object::{DeleteOptions, GroupKind, Status};
+use api_object::{DeleteOptions, GroupKind, Status};
+use field_errors::{FieldErrors, FieldPath};
 
 /// The parameters of a request, decoded, in order.
 #[derive(Debug, Clone, Default)]
@@ -69,7 +69,7 @@ pub(crate) enum WatchStart {
 impl Query {
     pub(crate) fn parse(target: &str) -> Self {
         let raw = target.split_once('?').map_or("", |(_, query)| query);
-        let pairs = gotext::parse_query(raw).into_iter();
+        let pairs = go_compat::parse_query(raw).into_iter();
         Self { pairs: pairs.map(|(key, value)| (key.into_owned(), value.into_owned())).collect() }
     }
 
@@ -101,7 +101,7 @@ impl Query {
         match self.get(name) {
             None | Some("") => Ok(None),
             Some(text) => text.parse().map(Some).map_err(|_| {
-                let quoted = gotext::quote(text);
+                let quoted = go_compat::quote(text);
                 Status::bad_request(format!("strconv.ParseInt: parsing {quoted}: invalid syntax"))
             }),
         }
@@ -111,7 +111,7 @@ impl Query {
     pub(crate) fn write_options(&self, kind: &str) -> Result<WriteOptions, Status> {
         let mut errors = FieldErrors::new();
         let dry_run: Vec<&str> = self.all("dryRun").collect();
-        let is_dry_run = object::check_dry_run(&dry_run, &mut errors);
+        let is_dry_run = api_object::check_dry_run(&dry_run, &mut errors);
         let field_validation = match self.text("fieldValidation") {
             "Ignore" => FieldValidation::Ignore,
             "" | "Warn" => FieldValidation::Warn,
@@ -249,7 +249,7 @@ impl Query {
 /// A resourceVersion as a number.
 pub(crate) fn parse_version(text: &str) -> Result<u64, Status> {
     text.parse().map_err(|_| {
-        let quoted = gotext::quote(text);
+        let quoted = go_compat::quote(text);
         Status::bad_request(format!(
             "invalid resource version: strconv.ParseUint: parsing {quoted}: invalid syntax"
         ))

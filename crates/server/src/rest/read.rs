@@ -1,6 +1,6 @@
 //! `get`.
 
-use object::Status;
+use api_object::Status;
 use store::{At, Entry, ReadError, Revision, Store};
 
 use crate::rest::query::parse_version;

@@ -2,12 +2,12 @@
 //! faster.
 
 use admission::{Initializers, Operation, is_uninitialized};
-use field::{FieldErrors, FieldPath};
-use object::{Status, Tree};
-use patch::{PatchError, SmpSchema};
-use resources::Verb;
+use api_object::{Status, Tree};
+use api_resources::Verb;
+use codec::PatchType;
+use field_errors::{FieldErrors, FieldPath};
+use object_patch::{PatchError, SmpSchema};
 use store::{At, Entry, Expect, Revision, Store};
-use wire::PatchType;
 
 use crate::addresses::AddressChange;
 use crate::admit::{Attempt, Write};
@@ -78,7 +78,7 @@ impl<S: Store> Call<'_, S> {
         let mut tree = tree.clone();
         self.shape(&mut tree)?;
         self.fit_name(&mut tree)?;
-        object::metadata_mut(&mut tree).shift_remove("resourceVersion");
+        api_object::metadata_mut(&mut tree).shift_remove("resourceVersion");
         let mut create = self.under(&authorized);
         let created = create.create(tree, options).await;
         let Call { warnings, entrance, expected_mark, .. } = create;
@@ -99,30 +99,30 @@ impl<S: Store> Call<'_, S> {
         let mut new = self.next(change, &old, entry.mod_rev)?;
         self.shape(&mut new)?;
         self.fit_name(&mut new)?;
-        object::fit_namespace(&mut new, self.namespace.unwrap_or_default())?;
+        api_object::fit_namespace(&mut new, self.namespace.unwrap_or_default())?;
         self.warn_about_owners(&mut new);
         if !is_patch {
             self.check_uid(name, &new, &old)?;
         }
         // Hooks select and see the object as it will be stored.
-        resources::complete_update(self.resource, &mut new, &old, subresource)?;
+        api_resources::complete_update(self.resource, &mut new, &old, subresource)?;
         let write = Write::update(subresource, options, self.query).at(entry.mod_rev);
         let mut new = self.admit_mutating(&write, new, Some(&old)).await?;
         // The patch of a hook that changes these is refused. The object is written under the authorized
         // name whatever happens, and must bear it.
         self.fit_name(&mut new)?;
-        object::fit_namespace(&mut new, self.namespace.unwrap_or_default())?;
+        api_object::fit_namespace(&mut new, self.namespace.unwrap_or_default())?;
         self.warn_about_owners(&mut new);
         self.check_version(name, &mut new, entry.mod_rev, is_patch)?;
-        resources::stamp_conditions(self.resource, &mut new, &old, self.now);
+        api_resources::stamp_conditions(self.resource, &mut new, &old, self.now);
         let rule = self.resource.name_rule;
         let is_namespaced = self.resource.is_namespaced();
         let name_faults = |name: &str, is_prefix: bool| match is_prefix {
             true => rule.prefix_faults(name),
             false => rule.faults(name),
         };
-        let mut errors = object::metadata_errors(&new, is_namespaced, name_faults);
-        errors.append(object::metadata_update_errors(&new, &old));
+        let mut errors = api_object::metadata_errors(&new, is_namespaced, name_faults);
+        errors.append(api_object::metadata_update_errors(&new, &old));
         errors.append(self.content_errors(&new, &old, subresource));
         if !errors.is_empty() {
             return Err(Status::invalid(&self.group_kind(), name, &errors).into());
@@ -185,8 +185,8 @@ impl<S: Store> Call<'_, S> {
     /// that is not initialized, so that initializers may change what is fixed later.
     fn content_errors(&self, new: &Tree, old: &Tree, subresource: Option<&str>) -> FieldErrors {
         let mut errors = match subresource.is_none() && is_uninitialized(old) {
-            true => resources::validate_create(self.resource, new),
-            false => resources::validate_update(self.resource, new, old, subresource),
+            true => api_resources::validate_create(self.resource, new),
+            false => api_resources::validate_update(self.resource, new, old, subresource),
         };
         let pending_max = self.host.initialization.pending_max;
         let (new, old) = (Initializers::of(new), Initializers::of(old));
@@ -201,14 +201,14 @@ impl<S: Store> Call<'_, S> {
             Change::Patch(patch_type, bytes, validation) => (patch_type, bytes, validation),
         };
         let current = Shown { tree: old.clone(), revision: Some(revision) }.into_tree();
-        let parsed = wire::json_tree(bytes).map_err(|_| PatchError::NotJson.to_status())?;
+        let parsed = codec::json_tree(bytes).map_err(|_| PatchError::NotJson.to_status())?;
         self.check_findings(&parsed.findings, *field_validation)?;
         let patched = match patch_type {
-            PatchType::Json => patch::json_patch(current, parsed.value),
-            PatchType::Merge => patch::merge_patch(current, parsed.value),
+            PatchType::Json => object_patch::json_patch(current, parsed.value),
+            PatchType::Merge => object_patch::merge_patch(current, parsed.value),
             PatchType::StrategicMerge => {
                 let schema = SmpSchema::of(&self.resource.group, &self.resource.kind);
-                patch::strategic_merge_patch(current, parsed.value, &schema)
+                object_patch::strategic_merge_patch(current, parsed.value, &schema)
             }
         };
         let mut patched = patched.map_err(|error| error.to_status())?;
@@ -216,22 +216,22 @@ impl<S: Store> Call<'_, S> {
             ("apiVersion", self.resource.group_version().to_string()),
             ("kind", self.resource.kind.clone()),
         ] {
-            if object::text(&patched, member) != own {
+            if api_object::text(&patched, member) != own {
                 let mut errors = FieldErrors::new();
-                let found = object::text(&patched, member).to_owned();
+                let found = api_object::text(&patched, member).to_owned();
                 let detail = format!("must be {own}");
                 errors.push(FieldPath::root(member).invalid(found, &detail));
-                let name = object::name(old);
+                let name = api_object::name(old);
                 return Err(Status::invalid(&self.group_kind(), name, &errors));
             }
         }
-        let expected = wire::Expected {
+        let expected = codec::Expected {
             group: &self.resource.group,
             version: &self.resource.version,
             kind: &self.resource.kind,
             is_custom: self.resource.is_custom(),
         };
-        let findings = wire::conform_object(&mut patched, &expected).map_err(|error| {
+        let findings = codec::conform_object(&mut patched, &expected).map_err(|error| {
             let result = serde_json::Value::Object(patched.clone()).to_string();
             patch_invalid(&result, &error.to_string())
         })?;
@@ -242,7 +242,7 @@ impl<S: Store> Call<'_, S> {
     /// Fields that stand twice in a patch, or that the kind does not have.
     fn check_findings(
         &mut self,
-        findings: &[wire::Finding],
+        findings: &[codec::Finding],
         validation: FieldValidation,
     ) -> Result<(), Status> {
         match validation {
@@ -262,8 +262,8 @@ impl<S: Store> Call<'_, S> {
 
     /// Gives an object the name that was authorized, and refuses one that has another.
     pub(crate) fn fit_name(&self, tree: &mut Tree) -> Result<(), Status> {
-        let (metadata, name) = (object::metadata_mut(tree), self.name);
-        match object::text(metadata, "name") {
+        let (metadata, name) = (api_object::metadata_mut(tree), self.name);
+        match api_object::text(metadata, "name") {
             "" => {
                 metadata.insert("name".to_owned(), name.into());
                 Ok(())
@@ -276,7 +276,7 @@ impl<S: Store> Call<'_, S> {
     }
 
     fn check_uid(&self, name: &str, new: &Tree, old: &Tree) -> Result<(), Status> {
-        let (own, stored) = (object::uid(new), object::uid(old));
+        let (own, stored) = (api_object::uid(new), api_object::uid(old));
         if own.is_empty() || own == stored {
             return Ok(());
         }
@@ -294,7 +294,7 @@ impl<S: Store> Call<'_, S> {
         revision: Revision,
         is_patch: bool,
     ) -> Result<(), Status> {
-        let version = object::metadata_mut(new).shift_remove("resourceVersion");
+        let version = api_object::metadata_mut(new).shift_remove("resourceVersion");
         let version = version.as_ref().and_then(|own| own.as_str()).unwrap_or_default();
         if version.is_empty() || version == "0" {
             if is_patch || !self.resource.is_resource_version_required {
@@ -316,7 +316,7 @@ impl<S: Store> Call<'_, S> {
 
     /// Whether the last thing that held back a deletion is gone.
     fn is_over(&self, tree: &Tree) -> bool {
-        object::can_go(tree) && !resources::is_held(self.resource, tree)
+        api_object::can_go(tree) && !api_resources::is_held(self.resource, tree)
     }
 }
 
@@ -324,5 +324,5 @@ impl<S: Store> Call<'_, S> {
 fn patch_invalid(result: &str, why: &str) -> Status {
     let mut errors = FieldErrors::new();
     errors.push(FieldPath::root("patch").invalid(result, why));
-    Status::invalid(&object::GroupKind::new("", ""), "", &errors)
+    Status::invalid(&api_object::GroupKind::new("", ""), "", &errors)
 }

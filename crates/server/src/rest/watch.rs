@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api_object::{Status, Tree};
+use api_resources::Resource;
 use bytes::Bytes;
-use call_limit::{Busy, Permit};
-use object::{Status, Tree};
-use resources::Resource;
+use concurrency_limit::{Busy, Permit};
 use serde_json::json;
 use store::{
     At, Change, Entry, Event, Key, ListRequest, Prefix, Revision, Store, Watch, WatchError,
@@ -151,7 +151,7 @@ impl<S: Store> Call<'_, S> {
         if watcher.allows_bookmarks {
             let mut bookmark = watcher.bookmark(page.revision);
             let annotations = json!({INITIAL_EVENTS_END: "true"});
-            object::metadata_mut(&mut bookmark).insert("annotations".to_owned(), annotations);
+            api_object::metadata_mut(&mut bookmark).insert("annotations".to_owned(), annotations);
             let object = Seen::Tree(bookmark);
             watcher.ready.push_back(WatchEvent { kind: "BOOKMARK", object });
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use object::Tree;
+use api_object::Tree;
 use serde_json::json;
 use store::Revision;
 

@@ -240,8 +240,8 @@ async fn reservations_follow_services_through_their_lives() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn two_servers_share_a_range() {
     const N_CLIENTS: usize = 20;
-    let members = [etcd_rig::Member::alone()];
-    members.iter().for_each(etcd_rig::Member::wait_until_healthy);
+    let members = [etcd_testing::Member::alone()];
+    members.iter().for_each(etcd_testing::Member::wait_until_healthy);
     let change = |options: &mut ServerOptions| range(options, "10.0.0.0/28");
     let (near, far) =
         tokio::join!(Station::start(&members, change), Station::start(&members, change));

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use scripted::{Answer, Authority, Leaf, Peer, Request, Script, ServerTls};
+use fake_http::{Answer, Authority, Leaf, Peer, Request, Script, ServerTls};
 use serde_json::{Value, json};
 use store::{Expect, Key, Put, Store};
 

@@ -30,7 +30,7 @@ mod services;
 mod tokens;
 mod told;
 
-use scripted::{Peer, Script};
+use fake_http::{Peer, Script};
 use serde_json::{Value, json};
 use server::ServerOptions;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use scripted::{Answer, Body, Conduct, Leaf, Peer, Script};
+use fake_http::{Answer, Body, Conduct, Leaf, Peer, Script};
 use serde_json::json;
 
 use crate::cluster::Cluster;

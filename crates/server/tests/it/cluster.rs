@@ -7,14 +7,14 @@ use std::time::{Duration, SystemTime};
 
 use authn::{Anonymous, ServiceAccountOptions, SigningKey, TokenFile, TokenIssuer};
 use authz_chain::{Seat, Seated};
+use https_server::{
+    DrainPlan, Limits, Listener, Pki, PkiOptions, ReloadingCertificate, ServerNames, Supplied,
+};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use server::{
     AdmissionOptions, AuthorityFiles, HostOptions, Level, Log, LogFormat, Server, ServerOptions,
     ServiceDirectory, ServiceRouting, SyncOptions,
-};
-use serving::{
-    DrainPlan, Limits, Listener, Pki, PkiOptions, ReloadingCertificate, ServerNames, Supplied,
 };
 use store_embedded::Embedded;
 use tempfile::TempDir;
@@ -144,7 +144,7 @@ impl Cluster {
 
 /// Certificates in a folder, and a free port that they are shown at.
 pub(crate) fn listen(folder: &Path) -> (Pki, Listener) {
-    let pki = serving::prepare(&PkiOptions {
+    let pki = https_server::prepare(&PkiOptions {
         directory: folder.to_owned(),
         names: ServerNames::new(None, []),
         supplied: Supplied::default(),
@@ -152,7 +152,7 @@ pub(crate) fn listen(folder: &Path) -> (Pki, Listener) {
     });
     let pki = pki.expect("certificates");
     let certificate = Arc::new(ReloadingCertificate::load(pki.serving.clone()).expect("a pair"));
-    let tls = Arc::new(serving::server_config(certificate).expect("TLS"));
+    let tls = Arc::new(https_server::server_config(certificate).expect("TLS"));
     let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
     (pki, Listener::bind(address, tls).expect("a free port"))
 }

@@ -55,9 +55,10 @@ async fn replace(client: &Client, kind: ConfigurationKind, name: &str, entries: 
 
 /// Puts an object where the server stores it, as if an older one had accepted it.
 async fn plant(cluster: &Cluster, kind: ConfigurationKind, name: &str, value: Vec<u8>) {
-    let registry = resources::Registry::built_in();
+    let registry = api_resources::Registry::built_in();
     let resource = registry.resource(ConfigurationKind::GROUP, kind.version(), kind.resource());
-    let key = resources::key("/registry", resource.expect("served"), None, name).expect("a key");
+    let key =
+        api_resources::key("/registry", resource.expect("served"), None, name).expect("a key");
     let key = Key::new(&key).expect("a key");
     let put = Put { key, value: value.into(), expect: Expect::Absent, ttl: None, mark: None };
     cluster.store.put(put).await.expect("a write");

@@ -239,8 +239,8 @@ const LAG: Duration = Duration::from_secs(2);
 /// A server that lags creates an object of a definition that was deleted and made anew meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_lags_takes_back_what_it_created_too_late() {
-    let members = [etcd_rig::Member::alone()];
-    members.iter().for_each(etcd_rig::Member::wait_until_healthy);
+    let members = [etcd_testing::Member::alone()];
+    members.iter().for_each(etcd_testing::Member::wait_until_healthy);
     let near = Station::start(&members, |_| {}).await;
     let far = Station::start(&members, |_| {}).await;
     let (near_admin, far_admin) = (near.admin(), far.admin());

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use authz_live::{Assembler, AuthorizationOptions, Generation, Plan};
+use authz_reload::{Assembler, AuthorizationOptions, Generation, Plan};
 use authz_webhook::Guards;
-use scripted::{Answer, Authority, Leaf, Peer, Script, ServerTls};
+use fake_http::{Answer, Authority, Leaf, Peer, Script, ServerTls};
 use serde_json::{Value, json};
 use server::{ServiceDirectory, ServiceRouting};
 use tempfile::TempDir;
@@ -81,7 +81,7 @@ impl Hooks {
     }
 
     pub(crate) fn plan_of(&self, options: &AuthorizationOptions) -> Plan {
-        authz_live::plan(options, authz_live::DEFAULT_MODES).expect("a plan")
+        authz_reload::plan(options, authz_reload::DEFAULT_MODES).expect("a plan")
     }
 
     /// A server with these authorizers, and with options that differ.
@@ -108,7 +108,7 @@ impl Hooks {
     ) -> Assembler {
         Assembler {
             guards: self.guards,
-            limits: remote::Limits::default(),
+            limits: https_client::Limits::default(),
             resolver: Some(directory),
             instruments: metrics,
             directory: self.folder.path().to_owned(),

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use fake_http::Script;
 use http::Method;
-use scripted::Script;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -95,12 +95,12 @@ async fn define(servers: &[Client], plural: &str) {
 }
 
 /// A hook that takes its time with everything that the rounds create.
-fn slow_hook(authority: &HookAuthority) -> scripted::Peer {
+fn slow_hook(authority: &HookAuthority) -> fake_http::Peer {
     authority
         .hook(Script::rule(|request| answer(request, &json!({"allowed": true})).delay(HOOK_DELAY)))
 }
 
-async fn register_slow_hook(client: &Client, authority: &HookAuthority, hook: &scripted::Peer) {
+async fn register_slow_hook(client: &Client, authority: &HookAuthority, hook: &fake_http::Peer) {
     let rules = json!([{"operations": ["CREATE"], "apiGroups": ["*"], "apiVersions": ["*"],
         "resources": ["rolebindings", "configmaps", "widgets", "things0", "things1", "things2",
             "things3", "things4"]}]);
@@ -205,8 +205,8 @@ async fn nothing_comes_back_in_the_next_namespace_of_a_name() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nothing_comes_back_in_the_next_namespace_at_another_server() {
-    let members = [etcd_rig::Member::alone()];
-    members.iter().for_each(etcd_rig::Member::wait_until_healthy);
+    let members = [etcd_testing::Member::alone()];
+    members.iter().for_each(etcd_testing::Member::wait_until_healthy);
     let near = Station::start(&members, |_| {}).await;
     let far = Station::start(&members, |_| {}).await;
     let servers = [near.admin(), far.admin()];
@@ -229,8 +229,8 @@ async fn nothing_comes_back_in_the_next_namespace_at_another_server() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_lags_creates_nothing_in_a_namespace_that_is_gone() {
     const LAG: Duration = Duration::from_millis(400);
-    let members = [etcd_rig::Member::alone()];
-    members.iter().for_each(etcd_rig::Member::wait_until_healthy);
+    let members = [etcd_testing::Member::alone()];
+    members.iter().for_each(etcd_testing::Member::wait_until_healthy);
     let near = Station::start(&members, |_| {}).await;
     let far = Station::start(&members, |_| {}).await;
     let (near_admin, far_admin) = (near.admin(), far.admin());
@@ -313,8 +313,8 @@ async fn nothing_comes_back_in_the_next_definition_of_a_name() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nothing_comes_back_in_the_next_definition_at_another_server() {
-    let members = [etcd_rig::Member::alone()];
-    members.iter().for_each(etcd_rig::Member::wait_until_healthy);
+    let members = [etcd_testing::Member::alone()];
+    members.iter().for_each(etcd_testing::Member::wait_until_healthy);
     let near = Station::start(&members, |_| {}).await;
     let far = Station::start(&members, |_| {}).await;
     redefinitions(&[near.admin(), far.admin()]).await;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use scripted::Script;
+use fake_http::Script;
 use serde_json::{Value, json};
 
 use crate::admission_hooks::{
@@ -24,7 +24,7 @@ async fn make_namespace(client: &Client, name: &str) {
 }
 
 /// Registers a hook that takes its time with each deletion in the namespace `slow`.
-async fn register_slow_hook(client: &Client, authority: &HookAuthority, hook: &scripted::Peer) {
+async fn register_slow_hook(client: &Client, authority: &HookAuthority, hook: &fake_http::Peer) {
     let rules = json!([{"operations": ["DELETE"], "apiGroups": [""], "apiVersions": ["*"],
         "resources": ["configmaps"]}]);
     let selector = json!({"matchLabels": {"kubernetes.io/metadata.name": "slow"}});

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use etcd_rig::{Line, Member, State};
+use etcd_testing::{Line, Member, State};
+use fake_http::{Peer, Script};
 use http::Method;
-use scripted::{Peer, Script};
+use https_server::DrainPlan;
 use serde_json::{Value, json};
 use server::{Server, ServerOptions, SyncMode, SyncOptions};
-use serving::DrainPlan;
 use store::Prefix;
 use store_etcd::Etcd;
 use tempfile::TempDir;

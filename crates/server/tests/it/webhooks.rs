@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::audit::{Auditor, Log, Policy, Rotation};
-use authz_live::AuthorizationOptions;
-use scripted::{Answer, Conduct, Leaf};
+use authz_reload::AuthorizationOptions;
+use fake_http::{Answer, Conduct, Leaf};
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
@@ -249,7 +249,7 @@ async fn several_webhooks_in_one_chain() {
     let hooks = Hooks::new();
     let garbage = || vec![Answer::json("garbage")];
     let slow = vec![allow().delay(Duration::from_secs(2))];
-    let selector = scripted::Script::rule(|request| {
+    let selector = fake_http::Script::rule(|request| {
         let is_allowed = String::from_utf8_lossy(&request.body).contains("\"key\":\"allow\"");
         if is_allowed { allow() } else { abstain() }
     });

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use etcd_rig::Member;
+use etcd_testing::Member;
 use store::{Delete, Expect, ListRequest, Prefix, Store};
 use store_contract::Harness;
 use store_etcd::Etcd;

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use etcd_rig::{Line, Member, State, leader};
+use etcd_testing::{Line, Member, State, leader};
 use store::{At, Expect, ReadError, Revision, Store, Watch};
 use store_etcd::{Etcd, EtcdWatch, Options};
 use tokio::time::{Instant, sleep, timeout};

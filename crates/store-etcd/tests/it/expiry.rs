@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use etcd_rig::Member;
+use etcd_testing::Member;
 use store::{Change, Expect, Put, Store, Watch};
 
 use crate::member::open;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use etcd_rig::Member;
+use etcd_testing::Member;
 use store::{At, Expect, ReadError, Revision, Store, WatchError, WriteError};
 use store_etcd::{Etcd, Options, WATCHES_MAX};
 

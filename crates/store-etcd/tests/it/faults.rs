@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use etcd_rig::{Member, leader};
+use etcd_testing::{Member, leader};
 use store::{At, Expect, ListRequest, Revision, Store, Watch, WatchError};
 use store_etcd::{Etcd, Options};
 

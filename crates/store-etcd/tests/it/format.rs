@@ -1,7 +1,7 @@
 //! The key that says in which form objects are kept.
 
 use bytes::Bytes;
-use etcd_rig::Member;
+use etcd_testing::Member;
 use store::{At, Expect, Key, Put, Store};
 use store_etcd::FormatError;
 

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use etcd_rig::Member;
+use etcd_testing::Member;
 use store::{Expect, ListRequest, Put, Store, VALUE_BYTES_MAX, WriteError};
 use store_etcd::PrefixError;
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use etcd_rig::Member;
+use etcd_testing::Member;
 use store::{Prefix, Store};
 use store_etcd::{Etcd, Options};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use etcd_rig::Member;
+use etcd_testing::Member;
 use store::{Expect, Revision, Store, WriteError};
 
 use crate::member::open;

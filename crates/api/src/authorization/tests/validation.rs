@@ -225,7 +225,7 @@ fn val_26_to_35_connections() {
 /// A webhook with these conditions.
 fn conditions(expressions: &[String]) -> String {
     let items: Vec<_> =
-        expressions.iter().map(|e| format!("{{expression: {}}}", gotext::quote(e))).collect();
+        expressions.iter().map(|e| format!("{{expression: {}}}", go_compat::quote(e))).collect();
     file(&webhook(&[("matchConditions", &format!("[{}]", items.join(", ")))]))
 }
 

@@ -45,13 +45,13 @@ impl BuiltIn {
         if has(resource) {
             return None;
         }
-        let shown: Vec<_> = api_groups.iter().map(|group| gotext::quote(group)).collect();
+        let shown: Vec<_> = api_groups.iter().map(|group| go_compat::quote(group)).collect();
         let why = format!("there is none in the API group {}", shown.join(" or "));
         if let Some(plural) = plurals(resource).into_iter().find(|plural| has(plural)) {
             return Some(Misplaced { why, hint: format!("did you mean `{plural}`?") });
         }
         let (group, _) = self.groups.iter().find(|(_, resources)| resources.contains(resource))?;
-        let group = gotext::quote(group);
+        let group = go_compat::quote(group);
         Some(Misplaced { why, hint: format!("it is in the API group `{group}`") })
     }
 }

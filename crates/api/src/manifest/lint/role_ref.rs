@@ -119,7 +119,7 @@ impl Roles<'_> {
         // The comparison is quadratic in the length, so what can not be near is left out first.
         let near = |other: &&&str| other.len().abs_diff(name.len()) <= other.len().div_ceil(4);
         let candidates = self.namespaces.get(namespace).into_iter().flatten().filter(near).copied();
-        let nearest = field::nearest(name, candidates)?;
+        let nearest = field_errors::nearest(name, candidates)?;
         Some(format!("did you mean `{nearest}`?"))
     }
 }

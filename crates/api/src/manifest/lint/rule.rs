@@ -48,7 +48,7 @@ fn verb(verb: &str, is_for_paths: bool) -> Option<Fault> {
     let lower = verb.trim().to_ascii_lowercase();
     if lower != verb {
         let message =
-            format!("no request has the verb {}: verbs are lower case", gotext::quote(verb));
+            format!("no request has the verb {}: verbs are lower case", go_compat::quote(verb));
         return Some((message, Some(format!("write `{lower}`"))));
     }
     if is_for_paths {
@@ -64,7 +64,7 @@ fn verb(verb: &str, is_for_paths: bool) -> Option<Fault> {
 }
 
 fn api_group(group: &str) -> Option<Fault> {
-    let message = || format!("no resource is in the API group {}", gotext::quote(group));
+    let message = || format!("no resource is in the API group {}", go_compat::quote(group));
     let is_version = |text: &str| {
         let rest = text.strip_prefix('v').unwrap_or_default();
         rest.starts_with(|c: char| c.is_ascii_digit())
@@ -81,7 +81,7 @@ fn api_group(group: &str) -> Option<Fault> {
 }
 
 fn resource(resource: &str, api_groups: &[String]) -> Option<Fault> {
-    let message = |why: &str| format!("{} matches nothing: {why}", gotext::quote(resource));
+    let message = |why: &str| format!("{} matches nothing: {why}", go_compat::quote(resource));
     let lower = resource.trim().to_ascii_lowercase();
     if lower != resource {
         let why = "resources are lower case and without spaces";
@@ -122,7 +122,7 @@ fn resource(resource: &str, api_groups: &[String]) -> Option<Fault> {
 }
 
 fn url(url: &str) -> Option<Fault> {
-    let message = |why: &str| format!("{} matches nothing: {why}", gotext::quote(url));
+    let message = |why: &str| format!("{} matches nothing: {why}", go_compat::quote(url));
     if url != "*" && !url.starts_with('/') {
         let hint = (!url.is_empty()).then(|| format!("did you mean `/{url}`?"));
         return Some((message("paths begin with `/`"), hint));

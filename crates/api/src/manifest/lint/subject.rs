@@ -1,7 +1,7 @@
 //! Subjects that stand for nobody, or hardly for those who were meant.
 
 use authz_rbac::{Binding, Subject};
-use field::{dns1123_label_faults, dns1123_subdomain_faults};
+use field_errors::{dns1123_label_faults, dns1123_subdomain_faults};
 
 use super::Scope;
 use crate::diagnostic::WarningCode;
@@ -104,7 +104,7 @@ fn service_account(subject: &Subject) -> Option<Remark> {
     cannot_exist.then(|| Remark {
         code: WarningCode::OddSubjectName,
         field: "namespace",
-        message: format!("no namespace can be named {}", gotext::quote(namespace)),
+        message: format!("no namespace can be named {}", go_compat::quote(namespace)),
         hint: None,
     })
 }
@@ -131,9 +131,9 @@ fn odd_name(name: &str) -> Option<Remark> {
         c.is_control() || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
     };
     let message = if name.trim() != name {
-        format!("the name {} begins or ends with white space", gotext::quote(name))
+        format!("the name {} begins or ends with white space", go_compat::quote(name))
     } else if name.contains(is_invisible) {
-        format!("the name {} has invisible characters", gotext::quote(name))
+        format!("the name {} has invisible characters", go_compat::quote(name))
     } else {
         return None;
     };
@@ -151,7 +151,7 @@ fn split_account(account: &str) -> Option<(&str, &str)> {
 }
 
 fn malformed_account(name: &str) -> Remark {
-    let message = format!("no service account has the name {}", gotext::quote(name));
+    let message = format!("no service account has the name {}", go_compat::quote(name));
     let hint = format!("it would be `{ACCOUNT_PREFIX}<namespace>:<name>`");
     remark(WarningCode::MalformedServiceAccount, "name", message, hint)
 }

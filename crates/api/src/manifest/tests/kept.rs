@@ -1,6 +1,6 @@
 //! Objects that the caller wants whole.
 
-use field::FieldPath;
+use field_errors::FieldPath;
 
 use super::super::*;
 use super::faults;

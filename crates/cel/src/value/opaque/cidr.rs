@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use gotext::quote;
+use go_compat::quote;
 
 /// An address and how many of its leading bits name the network.
 ///
@@ -71,7 +71,7 @@ impl fmt::Display for Cidr {
 
 fn parse_prefix(text: &str) -> Result<Cidr, String> {
     let (address, bits) = text.rsplit_once('/').ok_or("no '/'")?;
-    let ip = gotext::parse_ip(address.as_bytes()).map_err(|error| error.to_string())?;
+    let ip = go_compat::parse_ip(address.as_bytes()).map_err(|error| error.to_string())?;
     if !ip.zone.is_empty() {
         return Err("IPv6 zones cannot be present in a prefix".to_owned());
     }

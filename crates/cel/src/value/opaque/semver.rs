@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use gotext::quote;
+use go_compat::quote;
 
 /// A version, without its build metadata: those are checked and then mean nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use admission::{Configuration, ConfigurationKind, Snapshot};
 use api::Diagnostic;
 use api::manifest::{Keep, Kept};
+use api_object::Tree;
+use api_resources::{Definition, Registry};
 use jiff::Timestamp;
-use object::Tree;
-use resources::{Definition, Registry};
 
 use crate::admission::{Rules, examine, keeps};
 use crate::offline::{CallFlags, Policy, PolicyFlags, Unusable, Wanted, Webhooks};
@@ -97,8 +97,8 @@ fn registry(definitions: &[Kept]) -> Result<Registry, Unusable> {
         let mut tree = settled(kept, &built_in)?;
         let others: Vec<Definition> = trees.iter().filter_map(Definition::read).collect();
         // When that happened is of no interest.
-        resources::settle_names(&mut tree, &others, Timestamp::UNIX_EPOCH);
-        resources::establish(&mut tree, Timestamp::UNIX_EPOCH);
+        api_resources::settle_names(&mut tree, &others, Timestamp::UNIX_EPOCH);
+        api_resources::establish(&mut tree, Timestamp::UNIX_EPOCH);
         trees.push(tree);
     }
     let (registry, faults) = Registry::with_definitions(&trees.iter().collect::<Vec<_>>());
@@ -125,9 +125,9 @@ fn settled(kept: &Kept, registry: &Registry) -> Result<Tree, Unusable> {
     let resource = registry.resource_of_kind(group, version, kept.kind_name());
     let Some(resource) = resource else { return Err(wrong("nobody knows this kind")) };
     let mut tree = kept.value.clone();
-    object::shape_metadata(&mut tree).map_err(|error| wrong(&error.to_string()))?;
+    api_object::shape_metadata(&mut tree).map_err(|error| wrong(&error.to_string()))?;
     let status = tree.get("status").cloned();
-    resources::prepare_create(resource, &mut tree).map_err(|status| wrong(&status.message))?;
+    api_resources::prepare_create(resource, &mut tree).map_err(|status| wrong(&status.message))?;
     if let Some(status) = status {
         tree.insert("status".to_owned(), status);
     }

@@ -8,8 +8,8 @@ use admission::{
     FailurePolicy, GroupVersionKind, Hook, HookList, Identity, Match, SideEffects, Skip,
 };
 use admission_hooks::{Kinds, Phase, Untyped};
+use api_object::{Status, Tree};
 use authz::Recorder;
-use object::{Status, Tree};
 
 use super::cluster::Cluster;
 use super::write::Write;
@@ -244,7 +244,7 @@ fn converted<'t>(
 
 /// What becomes of a hook that is to be called: some calls fail before anybody is asked.
 fn called(hook: &Hook, attributes: &Attributes<'_>) -> Fate {
-    let name = gotext::quote(&hook.name);
+    let name = go_compat::quote(&hook.name);
     if attributes.is_dry_run {
         match hook.side_effects {
             Some(SideEffects::None | SideEffects::NoneOnDryRun) => {}
@@ -270,7 +270,7 @@ fn failed(hook: &Hook, why: &str) -> Fate {
     match hook.failure_policy {
         FailurePolicy::Ignore => Fate::FailsOpen(why.to_owned()),
         FailurePolicy::Fail => {
-            let name = gotext::quote(&hook.name);
+            let name = go_compat::quote(&hook.name);
             let status = Status::internal(&format!("failed calling webhook {name}: {why}"));
             Fate::Refuses(status, Step::Call)
         }

@@ -5,8 +5,8 @@ use std::io;
 use admission::{
     Endpoint, Exemption, ExplainedCondition, GroupVersionKind, GroupVersionResource, Origin,
 };
+use api_object::Status;
 use cel::{Part, PartOutcome};
-use object::Status;
 use serde_json::{Map, Value, json};
 
 use super::consider::{Considered, Fate, Reason};

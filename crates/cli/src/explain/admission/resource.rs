@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use admission::GroupVersionKind;
-use resources::{Registry, Resource};
+use api_resources::{Registry, Resource};
 
 use crate::offline::ResourceText;
 

@@ -1,8 +1,8 @@
 //! Objects as hooks would be told them.
 
 use admission::Operation;
-use object::{Status, Tree};
-use resources::Resource;
+use api_object::{Status, Tree};
+use api_resources::Resource;
 
 /// Brings an object into the state in which a server takes it to the hooks: in shape, in its
 /// namespace, and as it would be stored. The next state of an object whose stored state is not known
@@ -24,19 +24,19 @@ pub(super) fn settle(
             "{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"
         ))
     };
-    object::shape_metadata(&mut tree).map_err(|error| bad(error.to_string()))?;
+    api_object::shape_metadata(&mut tree).map_err(|error| bad(error.to_string()))?;
     admission::shape_initializers(&mut tree).map_err(|error| bad(error.to_string()))?;
-    object::fit_namespace(&mut tree, namespace)?;
+    api_object::fit_namespace(&mut tree, namespace)?;
     match (operation, stored) {
         (Operation::Create, _) if subresource.is_empty() => {
             if resource.has_status() {
                 tree.shift_remove("status");
             }
-            resources::prepare_create(resource, &mut tree)?;
+            api_resources::prepare_create(resource, &mut tree)?;
         }
         (Operation::Update, Some(stored)) => {
             let subresource = Some(subresource).filter(|own| !own.is_empty());
-            resources::complete_update(resource, &mut tree, stored, subresource)?;
+            api_resources::complete_update(resource, &mut tree, stored, subresource)?;
         }
         (_, _) => {}
     }
@@ -45,7 +45,7 @@ pub(super) fn settle(
 
 #[cfg(test)]
 mod tests {
-    use resources::Registry;
+    use api_resources::Registry;
     use serde_json::{Value, json};
 
     use super::*;

@@ -1,7 +1,7 @@
 //! What becomes of a write as a whole.
 
 use admission_hooks::Phase;
-use object::Status;
+use api_object::Status;
 
 use super::consider::{Considered, Fate};
 use super::waiting::Waiting;

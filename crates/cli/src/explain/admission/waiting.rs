@@ -4,8 +4,8 @@ use admission::{
     CreateDecision, Initializer, InitializerOptions, Initializers, Operation, Origin, Pending,
     UpdateDecision, create_denied, decide_create, decide_update, runnable, update_denied,
 };
+use api_object::Status;
 use authz::{Attributes, Recorder, Resource, Target, Verdict};
-use object::Status;
 
 use super::cluster::Cluster;
 use super::write::Write;
@@ -59,7 +59,7 @@ pub(super) fn waiting<'a>(cluster: &'a Cluster, write: &Write<'_>) -> Waiting<'a
             CreateDecision::Assign(list) => listed(cluster, list.entries, Origin::Configuration),
             CreateDecision::AssignUnlessPermitted(list) => {
                 let own = Initializers::default();
-                let errors = field::FieldErrors::new();
+                let errors = field_errors::FieldErrors::new();
                 match permitted(cluster, write, own, create_denied, &errors) {
                     Waiting::Refused(_) => listed(cluster, list.entries, Origin::Configuration),
                     unhindered => unhindered,
@@ -73,7 +73,7 @@ pub(super) fn waiting<'a>(cluster: &'a Cluster, write: &Write<'_>) -> Waiting<'a
         Operation::Update => match decide_update(&options, &attributes) {
             Ok(UpdateDecision::Ordinary | UpdateDecision::Carry) => Waiting::Nobody,
             Ok(UpdateDecision::NeedsPermission(own)) => {
-                permitted(cluster, write, own, update_denied, &field::FieldErrors::new())
+                permitted(cluster, write, own, update_denied, &field_errors::FieldErrors::new())
             }
             Err(errors) => Waiting::Refused(invalid(write, &errors)),
         },
@@ -86,8 +86,8 @@ fn permitted<'a>(
     cluster: &'a Cluster,
     write: &Write<'_>,
     own: Initializers,
-    denied: fn(&object::GroupResource, &str, &str) -> Status,
-    errors: &field::FieldErrors,
+    denied: fn(&api_object::GroupResource, &str, &str) -> Status,
+    errors: &field_errors::FieldErrors,
 ) -> Waiting<'a> {
     let attributes = write.attributes();
     let asked = Attributes {
@@ -122,7 +122,7 @@ fn permitted<'a>(
     listed(cluster, own.pending, Origin::Client)
 }
 
-fn invalid(write: &Write<'_>, errors: &field::FieldErrors) -> Status {
+fn invalid(write: &Write<'_>, errors: &field_errors::FieldErrors) -> Status {
     Status::invalid(&write.resource.group_kind(), write.attributes().name, errors)
 }
 

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use etcd_rig::Member;
+use etcd_testing::Member;
 use http::Method;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use scripted::{Authority, Issued, Leaf, NOBODY};
+use fake_http::{Authority, Issued, Leaf, NOBODY};
 use serde_json::json;
 use tempfile::TempDir;
 

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::time::Duration;
 
-use etcd_rig::Member;
+use etcd_testing::Member;
 
 use super::files::Files;
 use super::for_each;

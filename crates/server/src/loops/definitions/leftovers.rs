@@ -4,9 +4,9 @@
 use std::num::NonZeroUsize;
 use std::ops::Bound;
 
+use api_object::{GroupResource, Status, Tree};
+use api_resources::{Definition, Verb};
 use jiff::Timestamp;
-use object::{GroupResource, Status, Tree};
-use resources::{Definition, Verb};
 use store::{At, Delete, Expect, Item, Key, ListRequest, Prefix, Put, Store, WriteError};
 
 use crate::host::Host;
@@ -23,7 +23,7 @@ const PAGE_ITEMS: Option<NonZeroUsize> = NonZeroUsize::new(500);
 
 /// What the keys of a definition's objects begin with.
 pub(super) fn prefix<S: Store>(host: &Host<S>, definition: &Definition) -> Option<Prefix> {
-    let text = resources::definition_prefix(&host.prefix, definition)?;
+    let text = api_resources::definition_prefix(&host.prefix, definition)?;
     Prefix::new(&text).ok()
 }
 
@@ -68,17 +68,17 @@ pub(super) async fn end<S: Store>(
     definition: &Definition,
     item: &Item,
 ) -> Result<(), Status> {
-    let tree: Option<Tree> = wire::from_stored(&item.entry.value).ok();
-    let Some(mut tree) = tree.filter(|tree| !object::finalizers(tree).is_empty()) else {
+    let tree: Option<Tree> = codec::from_stored(&item.entry.value).ok();
+    let Some(mut tree) = tree.filter(|tree| !api_object::finalizers(tree).is_empty()) else {
         return delete(host, definition, item, "its definition goes and serves it nowhere").await;
     };
-    let kept: Vec<String> = object::finalizers(&tree).into_iter().map(str::to_owned).collect();
-    if !object::begin_deletion(&mut tree, &kept, &object::rfc3339(Timestamp::now())) {
+    let kept: Vec<String> = api_object::finalizers(&tree).into_iter().map(str::to_owned).collect();
+    if !api_object::begin_deletion(&mut tree, &kept, &api_object::rfc3339(Timestamp::now())) {
         return Ok(());
     }
     let put = Put {
         key: item.key.clone(),
-        value: wire::to_stored(&tree).into(),
+        value: codec::to_stored(&tree).into(),
         expect: Expect::At(item.entry.mod_rev),
         ttl: None,
         mark: None,
@@ -96,7 +96,7 @@ async fn delete<S: Store>(
     let expect = Expect::At(item.entry.mod_rev);
     let delete = Delete { key: item.key.clone(), expect, mark: None };
     settle(&item.key, host.store.delete(delete).await.map(drop))?;
-    let prefix = resources::definition_prefix(&host.prefix, definition).unwrap_or_default();
+    let prefix = api_resources::definition_prefix(&host.prefix, definition).unwrap_or_default();
     let names = item.key.strip_prefix(prefix.as_str()).unwrap_or_default();
     let (namespace, name) = names.split_once('/').unwrap_or(("", names));
     let version = definition.storage_version().map_or("", |version| version.name.as_str());
@@ -120,7 +120,7 @@ fn settle(key: &Key, written: Result<(), WriteError>) -> Result<(), Status> {
 fn definition_key<S: Store>(host: &Host<S>, name: &str) -> Option<Key> {
     let view = host.follower.view();
     let definitions = view.registry.resource(GROUP, "v1", DEFINITIONS)?;
-    Key::new(&resources::key(&host.prefix, definitions, None, name)?).ok()
+    Key::new(&api_resources::key(&host.prefix, definitions, None, name)?).ok()
 }
 
 fn unread(error: &store::ReadError) -> Status {

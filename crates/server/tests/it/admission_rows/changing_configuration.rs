@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use scripted::Script;
+use fake_http::Script;
 use serde_json::{Value, json};
 use server::{SyncMode, SyncOptions};
 use store::{Expect, Key, Put, Store};

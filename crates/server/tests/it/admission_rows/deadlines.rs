@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use scripted::{Answer, Conduct, Peer, Script};
+use fake_http::{Answer, Conduct, Peer, Script};
 use serde_json::json;
 
 use super::Scene;
@@ -16,7 +16,8 @@ fn slow(delay: Duration) -> Script {
 
 /// What a hook was told of its time.
 fn timeouts(peer: &Peer) -> Vec<String> {
-    let target = |request: scripted::Request| request.target.rsplit('?').next().unwrap().to_owned();
+    let target =
+        |request: fake_http::Request| request.target.rsplit('?').next().unwrap().to_owned();
     peer.take_requests().into_iter().map(target).collect()
 }
 

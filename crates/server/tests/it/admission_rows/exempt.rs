@@ -1,6 +1,6 @@
 //! What no hook and no initializer has a say in: §0.4.
 
-use scripted::{Answer, Conduct};
+use fake_http::{Answer, Conduct};
 use serde_json::{Value, json};
 
 use super::{DEPLOYMENTS, EXTERNAL, INITIALIZERS, Scene, everything, message};

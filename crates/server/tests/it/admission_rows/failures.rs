@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use scripted::{Answer, Body, Conduct, Leaf, Peer, Script};
+use fake_http::{Answer, Body, Conduct, Leaf, Peer, Script};
 use serde_json::{Value, json};
 
 use super::{Scene, message};
@@ -247,7 +247,7 @@ async fn a_validating_hook_with_a_patch() {
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_are_kept() {
     let scene = Scene::start().await;
-    let slow = |request: &scripted::Request| {
+    let slow = |request: &fake_http::Request| {
         answer(request, &json!({"allowed": true})).delay(Duration::from_millis(500))
     };
     let hook = scene.hook(Script::rule(slow));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use scripted::{Peer, Script};
+use fake_http::{Peer, Script};
 use serde_json::{Value, json};
 
 use super::{MAPS, NAMESPACES, Scene, map};

@@ -1,6 +1,6 @@
 //! What hooks leave behind: §4.12.
 
-use scripted::Answer as Say;
+use fake_http::Answer as Say;
 use serde_json::{Value, json};
 
 use super::{MAPS, NAMESPACES, Scene, map};

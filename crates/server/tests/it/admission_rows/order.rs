@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use scripted::Script;
+use fake_http::Script;
 use serde_json::{Value, json};
 
 use super::{MAPS, Scene, map, message};

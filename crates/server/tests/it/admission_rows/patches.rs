@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use scripted::Answer;
+use fake_http::Answer;
 use serde_json::{Value, json};
 
 use super::{MAPS, PODS, RBAC, Scene, map, message, pod, told_once};

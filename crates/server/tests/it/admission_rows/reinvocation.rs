@@ -1,6 +1,6 @@
 //! Which mutating hooks are asked twice: §4.14.
 
-use scripted::{Peer, Script};
+use fake_http::{Peer, Script};
 use serde_json::{Value, json};
 
 use super::{Scene, told};

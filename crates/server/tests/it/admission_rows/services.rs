@@ -1,6 +1,6 @@
 //! Hooks behind services of the cluster itself: §4.7, and the hooks of v1alpha1.
 
-use scripted::{Answer, Leaf, Peer, Script};
+use fake_http::{Answer, Leaf, Peer, Script};
 use serde_json::{Value, json};
 
 use super::{EXTERNAL, MAPS, NAMESPACES, PODS, Scene, map, message, pod, told};

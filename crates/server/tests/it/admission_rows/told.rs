@@ -7,8 +7,8 @@ use crate::admission_hooks::{MUTATING, VALIDATING, allow, rule};
 
 /// What both hooks are told of a request, which must be the same but for the name of a new object.
 struct Pair {
-    mutating: scripted::Peer,
-    validating: scripted::Peer,
+    mutating: fake_http::Peer,
+    validating: fake_http::Peer,
 }
 
 impl Pair {
@@ -122,7 +122,7 @@ async fn a_denial_within_a_collection() {
     for name in ["a", "b", "c"] {
         scene.admin.post(MAPS, &map(name)).await.expect(201);
     }
-    let hook = scene.hook(scripted::Script::rule(|request| {
+    let hook = scene.hook(fake_http::Script::rule(|request| {
         let name = &crate::admission_hooks::asked(request)["oldObject"]["metadata"]["name"];
         crate::admission_hooks::answer(request, &json!({"allowed": name != "b"}))
     }));
@@ -249,7 +249,7 @@ async fn replacements_that_create_and_patches_that_lose_a_race() {
 
     admin.post(MAPS, &map("m")).await.expect(201);
     pair.told();
-    let slow = scene.hook(scripted::Script::rule(|request| {
+    let slow = scene.hook(fake_http::Script::rule(|request| {
         let answer = crate::admission_hooks::answer(request, &json!({"allowed": true}));
         let is_slow = String::from_utf8_lossy(&request.body).contains("\"slow\":\"1\"");
         if is_slow { answer.delay(std::time::Duration::from_millis(700)) } else { answer }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use fake_http::{Peer, Script};
 use http::Method;
-use scripted::{Peer, Script};
 use serde_json::json;
 
 use crate::admission_hooks::{HookAuthority, VALIDATING, allow, asked, register};

@@ -1,8 +1,8 @@
 //! Admission webhooks at addresses that only the server can reach (attack A19).
 
+use fake_http::Peer;
 use http::Method;
-use remote::AddressPolicy;
-use scripted::Peer;
+use https_client::AddressPolicy;
 use serde_json::{Value, json};
 
 use crate::admission_hooks::{

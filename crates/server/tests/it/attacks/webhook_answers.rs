@@ -1,7 +1,7 @@
 //! Answers of webhooks that are no reviews, which may be those of services that users can not reach.
 
 use ::audit::{Auditor, Log, Policy, Rotation};
-use scripted::{Answer, Leaf};
+use fake_http::{Answer, Leaf};
 use serde_json::json;
 
 use crate::admission_hooks::{HookAuthority, MUTATING, VALIDATING, register};

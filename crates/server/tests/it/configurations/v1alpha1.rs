@@ -4,7 +4,7 @@
 use admission::ConfigurationKind::{ExternalHook, Initializer};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use scripted::Authority;
+use fake_http::Authority;
 use serde_json::{Value, json};
 
 use super::{Row, assert_faults, check, create, object, path_of, replace, warnings, with};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
-use scripted::{Peer, Request, Script};
+use fake_http::{Peer, Request, Script};
 use serde_json::{Value, json};
 use store::Store;
 

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
+use fake_http::{Answer, Body, Conduct, Leaf, Peer, Script};
 use http::Method;
-use scripted::{Answer, Body, Conduct, Leaf, Peer, Script};
 use serde_json::{Value, json};
 use server::ServerOptions;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use scripted::{Answer, Conduct, Request, Script};
+use fake_http::{Answer, Conduct, Request, Script};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 

@@ -10,8 +10,8 @@ use authz_webhook::{
     Sending, Timeout, Transport, Unobserved, Webhook, WebhookSettings,
 };
 use bytes::Bytes;
+use fake_http::{Answer as Said, Conduct, Leaf, Script};
 use http::Method;
-use scripted::{Answer as Said, Conduct, Leaf, Script};
 use serde_json::{Value, json};
 
 use super::{Codes, check};

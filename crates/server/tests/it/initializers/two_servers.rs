@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use etcd_rig::{Member, State};
+use etcd_testing::{Member, State};
 use serde_json::{Value, json};
 use server::{Clock, SyncOptions};
 

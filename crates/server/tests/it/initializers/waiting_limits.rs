@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use admission::WaitingMax;
 use bytes::Bytes;
-use etcd_rig::Member;
+use etcd_testing::Member;
 use http::Method;
 use serde_json::{Value, json};
 use server::ServerOptions;

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use fake_http::{Answer, Peer, Request, Script};
 use http::Method;
-use scripted::{Answer, Peer, Request, Script};
 use serde_json::{Value, json};
 use server::ServerOptions;
 use tokio::task::JoinSet;

@@ -1,0 +1,83 @@
+//! What may I do in a namespace: SelfSubjectRulesReview.
+
+use api_object::Status;
+use authz::{Rules, User};
+use serde_json::{Map, Value, json};
+
+use crate::kind::Kind;
+use crate::prepare::{Request, no_user};
+use crate::read::{Fields, spec_fields};
+use crate::response::Response;
+
+const KIND: Kind = Kind::SelfSubjectRulesReview;
+
+/// A question about everything that a user may do in a namespace.
+#[derive(Debug)]
+pub struct RulesReview {
+    response: Response,
+    user: User,
+    namespace: String,
+}
+
+impl RulesReview {
+    /// Whom it is about.
+    pub fn user(&self) -> &User {
+        &self.user
+    }
+
+    /// Where.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The body of the answer. Lists are there even when nothing is in them.
+    pub fn respond(self, rules: &Rules) -> Value {
+        let resource_rules = rules.resource_rules.iter().map(|rule| {
+            let mut shown = verbs(&rule.verbs);
+            add(&mut shown, "apiGroups", &rule.api_groups);
+            add(&mut shown, "resources", &rule.resources);
+            add(&mut shown, "resourceNames", &rule.resource_names);
+            Value::Object(shown)
+        });
+        let non_resource_rules = rules.non_resource_rules.iter().map(|rule| {
+            let mut shown = verbs(&rule.verbs);
+            add(&mut shown, "nonResourceURLs", &rule.non_resource_urls);
+            Value::Object(shown)
+        });
+        let mut status = Map::new();
+        status.insert("resourceRules".to_owned(), resource_rules.collect());
+        status.insert("nonResourceRules".to_owned(), non_resource_rules.collect());
+        status.insert("incomplete".to_owned(), rules.is_incomplete.into());
+        if let Some(error) = &rules.error {
+            status.insert("evaluationError".to_owned(), error.to_string().into());
+        }
+        self.response.with_status(status)
+    }
+}
+
+fn verbs(verbs: &[String]) -> Map<String, Value> {
+    Map::from_iter([("verbs".to_owned(), verbs.into())])
+}
+
+fn add(rule: &mut Map<String, Value>, name: &str, list: &[String]) {
+    if !list.is_empty() {
+        rule.insert(name.to_owned(), list.into());
+    }
+}
+
+/// Reads the body. Kubernetes checks nothing but the namespace, and does not echo the spec.
+pub(crate) fn prepare(body: &Value, request: &Request<'_>) -> Result<RulesReview, Status> {
+    let fields = Fields::of_body(body, KIND);
+    let namespace = || match spec_fields(&fields, request.version, "SelfSubjectRulesReviewSpec")? {
+        Some(spec) => spec.text("namespace"),
+        None => Ok(""),
+    };
+    let namespace =
+        namespace().map_err(|malformed| malformed.into_status(KIND, request.version))?;
+    let user = request.user.ok_or_else(no_user)?.clone();
+    if namespace.is_empty() {
+        return Err(Status::bad_request("no namespace on request"));
+    }
+    let response = Response::new(KIND, request, json!({}), Some(json!({})));
+    Ok(RulesReview { response, user, namespace: namespace.to_owned() })
+}

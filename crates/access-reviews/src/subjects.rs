@@ -1,0 +1,130 @@
+//! Who may do something: ResourceAccessReview and its local form.
+
+use std::borrow::Cow;
+
+use api::review::{Question, QuestionTarget, Spec};
+use api_object::{GroupKind, Status};
+use authz::{Attributes, Resource, Subjects, Target, User};
+use field_errors::{FieldErrors, FieldPath};
+use serde_json::{Map, Value};
+
+use crate::fault::{checked, path_fault, wrong_namespace};
+use crate::kind::Kind;
+use crate::metadata::Metadata;
+use crate::prepare::Request;
+use crate::read::{Fields, Malformed, target_spec};
+use crate::response::{Response, tree};
+
+/// A question about everybody who may do one thing.
+#[derive(Debug)]
+pub struct SubjectsReview {
+    pub(crate) response: Response,
+    pub(crate) question: Question<'static>,
+    /// The namespace that a review of the whole cluster asks about.
+    pub(crate) guarded_namespace: Option<String>,
+}
+
+impl SubjectsReview {
+    /// What the caller has to be allowed besides creating this review: whoever asks about a
+    /// namespace through the review of the cluster must be allowed to ask there.
+    pub fn permission<'a>(&'a self, caller: Option<&'a User>) -> Option<Attributes<'a>> {
+        let namespace = self.guarded_namespace.as_deref()?;
+        let local = Kind::LocalResourceAccessReview;
+        let resource = Resource {
+            api_group: local.group(),
+            api_version: "v1alpha1",
+            namespace,
+            resource: local.plural(),
+            ..Resource::default()
+        };
+        Some(Attributes { user: caller, verb: "create", target: Target::Resource(resource) })
+    }
+
+    /// What the chain is to be asked; nobody is named.
+    pub fn attributes(&self) -> Attributes<'_> {
+        Attributes { user: None, ..self.question.attributes() }
+    }
+
+    /// The body of the answer: two sorted lists, and what they do not say.
+    pub fn respond(self, subjects: &Subjects) -> Value {
+        let mut status = Map::new();
+        status.insert("users".to_owned(), subjects.users.iter().map(String::as_str).collect());
+        status.insert("groups".to_owned(), subjects.groups.iter().map(String::as_str).collect());
+        let mut notes = subjects.notes.clone();
+        notes.extend(self.question.evaluation_error(None));
+        if !notes.is_empty() {
+            status.insert("evaluationError".to_owned(), notes.join("; ").into());
+        }
+        self.response.with_status(status)
+    }
+}
+
+pub(crate) fn prepare(
+    kind: Kind,
+    body: &Value,
+    request: &Request<'_>,
+) -> Result<SubjectsReview, Status> {
+    let fields = Fields::of_body(body, kind);
+    let is_local = kind == Kind::LocalResourceAccessReview;
+    let type_name =
+        if is_local { "LocalResourceAccessReviewSpec" } else { "ResourceAccessReviewSpec" };
+    let read = || Ok((target_spec(&fields, request.version, type_name)?, Metadata::read(&fields)?));
+    let (spec, mut metadata) =
+        read().map_err(|error: Malformed| error.into_status(kind, request.version))?;
+    metadata.place(kind, request.namespace)?;
+    let mut faults = missing(&spec);
+    faults.extend(metadata.fault(kind));
+    if is_local {
+        faults.extend(local_faults(&spec, request.namespace));
+    }
+    let question = spec.question_about(&User::default());
+    let kind_in_messages = GroupKind::new(kind.group(), kind.name());
+    let mut question = checked(question, faults, &kind_in_messages)?.into_owned();
+    let mut guarded_namespace = None;
+    if let QuestionTarget::Resource(resource) = &mut question.target {
+        if is_local {
+            resource.namespace = Cow::Owned(request.namespace.to_owned());
+        } else if !resource.namespace.is_empty() {
+            guarded_namespace = Some(resource.namespace.to_string());
+        }
+    }
+    let response = Response::new(kind, request, metadata.into_value(), Some(tree(&spec)));
+    Ok(SubjectsReview { response, question, guarded_namespace })
+}
+
+/// A question without verb or object would be answered with those who may do everything, which is
+/// hardly what is asked.
+fn missing(spec: &Spec<'_>) -> FieldErrors {
+    let at = FieldPath::root("spec");
+    let mut errors = FieldErrors::new();
+    let mut require = |at: &FieldPath<'_>, name: &'static str, text: &str| {
+        if text.is_empty() {
+            errors.push(at.child(name).required(""));
+        }
+    };
+    if let Some(resource) = &spec.resource_attributes {
+        let at = at.child("resourceAttributes");
+        require(&at, "verb", resource.verb);
+        require(&at, "resource", resource.resource);
+    }
+    if let Some(path) = &spec.non_resource_attributes {
+        let at = at.child("nonResourceAttributes");
+        require(&at, "verb", path.verb);
+        require(&at, "path", path.path);
+    }
+    errors
+}
+
+/// A namespace may be left out here, unlike in a LocalSubjectAccessReview.
+fn local_faults(spec: &Spec<'_>, namespace: &str) -> FieldErrors {
+    let at = FieldPath::root("spec");
+    let mut errors = FieldErrors::new();
+    if let Some(resource) = &spec.resource_attributes
+        && !resource.namespace.is_empty()
+        && resource.namespace != namespace
+    {
+        errors.push(wrong_namespace(&at.child("resourceAttributes"), resource.namespace));
+    }
+    errors.extend(path_fault(spec));
+    errors
+}

@@ -1,0 +1,87 @@
+//! Posting a review to a chain.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use access_reviews::{Kind, Request, answer, prepare};
+use api::Source;
+use api_object::Status;
+use authz::{Answer, Attributes, Authorizer, Decision, Recorder, User};
+use authz_chain::{AuthorizerName, Chain, Member};
+use authz_rbac::Snapshot;
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// Who posts, where, and what is asked.
+pub(crate) struct Post<'p> {
+    pub(crate) chain: &'p Chain,
+    pub(crate) kind: Kind,
+    pub(crate) version: &'p str,
+    pub(crate) namespace: &'p str,
+    pub(crate) user: Option<&'p User>,
+}
+
+impl Post<'_> {
+    pub(crate) fn send(&self, body: &Value) -> Result<Value, Status> {
+        let Self { chain, kind, version, namespace, user } = *self;
+        let now: Timestamp = "2026-11-16T03:04:05.678Z".parse().unwrap();
+        let review = prepare(kind, body, &Request { version, namespace, user, now })?;
+        let answer = pin!(sendable(answer(chain, review, user)));
+        let Poll::Ready(answer) = answer.poll(&mut Context::from_waker(Waker::noop())) else {
+            panic!("nothing here waits");
+        };
+        answer
+    }
+
+    /// The code and the message of a refusal.
+    #[track_caller]
+    pub(crate) fn refused(&self, body: &Value) -> (u16, String) {
+        let status = self.send(body).expect_err("it is refused");
+        (status.code, status.message)
+    }
+}
+
+/// Servers move answers between threads, so this must compile.
+fn sendable<F: Future + Send>(answer: F) -> F {
+    answer
+}
+
+pub(crate) fn user(name: &str, groups: &[&str]) -> User {
+    let groups = groups.iter().map(|&group| group.to_owned()).collect();
+    User { name: name.to_owned(), groups, ..User::default() }
+}
+
+pub(crate) fn chain(members: Vec<Member>) -> Chain {
+    Chain::new(members).unwrap()
+}
+
+/// Answers always the same, whatever is asked.
+pub(crate) struct Fixed(pub(crate) Decision);
+
+impl Authorizer for Fixed {
+    fn authorize<'a>(&'a self, _: &'a Attributes<'a>, _: Recorder<'a>) -> Answer<'a> {
+        Box::pin(std::future::ready(self.0.clone()))
+    }
+}
+
+pub(crate) fn fixed(name: &str, decision: Decision) -> Member {
+    Member::Plugin(AuthorizerName::new(name).unwrap(), Arc::new(Fixed(decision)))
+}
+
+pub(crate) fn abac(lines: &str) -> Member {
+    let source = Source { name: "policy", bytes: lines.as_bytes() };
+    let loaded = api::abac::load(&source, &api::abac::LoadOptions::default()).unwrap();
+    Member::Abac(Arc::new(loaded.policies))
+}
+
+pub(crate) fn rbac(objects: &[Value]) -> Member {
+    let mut snapshot = Snapshot::default();
+    for object in objects {
+        match api::rbac::decode(object).unwrap().into_unchecked().unwrap() {
+            api::rbac::Object::Role(role) => snapshot.put_role(role),
+            api::rbac::Object::Binding(binding) => snapshot.put_binding(binding),
+        }
+    }
+    Member::Rbac(Arc::new(snapshot))
+}

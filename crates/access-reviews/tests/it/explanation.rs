@@ -1,0 +1,37 @@
+//! SubjectAccessExplanation.
+
+use access_reviews::Kind;
+use authz_chain::Member;
+use serde_json::{Value, json};
+
+use crate::asking::{Post, abac, chain};
+
+#[test]
+fn an_explanation_tells_the_answer_and_the_way_to_it() {
+    let line = "{\"user\":\"ana\",\"resource\":\"pods\"}\n";
+    let chain = chain(vec![Member::AlwaysDeny, abac(line), Member::AlwaysAllow]);
+    let kind = Kind::SubjectAccessExplanation;
+    let post = Post { chain: &chain, kind, version: "v1alpha1", namespace: "", user: None };
+    let spec = json!({"user": "ana", "resourceAttributes": {"verb": "get", "resource": "pods"}});
+    let answer = post.send(&json!({"spec": spec})).unwrap();
+    assert_eq!(answer["kind"], "SubjectAccessExplanation");
+    assert_eq!(answer["apiVersion"], "authorization.portcullis.io/v1alpha1");
+    assert_eq!(answer["spec"], spec);
+    let status = &answer["status"];
+    assert_eq!((&status["allowed"], &status["decidedBy"]), (&json!(true), &json!("abac")));
+    assert_eq!(status["notAsked"], json!(["alwaysallow"]));
+    let asked: Vec<&Value> =
+        status["trace"].as_array().unwrap().iter().map(|event| &event["fields"]["name"]).collect();
+    assert_eq!(asked, ["kubernetes.io/system-privileged-group", "alwaysdeny", "abac"]);
+    let verdict = &status["trace"][1]["children"][0];
+    assert_eq!(
+        verdict,
+        &json!({
+            "kind": "verdict",
+            "fields": {"decision": "noOpinion", "reason": "Everything is forbidden."},
+        })
+    );
+    let (code, message) = post.refused(&json!({"spec": {}}));
+    assert_eq!(code, 422);
+    assert!(message.starts_with("SubjectAccessExplanation.authorization.portcullis.io \"\" is"));
+}

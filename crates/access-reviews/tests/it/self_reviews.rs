@@ -1,0 +1,100 @@
+//! SelfSubjectRulesReview and SelfSubjectReview.
+
+use std::sync::Arc;
+
+use access_reviews::{Kind, Request, Review, prepare};
+use authz::{Rules, User};
+use authz_chain::{Chain, Member};
+use serde_json::{Value, json};
+
+use crate::asking::{Post, abac, chain, user};
+
+fn rules_of<'p>(chain: &'p Chain, user: Option<&'p User>) -> Post<'p> {
+    Post { chain, kind: Kind::SelfSubjectRulesReview, version: "v1", namespace: "", user }
+}
+
+fn in_namespace(namespace: &str) -> Value {
+    json!({"metadata": {"name": "ignored"}, "spec": {"namespace": namespace}})
+}
+
+/// Cases AR-23 and CH-9.
+#[test]
+fn everything_is_one_rule_each() {
+    let (chain, ana) = (chain(vec![Member::AlwaysAllow]), user("ana", &[]));
+    let want = json!({
+        "kind": "SelfSubjectRulesReview", "apiVersion": "authorization.k8s.io/v1",
+        "metadata": {}, "spec": {},
+        "status": {
+            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+            "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+            "incomplete": false,
+        },
+    });
+    assert_eq!(rules_of(&chain, Some(&ana)).send(&in_namespace("n")).unwrap(), want);
+}
+
+/// Cases AR-22, AR-24, AR-25, CHN-29 and CHN-30.
+#[test]
+fn rules_are_those_of_all_authorizers_in_order() {
+    let node = Member::Node(Arc::new(authz_node::Policy::default()));
+    let lines = "{\"user\":\"system:node:n\",\"resource\":\"pods\",\"readonly\":true}\n";
+    let chain = chain(vec![node, abac(lines), Member::AlwaysAllow]);
+    let who = user("system:node:n", &["system:nodes"]);
+    let status = rules_of(&chain, Some(&who)).send(&in_namespace("n")).unwrap()["status"].clone();
+    let first: Vec<&Value> = status["resourceRules"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|rule| &rule["verbs"][0])
+        .collect();
+    assert_eq!(first, ["get", "*"]);
+    assert_eq!(status["incomplete"], true);
+    assert_eq!(status["evaluationError"], "node authorizer does not support user rule resolution");
+    let (code, message) = rules_of(&chain, Some(&who)).refused(&json!({"spec": {}}));
+    assert_eq!((code, message.as_str()), (400, "no namespace on request"));
+    assert_eq!(rules_of(&chain, None).refused(&in_namespace("n")).0, 400);
+    assert_eq!(rules_of(&chain, Some(&who)).refused(&json!({"spec": {"namespace": 1}})).0, 400);
+}
+
+#[test]
+fn lists_are_there_when_nothing_is_allowed() {
+    let ana = user("ana", &[]);
+    let now = jiff::Timestamp::UNIX_EPOCH;
+    let request = Request { version: "v1beta1", namespace: "", user: Some(&ana), now };
+    let review = prepare(Kind::SelfSubjectRulesReview, &in_namespace("n"), &request).unwrap();
+    let Review::Rules(review) = review else { panic!("rules are asked for") };
+    assert_eq!((review.user(), review.namespace()), (&ana, "n"));
+    let answer = review.respond(&Rules::default());
+    assert_eq!(answer["apiVersion"], "authorization.k8s.io/v1beta1");
+    assert_eq!(
+        answer["status"],
+        json!({"resourceRules": [], "nonResourceRules": [], "incomplete": false})
+    );
+}
+
+/// Cases AR-26 and H-140.
+#[test]
+fn the_caller_is_shown_to_itself() {
+    let mut alice = user("alice", &["dev", "system:authenticated"]);
+    alice.uid = "7".to_owned();
+    alice.extra.insert("scopes".to_owned(), vec!["a".to_owned()]);
+    let chain = chain(vec![]);
+    let post = |user| {
+        let kind = Kind::SelfSubjectReview;
+        Post { chain: &chain, kind, version: "v1", namespace: "", user }
+    };
+    let want = json!({
+        "kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1",
+        "metadata": {"creationTimestamp": "2026-11-16T03:04:05Z"},
+        "status": {"userInfo": {
+            "username": "alice", "uid": "7", "groups": ["dev", "system:authenticated"],
+            "extra": {"scopes": ["a"]},
+        }},
+    });
+    assert_eq!(post(Some(&alice)).send(&json!({})).unwrap(), want);
+    let bare = User { name: "bob".to_owned(), ..User::default() };
+    let answer = post(Some(&bare)).send(&json!({"status": {"userInfo": {"uid": "x"}}})).unwrap();
+    assert_eq!(answer["status"], json!({"userInfo": {"username": "bob"}}));
+    assert_eq!(post(None).refused(&json!({})).0, 400);
+    assert_eq!(post(Some(&bare)).refused(&json!({"metadata": 1})).0, 400);
+}

@@ -1,0 +1,282 @@
+//! ResourceAccessReview in its forms.
+
+use access_reviews::{Kind, Request, Review, prepare};
+use authz::{Decision, Failure, User};
+use authz_chain::{Chain, Member};
+use serde_json::{Value, json};
+
+use crate::asking::{Post, abac, chain, fixed, rbac, user};
+
+fn legacy<'p>(chain: &'p Chain, namespace: &'p str) -> Post<'p> {
+    let kind = Kind::LegacyResourceAccessReview;
+    Post { chain, kind, version: "v1beta3", namespace, user: None }
+}
+
+fn cluster<'p>(chain: &'p Chain, user: &'p User) -> Post<'p> {
+    let kind = Kind::ResourceAccessReview;
+    Post { chain, kind, version: "v1alpha1", namespace: "", user: Some(user) }
+}
+
+fn local(chain: &Chain) -> Post<'_> {
+    let kind = Kind::LocalResourceAccessReview;
+    Post { chain, kind, version: "v1alpha1", namespace: "default", user: None }
+}
+
+/// The worked example: what two authorizers grant.
+fn worked_example() -> Chain {
+    let objects = [
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": {"name": "reader"},
+            "rules": [{
+                "verbs": ["list"], "apiGroups": [""], "resources": ["replicationcontrollers"],
+            }],
+        }),
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+            "metadata": {"name": "b"}, "roleRef": {"kind": "ClusterRole", "name": "reader"},
+            "subjects": [{"kind": "Group", "name": "cluster-admins"}],
+        }),
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+            "metadata": {"name": "b", "namespace": "default"},
+            "roleRef": {"kind": "ClusterRole", "name": "reader"},
+            "subjects": [
+                {"kind": "User", "name": "Hubert"}, {"kind": "ServiceAccount", "name": "ci"},
+            ],
+        }),
+    ];
+    let line = "{\"user\":\"Clark\",\"resource\":\"replicationcontrollers\",\"readonly\":true}\n";
+    chain(vec![abac(line), rbac(&objects)])
+}
+
+fn body_of_the_proposal() -> Value {
+    json!({
+        "kind": "ResourceAccessReview", "apiVersion": "v1beta3",
+        "metadata": {"name": "list-replicationController-check", "namespace": "default"},
+        "spec": {"verb": "list", "resourceKind": "replicationControllers"},
+    })
+}
+
+/// Cases RA-1, RA-17 and RA-18.
+#[test]
+fn the_proposal_gets_its_answer() {
+    let chain = worked_example();
+    let mut body = body_of_the_proposal();
+    body["spec"]["content"] = json!([{"any": null}]);
+    body["metadata"]["labels"] = json!({"kept": "as sent"});
+    body["status"] = json!({"users": ["mallory"]});
+    let mut want = body.clone();
+    want["status"] = json!({
+        "users": ["Clark", "Hubert", "system:serviceaccount:default:ci"],
+        "groups": ["cluster-admins", "system:masters"],
+    });
+    assert_eq!(legacy(&chain, "default").send(&body).unwrap(), want);
+    let mut bare = json!({"spec": body["spec"]});
+    let answer = legacy(&chain, "default").send(&bare).unwrap();
+    assert_eq!((&answer["kind"], &answer["apiVersion"]), (&want["kind"], &want["apiVersion"]));
+    assert_eq!(answer["metadata"], json!({"namespace": "default"}));
+    assert_eq!(answer["status"], want["status"]);
+    bare["metadata"] = json!({"namespace": null});
+    assert!(legacy(&chain, "default").send(&bare).is_ok());
+}
+
+/// Cases RA-2, RA-3 and RA-12.
+#[test]
+fn lists_are_sorted_and_always_there() {
+    let status = |member: Member| {
+        let chain = chain(vec![member]);
+        legacy(&chain, "default").send(&body_of_the_proposal()).unwrap()["status"].clone()
+    };
+    assert_eq!(
+        status(Member::AlwaysAllow),
+        json!({
+            "users": [],
+            "groups": ["system:authenticated", "system:masters", "system:unauthenticated"],
+        })
+    );
+    assert_eq!(status(Member::AlwaysDeny), json!({"users": [], "groups": ["system:masters"]}));
+    assert_eq!(
+        status(fixed("authz", Decision::no_opinion(""))),
+        json!({
+            "users": [], "groups": ["system:masters"],
+            "evaluationError": "authz: authorizer cannot enumerate subjects",
+        })
+    );
+}
+
+/// Cases RA-13 and RA-14.
+#[test]
+fn bodies_of_the_proposal_have_rules_too() {
+    let chain = chain(vec![]);
+    let with = |path: &[&str], value: Value| {
+        let mut body = body_of_the_proposal();
+        let mut place = &mut body;
+        for step in path {
+            place = &mut place[*step];
+        }
+        *place = value;
+        body
+    };
+    let invalid = |faults: &str| {
+        let name = "list-replicationController-check";
+        (422, format!("ResourceAccessReview \"{name}\" is invalid: {faults}"))
+    };
+    for (path, value, want) in [
+        (&["spec", "verb"][..], json!(""), invalid("spec.verb: Required value")),
+        (&["spec", "resourceKind"], json!(null), invalid("spec.resourceKind: Required value")),
+        (
+            &["spec"],
+            json!(null),
+            invalid("[spec.verb: Required value, spec.resourceKind: Required value]"),
+        ),
+        (
+            &["spec", "resourceKind"],
+            json!(".apps"),
+            invalid(
+                "spec.resourceKind: Invalid value: \".apps\": must begin with the name of a \
+                 resource",
+            ),
+        ),
+    ] {
+        assert_eq!(legacy(&chain, "default").refused(&with(path, value)), want);
+    }
+    for (path, value) in [
+        (&["kind"][..], json!("Secret")),
+        (&["apiVersion"], json!("v1")),
+        (&["apiVersion"], json!(1)),
+        (&["metadata"], json!("x")),
+        (&["metadata", "namespace"], json!("other")),
+        (&["metadata", "namespace"], json!(1)),
+        (&["spec"], json!([])),
+        (&["spec", "verb"], json!({})),
+    ] {
+        let body = with(path, value);
+        assert_eq!(legacy(&chain, "default").refused(&body).0, 400, "{body}");
+    }
+    assert_eq!(legacy(&chain, "").refused(&body_of_the_proposal()).0, 400);
+}
+
+/// Case RA-15.
+#[test]
+fn kinds_of_the_proposal_are_resources() {
+    let now = jiff::Timestamp::UNIX_EPOCH;
+    let request = Request { version: "v1", namespace: "n", user: None, now };
+    for (resource_kind, want) in [
+        ("replicationControllers", ("", "replicationcontrollers", "")),
+        ("deployments.apps", ("apps", "deployments", "")),
+        ("pods/log", ("", "pods", "log")),
+        ("Roles.rbac.authorization.k8s.io/x", ("rbac.authorization.k8s.io", "roles", "x")),
+    ] {
+        let body = json!({"spec": {
+            "verb": "GET", "resourceKind": resource_kind, "resourceName": "N",
+        }});
+        let review = prepare(Kind::LegacyResourceAccessReview, &body, &request).unwrap();
+        let Review::Subjects(review) = review else { panic!("subjects are asked for") };
+        let asked = review.attributes();
+        let of = asked.resource().unwrap();
+        assert_eq!((of.api_group, of.resource, of.subresource), want);
+        assert_eq!((asked.verb, of.name, of.namespace, of.api_version), ("GET", "N", "n", "*"));
+        assert!(asked.user.is_none());
+        assert!(review.permission(None).is_none());
+    }
+}
+
+fn modern(namespace: &str) -> Value {
+    json!({"spec": {"resourceAttributes": {
+        "verb": "list", "resource": "replicationcontrollers", "namespace": namespace,
+    }}})
+}
+
+#[test]
+fn the_local_form_asks_about_its_namespace() {
+    let chain = worked_example();
+    for namespace in ["", "default"] {
+        let answer = local(&chain).send(&modern(namespace)).unwrap();
+        assert_eq!(answer["apiVersion"], "authorization.portcullis.io/v1alpha1");
+        assert_eq!(answer["metadata"], json!({"namespace": "default"}));
+        assert_eq!(answer["status"]["users"][1], "Hubert");
+    }
+    let invalid = "LocalResourceAccessReview.authorization.portcullis.io \"\" is invalid: ";
+    for (body, want) in [
+        (
+            modern("other"),
+            "spec.resourceAttributes.namespace: Invalid value: \"other\": must match \
+             metadata.namespace",
+        ),
+        (
+            json!({"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}}),
+            "spec.nonResourceAttributes: Invalid value: {\"Path\":\"/\",\"Verb\":\"get\"}: \
+             disallowed on this kind of request",
+        ),
+        (
+            json!({"spec": {"resourceAttributes": {}}}),
+            "[spec.resourceAttributes.verb: Required value, \
+             spec.resourceAttributes.resource: Required value]",
+        ),
+    ] {
+        assert_eq!(local(&chain).refused(&body), (422, format!("{invalid}{want}")));
+    }
+}
+
+/// Asking about a namespace through the cluster takes the permission to ask in it.
+#[test]
+fn the_form_of_the_cluster_guards_namespaces() {
+    let line = "{\"user\":\"ana\",\"namespace\":\"default\",\"resource\":\"*\",\
+                \"apiGroup\":\"authorization.portcullis.io\"}";
+    let policy = format!(
+        "{{\"apiVersion\":\"abac.authorization.kubernetes.io/v1beta1\",\"kind\":\"Policy\",\
+         \"spec\":{line}}}\n"
+    );
+    let chain = chain(vec![abac(&policy)]);
+    let (ana, bob) = (user("ana", &[]), user("bob", &[]));
+    assert!(cluster(&chain, &ana).send(&modern("default")).is_ok());
+    assert_eq!(
+        cluster(&chain, &ana).refused(&modern("other")),
+        (
+            403,
+            "localresourceaccessreviews.authorization.portcullis.io is forbidden: User \"ana\" \
+             cannot create resource \"localresourceaccessreviews\" in API group \
+             \"authorization.portcullis.io\" in the namespace \"other\": abac: No policy matched."
+                .to_owned()
+        )
+    );
+    assert_eq!(cluster(&chain, &bob).refused(&modern("default")).0, 403);
+    let all = cluster(&chain, &bob).send(&modern("")).unwrap();
+    assert_eq!(all["status"], json!({"users": [], "groups": ["system:masters"]}));
+}
+
+/// When the permission can not be decided, the closed answer is given.
+#[test]
+fn a_permission_that_can_not_be_decided_is_an_error() {
+    let failing = Decision::no_opinion("").with_error(Failure::message("broke"));
+    let (chain, ana) = (chain(vec![fixed("a", failing)]), user("ana", &[]));
+    assert_eq!(cluster(&chain, &ana).refused(&modern("x")).0, 500);
+}
+
+#[test]
+fn the_form_of_the_cluster_asks_about_paths_too() {
+    let chain = chain(vec![]);
+    let ana = user("ana", &[]);
+    let spec = |spec: Value| json!({"spec": spec});
+    let path = spec(json!({"nonResourceAttributes": {"path": "/healthz", "verb": "get"}}));
+    assert!(cluster(&chain, &ana).send(&path).is_ok());
+    for body in [
+        spec(json!({})),
+        spec(json!({"nonResourceAttributes": {"path": "/"}})),
+        spec(json!({"nonResourceAttributes": {"verb": "get"}})),
+        spec(json!({
+            "nonResourceAttributes": {"path": "/", "verb": "get"},
+            "resourceAttributes": {"resource": "pods", "verb": "get"},
+        })),
+        json!({"metadata": {"name": "x"}, "spec": path["spec"]}),
+    ] {
+        assert_eq!(cluster(&chain, &ana).refused(&body).0, 422, "{body}");
+    }
+    let mut narrowed = modern("");
+    narrowed["spec"]["resourceAttributes"]["fieldSelector"] = json!({"rawSelector": "a in b"});
+    assert_eq!(
+        cluster(&chain, &ana).send(&narrowed).unwrap()["status"]["evaluationError"],
+        "spec.resourceAttributes.fieldSelector ignored due to parse error"
+    );
+}

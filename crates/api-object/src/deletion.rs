@@ -1,0 +1,279 @@
+//! How an object goes: options, preconditions, finalizers.
+
+use field_errors::{FieldErrors, FieldPath};
+use serde_json::Value;
+
+use crate::name::{GroupKind, GroupResource};
+use crate::rules::{FOREGROUND_FINALIZER, ORPHAN_FINALIZER};
+use crate::status::Status;
+use crate::tree::{Tree, metadata, metadata_mut, number, text, texts, uid};
+
+/// What becomes of dependents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Propagation {
+    /// They lose their owner.
+    Orphan,
+    /// They go later.
+    Background,
+    /// They go first.
+    Foreground,
+}
+
+/// How an object is to be deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DeleteOptions {
+    /// Seconds that the object gets to end; only some kinds care.
+    pub grace_period_seconds: Option<i64>,
+    /// What becomes of dependents.
+    pub propagation: Option<Propagation>,
+    /// The old way to say it.
+    pub orphan_dependents: Option<bool>,
+    /// The object must have this uid.
+    pub uid: Option<String>,
+    /// The object must have this resourceVersion.
+    pub resource_version: Option<String>,
+    /// Whether nothing is really deleted.
+    pub is_dry_run: bool,
+}
+
+/// The kind that options at fault are said to have.
+fn options_kind() -> GroupKind {
+    GroupKind::new("meta.k8s.io", "DeleteOptions")
+}
+
+impl DeleteOptions {
+    /// Reads options from the body of a request.
+    ///
+    /// # Errors
+    /// 400 for members that hold something else than they should, 422 for values that are not known.
+    pub fn from_tree(tree: &Tree) -> Result<Self, Status> {
+        let wrong = |member: &str| {
+            Status::bad_request(format!(
+                "DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: json: cannot \
+                 unmarshal field {member}"
+            ))
+        };
+        let integer = |member: &str| match tree.get(member) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => value.as_i64().map(Some).ok_or_else(|| wrong(member)),
+        };
+        let truth = |member: &str| match tree.get(member) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => value.as_bool().map(Some).ok_or_else(|| wrong(member)),
+        };
+        let preconditions = match tree.get("preconditions") {
+            None | Some(Value::Null) => &Tree::new(),
+            Some(Value::Object(own)) => own,
+            Some(_) => return Err(wrong("preconditions")),
+        };
+        let precondition = |member: &str| {
+            let own = text(preconditions, member);
+            (!own.is_empty()).then(|| own.to_owned())
+        };
+        Self {
+            grace_period_seconds: integer("gracePeriodSeconds")?,
+            orphan_dependents: truth("orphanDependents")?,
+            uid: precondition("uid"),
+            resource_version: precondition("resourceVersion"),
+            ..Self::default()
+        }
+        .with_checked(tree.get("propagationPolicy").and_then(Value::as_str), &texts(tree, "dryRun"))
+    }
+
+    /// Adds what has a closed set of values.
+    ///
+    /// # Errors
+    /// 422 for values outside of these sets.
+    pub fn with_checked(mut self, policy: Option<&str>, dry_run: &[&str]) -> Result<Self, Status> {
+        let mut errors = FieldErrors::new();
+        if policy.is_some() && self.orphan_dependents.is_some() {
+            let detail = "orphanDependents and deletionPropagation cannot be both set";
+            errors.push(
+                FieldPath::root("propagationPolicy").invalid(policy.unwrap_or_default(), detail),
+            );
+        }
+        self.propagation = match policy {
+            None => None,
+            Some("Orphan") => Some(Propagation::Orphan),
+            Some("Background") => Some(Propagation::Background),
+            Some("Foreground") => Some(Propagation::Foreground),
+            Some(other) => {
+                let known = ["Foreground", "Background", "Orphan", "nil"];
+                errors.push(FieldPath::root("propagationPolicy").not_supported(other, &known));
+                None
+            }
+        };
+        self.is_dry_run = check_dry_run(dry_run, &mut errors);
+        match errors.is_empty() {
+            true => Ok(self),
+            false => Err(Status::invalid(&options_kind(), "", &errors)),
+        }
+    }
+
+    /// Whether the object is the one that is meant.
+    ///
+    /// # Errors
+    /// 409 if it has another uid or resourceVersion.
+    pub fn check_preconditions(
+        &self,
+        kind: &GroupKind,
+        name: &str,
+        tree: &Tree,
+        revision: u64,
+    ) -> Result<(), Status> {
+        // Upstream names the kind here, where other conflicts name the resource.
+        let resource = GroupResource::new(&kind.group, &kind.kind);
+        if let Some(wanted) = &self.uid
+            && wanted != uid(tree)
+        {
+            let why = format!(
+                "the UID in the precondition ({wanted}) does not match the UID in record ({}). The \
+                 object might have been deleted and then recreated",
+                uid(tree)
+            );
+            return Err(Status::conflict(&resource, name, &why));
+        }
+        if let Some(wanted) = &self.resource_version
+            && *wanted != revision.to_string()
+        {
+            let why = format!(
+                "the ResourceVersion in the precondition ({wanted}) does not match the \
+                 ResourceVersion in record ({revision}). The object might have been modified"
+            );
+            return Err(Status::conflict(&resource, name, &why));
+        }
+        Ok(())
+    }
+
+    /// The finalizers that the object has once these options are applied.
+    #[must_use]
+    pub fn finalizers(&self, tree: &Tree) -> Vec<String> {
+        let own = crate::tree::finalizers(tree);
+        let policy = match (self.propagation, self.orphan_dependents) {
+            (Some(policy), _) => Some(policy),
+            (None, Some(true)) => Some(Propagation::Orphan),
+            (None, Some(false)) => Some(Propagation::Background),
+            (None, None) => None,
+        };
+        let Some(policy) = policy else { return own.into_iter().map(str::to_owned).collect() };
+        let mut kept: Vec<String> = own
+            .into_iter()
+            .filter(|finalizer| ![ORPHAN_FINALIZER, FOREGROUND_FINALIZER].contains(finalizer))
+            .map(str::to_owned)
+            .collect();
+        match policy {
+            Propagation::Orphan => kept.push(ORPHAN_FINALIZER.to_owned()),
+            Propagation::Foreground => kept.push(FOREGROUND_FINALIZER.to_owned()),
+            Propagation::Background => {}
+        }
+        kept
+    }
+}
+
+/// Whether a request is a dry run; values that are not known are errors.
+pub fn check_dry_run(values: &[&str], errors: &mut FieldErrors) -> bool {
+    if values.iter().any(|value| *value != "All") {
+        let shown = field_errors::BadValue::Json(Value::from(values.to_vec()).to_string());
+        errors.push(FieldPath::root("dryRun").not_supported(shown, &["All"]));
+    }
+    !values.is_empty()
+}
+
+/// Marks an object as being deleted; `false` if it is already and nothing changes.
+pub fn begin_deletion(tree: &mut Tree, finalizers: &[String], now: &str) -> bool {
+    let own = metadata_mut(tree);
+    let mut is_changed = false;
+    let wanted: Vec<&str> = finalizers.iter().map(String::as_str).collect();
+    if texts(own, "finalizers") != wanted {
+        own.insert("finalizers".to_owned(), Value::from(wanted));
+        is_changed = true;
+    }
+    if text(own, "deletionTimestamp").is_empty() {
+        own.insert("deletionTimestamp".to_owned(), now.into());
+        own.insert("deletionGracePeriodSeconds".to_owned(), 0.into());
+        let generation = number(own, "generation");
+        if generation > 0 {
+            own.insert("generation".to_owned(), generation.saturating_add(1).into());
+        }
+        is_changed = true;
+    }
+    is_changed
+}
+
+/// Whether nothing holds an object back that is being deleted.
+#[must_use]
+pub fn can_go(tree: &Tree) -> bool {
+    let own = metadata(tree);
+    !text(own, "deletionTimestamp").is_empty()
+        && number(own, "deletionGracePeriodSeconds") == 0
+        && texts(own, "finalizers").is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn options(value: Value) -> Result<DeleteOptions, Status> {
+        DeleteOptions::from_tree(value.as_object().unwrap())
+    }
+
+    /// api-server H-088, H-043.
+    #[test]
+    fn unknown_values_are_refused() {
+        let status = options(json!({"propagationPolicy": "Bogus"})).unwrap_err();
+        assert_eq!(status.code, 422);
+        assert_eq!(
+            status.message,
+            "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: \
+             \"Bogus\": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""
+        );
+        let both = json!({"propagationPolicy": "Orphan", "orphanDependents": true});
+        assert_eq!(options(both).unwrap_err().code, 422);
+        let status = options(json!({"dryRun": ["foo"]})).unwrap_err();
+        assert!(
+            status
+                .message
+                .ends_with("dryRun: Unsupported value: [\"foo\"]: supported values: \"All\"")
+        );
+        assert_eq!(options(json!({"gracePeriodSeconds": "x"})).unwrap_err().code, 400);
+    }
+
+    /// api-server H-087.
+    #[test]
+    fn preconditions_name_the_kind() {
+        let tree = json!({"metadata": {"uid": "b"}}).as_object().unwrap().clone();
+        let kind = GroupKind::new("", "ConfigMap");
+        let own = options(json!({"preconditions": {"uid": "a"}})).unwrap();
+        let status = own.check_preconditions(&kind, "x", &tree, 7).unwrap_err();
+        assert_eq!(
+            status.message,
+            "Operation cannot be fulfilled on ConfigMap \"x\": the UID in the precondition (a) does \
+             not match the UID in record (b). The object might have been deleted and then recreated"
+        );
+        let own = options(json!({"preconditions": {"uid": "b", "resourceVersion": "6"}})).unwrap();
+        assert_eq!(own.check_preconditions(&kind, "x", &tree, 7).unwrap_err().code, 409);
+        assert!(own.check_preconditions(&kind, "x", &tree, 6).is_ok());
+    }
+
+    /// api-server H-083, H-089.
+    #[test]
+    fn deletion_begins_once() {
+        let object = json!({"metadata": {"finalizers": ["a/b"], "generation": 3}});
+        let mut tree = object.as_object().unwrap().clone();
+        let own = options(json!({"propagationPolicy": "Foreground"})).unwrap();
+        let finalizers = own.finalizers(&tree);
+        assert_eq!(finalizers, ["a/b", "foregroundDeletion"]);
+        assert!(begin_deletion(&mut tree, &finalizers, "now"));
+        assert!(!begin_deletion(&mut tree, &finalizers, "later"));
+        let want = json!({"finalizers": ["a/b", "foregroundDeletion"], "generation": 4,
+            "deletionTimestamp": "now", "deletionGracePeriodSeconds": 0});
+        assert_eq!(tree["metadata"], want);
+        assert!(!can_go(&tree));
+        let background = options(json!({"propagationPolicy": "Background"})).unwrap();
+        assert_eq!(background.finalizers(&tree), ["a/b"]);
+        metadata_mut(&mut tree).shift_remove("finalizers");
+        assert!(can_go(&tree));
+    }
+}

@@ -1,0 +1,443 @@
+//! The answer that says what went wrong, in the words clients of Kubernetes read.
+
+use std::borrow::Cow;
+
+use authz::Unavailable;
+use field_errors::FieldErrors;
+use serde::Serialize;
+
+use crate::name::{GroupKind, GroupResource};
+
+/// The answer to a request that failed, and to a deletion that left nothing to show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// The HTTP code.
+    pub code: u16,
+    /// The machine-readable reason; empty when there is none.
+    pub reason: Cow<'static, str>,
+    /// For people.
+    pub message: String,
+    /// What it is about; `None` leaves the member out.
+    pub details: Option<Box<Details>>,
+    /// Where an inconsistent list can go on; empty but for an expired list.
+    pub continue_token: String,
+    /// Set if somebody else, such as a webhook, chose what this says; `None` for failures of our own.
+    pub foreign: Option<Box<Foreign>>,
+}
+
+/// Members of a [`Status`] that others fill as they like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Foreign {
+    /// The word for what it is: `Failure`, usually.
+    pub status: String,
+    /// The code, which HTTP need not know.
+    pub code: i32,
+}
+
+/// What a [`Status`] is about.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Details {
+    /// The name of the object.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Its API group; left out for the core group.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// Its resource, or its kind where the object itself is at fault.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub kind: String,
+    /// Its uid.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+    /// The single faults.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<Cause>,
+    /// When to try again; 0 if that does not help.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub retry_after_seconds: u32,
+}
+
+/// One of the faults of an object.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Cause {
+    /// The class of the fault.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// For people.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// The path of the field.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub field: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// What every failure looks like on the wire.
+#[derive(Serialize)]
+struct Wire<'a> {
+    kind: &'static str,
+    #[serde(rename = "apiVersion")]
+    api_version: &'static str,
+    metadata: WireMetadata<'a>,
+    status: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    message: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<&'a Details>,
+    code: i32,
+}
+
+#[derive(Serialize)]
+struct WireMetadata<'a> {
+    #[serde(rename = "continue", skip_serializing_if = "str::is_empty")]
+    continue_token: &'a str,
+}
+
+impl Serialize for Status {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let wire = Wire {
+            kind: "Status",
+            api_version: "v1",
+            metadata: WireMetadata { continue_token: &self.continue_token },
+            status: self.foreign.as_ref().map_or("Failure", |own| own.status.as_str()),
+            message: &self.message,
+            reason: &self.reason,
+            details: self.details.as_deref(),
+            code: self.foreign.as_ref().map_or(i32::from(self.code), |own| own.code),
+        };
+        wire.serialize(serializer)
+    }
+}
+
+impl Status {
+    /// Whether this program chose what it says: the answer of a webhook may look like any other.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.foreign.is_none()
+    }
+
+    fn new(code: u16, reason: &'static str, message: String, details: Option<Details>) -> Self {
+        let details = details.map(Box::new);
+        Self {
+            code,
+            reason: Cow::Borrowed(reason),
+            message,
+            details,
+            continue_token: String::new(),
+            foreign: None,
+        }
+    }
+
+    /// The object does not exist.
+    #[must_use]
+    pub fn not_found(resource: &GroupResource, name: &str) -> Self {
+        let message = format!("{resource} {} not found", go_compat::quote(name));
+        Self::new(404, "NotFound", message, Some(about(resource, name)))
+    }
+
+    /// No such resource, or no such subresource.
+    #[must_use]
+    pub fn unknown_resource() -> Self {
+        let message = "the server could not find the requested resource".to_owned();
+        Self::new(404, "NotFound", message, Some(Details::default()))
+    }
+
+    /// An object of that name exists.
+    #[must_use]
+    pub fn already_exists(resource: &GroupResource, name: &str) -> Self {
+        let message = format!("{resource} {} already exists", go_compat::quote(name));
+        Self::new(409, "AlreadyExists", message, Some(about(resource, name)))
+    }
+
+    /// The object is not what the client believes.
+    #[must_use]
+    pub fn conflict(resource: &GroupResource, name: &str, why: &str) -> Self {
+        let name_quoted = go_compat::quote(name);
+        let message = format!("Operation cannot be fulfilled on {resource} {name_quoted}: {why}");
+        Self::new(409, "Conflict", message, Some(about(resource, name)))
+    }
+
+    /// The object is at fault.
+    #[must_use]
+    pub fn invalid(kind: &GroupKind, name: &str, errors: &FieldErrors) -> Self {
+        // The name may be the fault.
+        let name = name.get(..name.floor_char_boundary(NAME_BYTES_MAX)).unwrap_or_default();
+        let causes = errors.iter().map(|error| Cause {
+            reason: error.kind.reason().to_owned(),
+            message: error.body(),
+            field: error.path.clone(),
+        });
+        let rest = errors.rest().map(|message| Cause { message, ..Cause::default() });
+        let details = Details {
+            name: name.to_owned(),
+            group: kind.group.clone(),
+            kind: kind.kind.clone(),
+            causes: causes.chain(rest).collect(),
+            ..Details::default()
+        };
+        let message = format!("{kind} {} is invalid: {errors}", go_compat::quote(name));
+        Self::new(422, "Invalid", message, Some(details))
+    }
+
+    /// A rule forbids it; an empty name is left out.
+    #[must_use]
+    pub fn forbidden(resource: &GroupResource, name: &str, why: &str) -> Self {
+        let message = match name {
+            "" => format!("{resource} is forbidden: {why}"),
+            _ => format!("{resource} {} is forbidden: {why}", go_compat::quote(name)),
+        };
+        Self::new(403, "Forbidden", message, Some(about(resource, name)))
+    }
+
+    /// A rule forbids a request that is about no resource.
+    #[must_use]
+    pub fn forbidden_path(why: &str) -> Self {
+        let message = format!("forbidden: {why}");
+        Self::new(403, "Forbidden", message, Some(Details::default()))
+    }
+
+    /// Nobody knows who asks.
+    #[must_use]
+    pub fn unauthorized() -> Self {
+        Self::new(401, "Unauthorized", "Unauthorized".to_owned(), None)
+    }
+
+    /// The request makes no sense.
+    #[must_use]
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message.into(), None)
+    }
+
+    /// The resource does not offer the method.
+    #[must_use]
+    pub fn method_not_allowed() -> Self {
+        let message = "the server does not allow this method on the requested resource".to_owned();
+        Self::new(405, "MethodNotAllowed", message, Some(Details::default()))
+    }
+
+    /// Nothing that the client accepts can be served; `offered` is joined by `, `.
+    #[must_use]
+    pub fn not_acceptable(offered: &[&str]) -> Self {
+        let message =
+            format!("only the following media types are accepted: {}", offered.join(", "));
+        Self::new(406, "NotAcceptable", message, None)
+    }
+
+    /// The media type of the body is not known here; `accepted` is joined by `, `.
+    #[must_use]
+    pub fn unsupported_media_type(accepted: &[&str]) -> Self {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: {}",
+            accepted.join(", ")
+        );
+        Self::new(415, "UnsupportedMediaType", message, None)
+    }
+
+    /// The body, or the object, is larger than so many bytes.
+    #[must_use]
+    pub fn too_large(limit: usize) -> Self {
+        Self::too_large_because(&format!("limit is {limit}"))
+    }
+
+    /// Something in the request is larger than allowed.
+    #[must_use]
+    pub fn too_large_because(why: &str) -> Self {
+        let message = format!("Request entity too large: {why}");
+        Self::new(413, "RequestEntityTooLarge", message, None)
+    }
+
+    /// The client must wait.
+    #[must_use]
+    pub fn too_many_requests(why: &str, retry_after_seconds: u32) -> Self {
+        let details = Details { retry_after_seconds, ..Details::default() };
+        Self::new(429, "TooManyRequests", format!("Too many requests: {why}"), Some(details))
+    }
+
+    /// The store has no room for what the request would add.
+    #[must_use]
+    pub fn insufficient_storage(why: &str) -> Self {
+        Self::new(507, "InsufficientStorage", format!("Insufficient storage: {why}"), None)
+    }
+
+    /// The request took too long.
+    #[must_use]
+    pub fn timeout() -> Self {
+        let message = "Timeout: request did not complete within the allotted timeout".to_owned();
+        Self::new(504, "Timeout", message, None)
+    }
+
+    /// The client has seen a state that this server has not.
+    #[must_use]
+    pub fn too_large_resource_version(requested: u64, current: u64) -> Self {
+        let message =
+            format!("Timeout: Too large resource version: {requested}, current: {current}");
+        let cause = Cause {
+            reason: "ResourceVersionTooLarge".to_owned(),
+            message: "Too large resource version".to_owned(),
+            field: String::new(),
+        };
+        let details = Details { causes: vec![cause], retry_after_seconds: 1, ..Details::default() };
+        Self::new(504, "Timeout", message, Some(details))
+    }
+
+    /// The store can not be reached.
+    #[must_use]
+    pub fn server_timeout(resource: &GroupResource, operation: &str) -> Self {
+        let message = format!(
+            "The {operation} operation against {resource} could not be completed at this time, \
+             please try again."
+        );
+        let details = Details { retry_after_seconds: 2, ..about(resource, operation) };
+        Self::new(500, "ServerTimeout", message, Some(details))
+    }
+
+    /// The state that the client asks for is gone.
+    #[must_use]
+    pub fn expired(message: impl Into<String>) -> Self {
+        Self::new(410, "Expired", message.into(), None)
+    }
+
+    /// The server is at fault.
+    #[must_use]
+    pub fn internal(why: &str) -> Self {
+        let cause = Cause { message: why.to_owned(), ..Cause::default() };
+        let details = Details { causes: vec![cause], ..Details::default() };
+        Self::new(500, "InternalError", format!("Internal error occurred: {why}"), Some(details))
+    }
+
+    /// An error that has no reason of its own.
+    #[must_use]
+    pub fn unexpected(message: impl Into<String>) -> Self {
+        Self::new(500, "", message.into(), None)
+    }
+
+    /// The server does not serve now.
+    #[must_use]
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(503, "ServiceUnavailable", message.into(), None)
+    }
+
+    /// Nobody knows whether the request is allowed, because this server failed to ask.
+    #[must_use]
+    pub fn undecided(why: Unavailable) -> Self {
+        match why {
+            Unavailable::TooManyCalls => {
+                Self::too_many_requests("an authorization webhook has too many calls in flight", 1)
+            }
+            Unavailable::OutOfResources => {
+                let message = "the server is currently unable to authorize the request".to_owned();
+                let details = Details { retry_after_seconds: 1, ..Details::default() };
+                Self::new(503, "ServiceUnavailable", message, Some(details))
+            }
+            Unavailable::DeadlineExceeded => Self::timeout(),
+        }
+    }
+
+    /// The operations of a JSON Patch can not be carried out.
+    #[must_use]
+    pub fn unprocessable() -> Self {
+        let message = "the server rejected our request due to an error in our request".to_owned();
+        Self::new(422, "Invalid", message, Some(Details::default()))
+    }
+
+    /// What the client should wait before it tries again, if that helps.
+    #[must_use]
+    pub fn retry_after_seconds(&self) -> Option<u32> {
+        let details = self.details.as_ref()?;
+        (details.retry_after_seconds > 0).then_some(details.retry_after_seconds)
+    }
+}
+
+/// How much is told of the name of an object that is at fault. Valid names are shorter.
+const NAME_BYTES_MAX: usize = 1024;
+
+fn about(resource: &GroupResource, name: &str) -> Details {
+    Details {
+        name: name.to_owned(),
+        group: resource.group.clone(),
+        kind: resource.resource.clone(),
+        ..Details::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use field_errors::FieldPath;
+    use serde_json::json;
+
+    use super::*;
+
+    fn roles() -> GroupResource {
+        GroupResource::new("rbac.authorization.k8s.io", "roles")
+    }
+
+    #[test]
+    fn a_missing_object_of_the_core_group_has_no_group() {
+        let status = Status::not_found(&GroupResource::new("", "configmaps"), "a");
+        let want = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": "configmaps \"a\" not found", "reason": "NotFound",
+            "details": {"name": "a", "kind": "configmaps"}, "code": 404,
+        });
+        assert_eq!(serde_json::to_value(&status).unwrap(), want);
+    }
+
+    #[test]
+    fn faults_of_an_object_are_causes() {
+        let mut errors = FieldErrors::new();
+        errors.push(FieldPath::root("metadata").child("name").required("name is required"));
+        let status = Status::invalid(&GroupKind::new("", "ConfigMap"), "", &errors);
+        assert_eq!(
+            status.message,
+            "ConfigMap \"\" is invalid: metadata.name: Required value: name is required"
+        );
+        let details = serde_json::to_value(status.details).unwrap();
+        let want = json!({"kind": "ConfigMap", "causes": [{
+            "reason": "FieldValueRequired",
+            "message": "Required value: name is required",
+            "field": "metadata.name",
+        }]});
+        assert_eq!(details, want);
+    }
+
+    #[test]
+    fn templates_are_those_of_kubernetes() {
+        for (status, code, message) in [
+            (
+                Status::conflict(&roles(), "x", "why"),
+                409,
+                "Operation cannot be fulfilled on roles.rbac.authorization.k8s.io \"x\": why",
+            ),
+            (Status::too_large(3), 413, "Request entity too large: limit is 3"),
+            (
+                Status::server_timeout(&roles(), "get"),
+                500,
+                "The get operation against roles.rbac.authorization.k8s.io could not be completed \
+                 at this time, please try again.",
+            ),
+            (
+                Status::forbidden(&roles(), "", "no"),
+                403,
+                "roles.rbac.authorization.k8s.io is forbidden: no",
+            ),
+        ] {
+            assert_eq!((status.code, status.message.as_str()), (code, message));
+        }
+    }
+
+    #[test]
+    fn an_expired_list_says_where_to_go_on() {
+        let mut status = Status::expired("too old");
+        status.continue_token = "abc".to_owned();
+        let wire = serde_json::to_value(&status).unwrap();
+        assert_eq!(wire["metadata"], json!({"continue": "abc"}));
+        assert!(wire.get("details").is_none());
+    }
+}

@@ -1,0 +1,83 @@
+//! Columns of nodes.
+
+use std::collections::BTreeSet;
+
+use api_object::Tree;
+use serde_json::Value;
+
+use super::{AGE, NAME, Table, age_of, name_of, or, shown, wide};
+use crate::tree::{at, entries, flag, items, text};
+
+const ROLE_LABEL_PREFIX: &str = "node-role.kubernetes.io/";
+const ROLE_LABEL: &str = "kubernetes.io/role";
+
+pub(super) static NODE: Table = Table {
+    columns: &[
+        NAME,
+        shown("Status", "Whether it can run pods."),
+        shown("Roles", "What it is for."),
+        AGE,
+        shown("Version", "The version of its kubelet."),
+        wide("Internal-IP", "Its address inside the cluster."),
+        wide("External-IP", "Its address outside the cluster."),
+        wide("OS-Image", "Its operating system."),
+        wide("Kernel-Version", "The version of its kernel."),
+        wide("Container-Runtime", "What runs its containers."),
+    ],
+    cells: |tree, now| {
+        let status = at(tree, &["status"]);
+        let info = at(status, &["nodeInfo"]);
+        vec![
+            name_of(tree),
+            readiness(tree, status).into(),
+            roles(tree).into(),
+            age_of(tree, now),
+            text(info, "kubeletVersion").into(),
+            address(status, "InternalIP").into(),
+            address(status, "ExternalIP").into(),
+            or(text(info, "osImage"), "<unknown>").into(),
+            kernel(info).into(),
+            or(text(info, "containerRuntimeVersion"), "<unknown>").into(),
+        ]
+    },
+};
+
+fn readiness(tree: &Tree, status: &Value) -> String {
+    let ready = items(status, "conditions").iter().rfind(|it| text(*it, "type") == "Ready");
+    let word = match ready.map(|it| text(it, "status")) {
+        Some("True") => "Ready",
+        Some(_) => "NotReady",
+        None => "Unknown",
+    };
+    match flag(at(tree, &["spec"]), "unschedulable") {
+        true => format!("{word},SchedulingDisabled"),
+        false => word.to_owned(),
+    }
+}
+
+fn roles(tree: &Tree) -> String {
+    let labels = entries(at(tree, &["metadata"]), "labels");
+    let role = |(key, value): (&'_ String, &'_ Value)| {
+        let role = match key.strip_prefix(ROLE_LABEL_PREFIX) {
+            Some(role) => role,
+            None if key == ROLE_LABEL => value.as_str().unwrap_or_default(),
+            None => "",
+        };
+        (!role.is_empty()).then(|| role.to_owned())
+    };
+    let roles: BTreeSet<String> = labels.filter_map(role).collect();
+    or(&roles.into_iter().collect::<Vec<_>>().join(","), "<none>").to_owned()
+}
+
+fn address<'t>(status: &'t Value, r#type: &str) -> &'t str {
+    let found = items(status, "addresses").iter().find(|it| text(*it, "type") == r#type);
+    found.map_or("<none>", |it| text(it, "address"))
+}
+
+fn kernel(info: &Value) -> String {
+    let version = or(text(info, "kernelVersion"), "<unknown>");
+    match text(info, "architecture") {
+        "" => version.to_owned(),
+        architecture => format!("{version} ({architecture})"),
+    }
+}

@@ -1,0 +1,274 @@
+//! Whether anybody acts on the objects of a built-in kind.
+//!
+//! Some kinds are enforced by the API server in Kubernetes and by nobody here. Whoever creates such an
+//! object must not believe that it protects anything.
+
+use api_object::Tree;
+use field_errors::{FieldErrors, FieldPath};
+
+use crate::kind::is_content_changed;
+use crate::registry::Registry;
+use crate::resource::{Origin, Resource};
+use crate::tree::entries;
+
+/// Every warning about an object that nobody enforces begins with this.
+pub const UNENFORCED_PREFIX: &str = "not enforced by this server: ";
+
+/// The labels by which a namespace asks for Pod Security admission begin with this.
+const POD_SECURITY: &str = "pod-security.kubernetes.io/";
+
+/// The program that acts on the objects of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Enforcement {
+    /// This server does.
+    Enforced,
+    /// Other programs do: controllers, kubelets, network plugins. This server keeps the objects for them.
+    StoredForControllers,
+    /// Nobody does, although the API server of Kubernetes would.
+    NotEnforced,
+}
+
+impl Enforcement {
+    /// The words of the table in `docs/kinds.md`.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Enforced => "enforced",
+            Self::StoredForControllers => "stored for controllers",
+            Self::NotEnforced => "not enforced",
+        }
+    }
+}
+
+/// A kind, and what becomes of its objects.
+type Row = (&'static str, &'static str, Enforcement, &'static str);
+
+const ANSWERED: &str = "answered at once and not stored";
+const NOTHING_MORE: &str = "";
+
+use Enforcement::{Enforced, NotEnforced, StoredForControllers};
+
+/// Every built-in kind. A test compares it with what is served, and with `docs/kinds.md`.
+const TABLE: &[Row] = &[
+    ("", "ConfigMap", StoredForControllers, "`immutable` is enforced"),
+    ("", "Endpoints", StoredForControllers, NOTHING_MORE),
+    ("", "Event", StoredForControllers, "removed after `--event-ttl`"),
+    ("", "LimitRange", NotEnforced, "no pod or claim gets its defaults or is held to its limits"),
+    (
+        "",
+        "Namespace",
+        Enforced,
+        "except its `pod-security.kubernetes.io/` labels, which are not enforced",
+    ),
+    (
+        "",
+        "Node",
+        StoredForControllers,
+        "the Node authorizer knows nodes by the pods that are bound to them",
+    ),
+    ("", "PersistentVolume", StoredForControllers, "the Node authorizer reads it"),
+    ("", "PersistentVolumeClaim", StoredForControllers, NOTHING_MORE),
+    (
+        "",
+        "Pod",
+        StoredForControllers,
+        "the Node authorizer reads it; which members may change is enforced",
+    ),
+    ("", "PodTemplate", StoredForControllers, NOTHING_MORE),
+    ("", "ReplicationController", StoredForControllers, NOTHING_MORE),
+    (
+        "",
+        "ResourceQuota",
+        NotEnforced,
+        "nothing is counted, and no request is refused because of it",
+    ),
+    ("", "Secret", StoredForControllers, "`immutable` is enforced; token secrets authenticate"),
+    (
+        "",
+        "Service",
+        StoredForControllers,
+        "cluster addresses are given with `--service-cluster-ip-range`; webhooks are found by it",
+    ),
+    ("", "ServiceAccount", Enforced, "tokens are issued for it and authenticate it"),
+    ("apps", "ControllerRevision", StoredForControllers, NOTHING_MORE),
+    ("apps", "DaemonSet", StoredForControllers, NOTHING_MORE),
+    ("apps", "Deployment", StoredForControllers, NOTHING_MORE),
+    ("apps", "ReplicaSet", StoredForControllers, NOTHING_MORE),
+    ("apps", "StatefulSet", StoredForControllers, NOTHING_MORE),
+    ("authentication.k8s.io", "SelfSubjectReview", Enforced, ANSWERED),
+    ("authentication.k8s.io", "TokenReview", Enforced, ANSWERED),
+    ("authorization.k8s.io", "LocalSubjectAccessReview", Enforced, ANSWERED),
+    ("authorization.k8s.io", "SelfSubjectAccessReview", Enforced, ANSWERED),
+    ("authorization.k8s.io", "SelfSubjectRulesReview", Enforced, ANSWERED),
+    ("authorization.k8s.io", "SubjectAccessReview", Enforced, ANSWERED),
+    ("authorization.portcullis.io", "LocalResourceAccessReview", Enforced, ANSWERED),
+    ("authorization.portcullis.io", "ResourceAccessReview", Enforced, ANSWERED),
+    ("authorization.portcullis.io", "SubjectAccessExplanation", Enforced, ANSWERED),
+    ("batch", "CronJob", StoredForControllers, NOTHING_MORE),
+    ("batch", "Job", StoredForControllers, NOTHING_MORE),
+    (
+        "certificates.k8s.io",
+        "CertificateSigningRequest",
+        StoredForControllers,
+        "requester, approval and signature are enforced; a controller signs",
+    ),
+    ("certificates.k8s.io", "ClusterTrustBundle", StoredForControllers, NOTHING_MORE),
+    (
+        "certificates.k8s.io",
+        "PodCertificateRequest",
+        StoredForControllers,
+        "the Node authorizer reads it",
+    ),
+    ("networking.k8s.io", "Ingress", StoredForControllers, NOTHING_MORE),
+    (
+        "networking.k8s.io",
+        "IngressClass",
+        StoredForControllers,
+        "no Ingress gets the default class",
+    ),
+    ("networking.k8s.io", "NetworkPolicy", StoredForControllers, "the network plugin enforces it"),
+    (
+        "policy",
+        "PodDisruptionBudget",
+        StoredForControllers,
+        "pods have no `eviction` subresource that would heed it",
+    ),
+    (
+        "rbac.authorization.k8s.io",
+        "ClusterRole",
+        Enforced,
+        "where the RBAC authorizer is in the chain",
+    ),
+    (
+        "rbac.authorization.k8s.io",
+        "ClusterRoleBinding",
+        Enforced,
+        "where the RBAC authorizer is in the chain",
+    ),
+    ("rbac.authorization.k8s.io", "Role", Enforced, "where the RBAC authorizer is in the chain"),
+    (
+        "rbac.authorization.k8s.io",
+        "RoleBinding",
+        Enforced,
+        "where the RBAC authorizer is in the chain",
+    ),
+    ("storage.k8s.io", "CSIDriver", StoredForControllers, NOTHING_MORE),
+    ("storage.k8s.io", "CSINode", StoredForControllers, NOTHING_MORE),
+    ("storage.k8s.io", "StorageClass", StoredForControllers, "no claim gets the default class"),
+    ("storage.k8s.io", "VolumeAttachment", StoredForControllers, "the Node authorizer reads it"),
+    (
+        "admissionregistration.k8s.io",
+        "MutatingAdmissionPolicy",
+        NotEnforced,
+        "no request is changed by it; use a MutatingWebhookConfiguration",
+    ),
+    (
+        "admissionregistration.k8s.io",
+        "MutatingAdmissionPolicyBinding",
+        NotEnforced,
+        "no request is changed by the policy that it binds; use a MutatingWebhookConfiguration",
+    ),
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration", Enforced, NOTHING_MORE),
+    (
+        "admissionregistration.k8s.io",
+        "ValidatingAdmissionPolicy",
+        NotEnforced,
+        "no request is checked by it; use a ValidatingWebhookConfiguration",
+    ),
+    (
+        "admissionregistration.k8s.io",
+        "ValidatingAdmissionPolicyBinding",
+        NotEnforced,
+        "no request is checked by the policy that it binds; use a ValidatingWebhookConfiguration",
+    ),
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", Enforced, NOTHING_MORE),
+    ("admissionregistration.k8s.io", "ExternalAdmissionHookConfiguration", Enforced, NOTHING_MORE),
+    (
+        "admissionregistration.k8s.io",
+        "InitializerConfiguration",
+        Enforced,
+        "with `--admission-initializers-enabled`",
+    ),
+    ("apiextensions.k8s.io", "CustomResourceDefinition", Enforced, "its resource is served"),
+    ("scheduling.k8s.io", "PriorityClass", StoredForControllers, "no pod gets a priority from it"),
+    ("coordination.k8s.io", "Lease", StoredForControllers, NOTHING_MORE),
+    ("node.k8s.io", "RuntimeClass", StoredForControllers, "no pod gets an overhead from it"),
+    ("discovery.k8s.io", "EndpointSlice", StoredForControllers, "webhooks are found by it"),
+    ("resource.k8s.io", "DeviceClass", StoredForControllers, NOTHING_MORE),
+    ("resource.k8s.io", "ResourceClaim", StoredForControllers, NOTHING_MORE),
+    ("resource.k8s.io", "ResourceClaimTemplate", StoredForControllers, NOTHING_MORE),
+    ("resource.k8s.io", "ResourceSlice", StoredForControllers, "the Node authorizer reads it"),
+];
+
+/// The program that acts on the objects of a built-in resource; `None` for custom resources.
+#[must_use]
+pub fn enforcement(resource: &Resource) -> Option<Enforcement> {
+    row(resource).map(|(_, _, enforcement, _)| *enforcement)
+}
+
+fn row(resource: &Resource) -> Option<&'static Row> {
+    let Origin::BuiltIn(_) = resource.origin else { return None };
+    TABLE.iter().find(|(group, kind, ..)| (*group, *kind) == (&resource.group, &resource.kind))
+}
+
+/// The rows of the table in `docs/kinds.md`, in the order of discovery.
+#[must_use]
+pub fn enforcement_table() -> Vec<String> {
+    let registry = Registry::built_in();
+    let mut rows: Vec<String> = Vec::new();
+    for resource in registry.resources() {
+        let (group, kind) = (&resource.group, &resource.kind);
+        let (words, note) =
+            row(resource).map_or(("not classified", ""), |row| (row.2.words(), row.3));
+        let group = if group.is_empty() { "core" } else { group };
+        let text = format!("| {kind} | {group} | {words} | {note} |");
+        if !rows.contains(&text) {
+            rows.push(text);
+        }
+    }
+    rows
+}
+
+/// An object, or the next state of one, that asks for something that nobody does here.
+#[derive(Debug)]
+pub struct Unenforced {
+    /// The text for its author.
+    pub warning: String,
+    /// The faults of asking for it; empty if the object has asked for the same before.
+    pub errors: FieldErrors,
+}
+
+/// The rule that an object asks for and that nobody enforces here; `None` if it asks for nothing of the kind.
+///
+/// Members that do not ask for anything may change: who finds such an object can label it, and let it go.
+#[must_use]
+pub fn unenforced(resource: &Resource, new: &Tree, old: Option<&Tree>) -> Option<Unenforced> {
+    let (_, kind, enforcement, note) = row(resource)?;
+    let mut errors = FieldErrors::new();
+    if resource.group.is_empty() && *kind == "Namespace" {
+        let mut labels = labels(new).map(|(key, _)| key.as_str()).peekable();
+        labels.peek()?;
+        let why = "no pod is checked against Pod Security Standards";
+        let metadata = FieldPath::root("metadata");
+        let path = metadata.child("labels");
+        let is_changed = old.is_none_or(|old| !self::labels(new).eq(self::labels(old)));
+        for key in labels.filter(|_| is_changed) {
+            errors.push(path.key(key).forbidden(&format!("{UNENFORCED_PREFIX}{why}")));
+        }
+        let warning = format!("{UNENFORCED_PREFIX}the {POD_SECURITY} labels of a namespace: {why}");
+        return Some(Unenforced { warning, errors });
+    }
+    if *enforcement != NotEnforced {
+        return None;
+    }
+    let warning = format!("{UNENFORCED_PREFIX}{kind}: {note}");
+    if old.is_none_or(|old| is_content_changed(resource, new, old)) {
+        errors.push(FieldPath::root("spec").forbidden(&warning));
+    }
+    Some(Unenforced { warning, errors })
+}
+
+fn labels(namespace: &Tree) -> impl Iterator<Item = (&String, &serde_json::Value)> {
+    let all = entries(api_object::metadata(namespace), "labels");
+    all.filter(|(key, _)| key.starts_with(POD_SECURITY))
+}

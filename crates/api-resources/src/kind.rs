@@ -1,0 +1,295 @@
+//! What is special about the objects of single kinds.
+//!
+//! An object goes through two steps here, after the rules for all metadata:
+//! 1. `prepare`: it gets its defaults, and what its author may not decide is put right;
+//! 2. `validate`: all that is wrong with it is told at once.
+
+mod certificate_request;
+mod config_map;
+mod endpoint_slice;
+mod event;
+mod immutable;
+mod lease;
+mod namespace;
+mod parts;
+mod persistent_volume;
+mod pod;
+mod pod_update;
+mod rbac;
+mod secret;
+mod semantic;
+mod service;
+mod service_account;
+mod value_key;
+
+pub use certificate_request::{SignerDemand, forbidden_subject, signer_demand};
+pub use parts::keep_other_parts;
+
+pub(crate) use immutable::{POD_CERTIFICATE_REQUEST, RESOURCE_SLICE, VOLUME_ATTACHMENT};
+
+use admission::ConfigurationKind;
+use api_object::{Status, Tree};
+use field_errors::FieldErrors;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use self::immutable::Immutable;
+use crate::custom;
+use crate::resource::{Origin, Resource};
+use crate::schema::{Schema, WrongType, check, prune};
+
+/// Which rules the objects of a built-in resource follow besides those for all objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rules {
+    /// None: what is received is stored.
+    None,
+    AdmissionPolicyBinding,
+    CertificateSigningRequest,
+    ConfigMap,
+    /// Those of a configuration of admission.
+    Configuration(ConfigurationKind),
+    CustomResourceDefinition,
+    Deployment,
+    EndpointSlice,
+    Endpoints,
+    Event,
+    /// Some members are fixed, and nothing else is known.
+    Immutable(&'static [Immutable]),
+    Lease,
+    MutatingAdmissionPolicy,
+    Namespace,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    Rbac(api::rbac::Kind),
+    ReplicaSet,
+    ResourceQuota,
+    Secret,
+    Service,
+    ServiceAccount,
+    ValidatingAdmissionPolicy,
+}
+
+/// Members that every object has, whatever its kind.
+const COMMON_MEMBERS: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+/// Completes a new object. A status that its author gave must be gone by now.
+///
+/// # Errors
+/// 400 if a value is of a type that its field can not have.
+pub fn prepare_create(resource: &Resource, tree: &mut Tree) -> Result<(), Status> {
+    fit(resource, tree)?;
+    match rules(resource) {
+        Rules::CertificateSigningRequest => certificate_request::prepare_create(tree),
+        Rules::CustomResourceDefinition => custom::prepare_create(tree),
+        Rules::Namespace => namespace::prepare_create(tree),
+        Rules::Pod => pod::prepare_create(tree),
+        Rules::Rbac(_) => rbac::prepare(tree),
+        Rules::Secret => secret::prepare(tree),
+        Rules::Service => service::prepare_create(tree),
+        Rules::ServiceAccount => service_account::prepare(tree),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Completes the next state of an object. What the path of the request does not change, such as
+/// the status, must be that of the old state by now.
+///
+/// # Errors
+/// 400 if a value is of a type that its field can not have.
+pub fn prepare_update(
+    resource: &Resource,
+    new: &mut Tree,
+    old: &Tree,
+    subresource: Option<&str>,
+) -> Result<(), Status> {
+    fit(resource, new)?;
+    match (rules(resource), subresource) {
+        (Rules::CustomResourceDefinition, None) => custom::prepare_update(new),
+        (Rules::Namespace, subresource) => namespace::prepare_update(new, old, subresource),
+        (Rules::Pod, None) => pod::prepare_update(new),
+        (Rules::CertificateSigningRequest, subresource) => {
+            certificate_request::prepare_update(new, old, subresource);
+        }
+        (Rules::Rbac(_), None) => rbac::prepare(new),
+        (Rules::Secret, None) => secret::prepare(new),
+        (Rules::Service, None) => service::prepare_update(new, old),
+        (Rules::ServiceAccount, None) => service_account::prepare(new),
+        (_, _) => {}
+    }
+    Ok(())
+}
+
+/// Writes the user who asks into an object that says who asked: approvers and signers of certificates
+/// decide by that. Other objects stay as they are.
+pub fn set_requester(resource: &Resource, tree: &mut Tree, requester: &Tree) {
+    if rules(resource) != Rules::CertificateSigningRequest {
+        return;
+    }
+    let spec = api_object::object_mut(tree, "spec");
+    for member in ["username", "uid", "groups", "extra"] {
+        match requester.get(member) {
+            Some(value) => drop(spec.insert(member.to_owned(), value.clone())),
+            None => drop(spec.shift_remove(member)),
+        }
+    }
+}
+
+/// Writes into the conditions of an object when they were written and when they changed, where their author
+/// does not say it. Other objects stay as they are.
+pub fn stamp_conditions(resource: &Resource, new: &mut Tree, old: &Tree, now: Timestamp) {
+    if rules(resource) == Rules::CertificateSigningRequest {
+        certificate_request::stamp_conditions(new, old, now);
+    }
+}
+
+/// What is wrong with a new object, its metadata aside.
+#[must_use]
+pub fn validate_create(resource: &Resource, tree: &Tree) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    validate(resource, tree, None, &mut errors);
+    errors
+}
+
+/// What is wrong with the next state of an object, its metadata aside.
+#[must_use]
+pub fn validate_update(
+    resource: &Resource,
+    new: &Tree,
+    old: &Tree,
+    subresource: Option<&str>,
+) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    match (rules(resource), subresource) {
+        (Rules::CertificateSigningRequest, subresource) => {
+            certificate_request::validate_update(new, old, subresource, &mut errors);
+        }
+        (_, None) => validate(resource, new, Some(old), &mut errors),
+        (Rules::Namespace, Some("status")) => namespace::validate_status(new, &mut errors),
+        (Rules::Namespace, Some("finalize")) => namespace::validate_finalizers(new, &mut errors),
+        (Rules::Pod, Some("status")) => pod_update::validate_annotations(new, old, &mut errors),
+        (_, Some(_)) => {}
+    }
+    errors
+}
+
+fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors) {
+    match rules(resource) {
+        Rules::CertificateSigningRequest => certificate_request::validate_create(new, errors),
+        Rules::ConfigMap => config_map::validate(new, old, errors),
+        Rules::Configuration(kind) => errors.append(match old {
+            None => admission::validate_create(kind, new),
+            Some(old) => admission::validate_update(kind, new, old),
+        }),
+        Rules::CustomResourceDefinition => custom::validate(new, old, errors),
+        Rules::EndpointSlice => endpoint_slice::validate(new, old, errors),
+        Rules::Event => event::validate(new, errors),
+        Rules::Immutable(members) => {
+            if let Some(old) = old {
+                immutable::validate(members, new, old, errors);
+            }
+        }
+        Rules::Lease => lease::validate(new, errors),
+        Rules::Namespace => namespace::validate_finalizers(new, errors),
+        Rules::PersistentVolume => {
+            if let Some(old) = old {
+                persistent_volume::validate_update(new, old, errors);
+            }
+        }
+        Rules::Pod => {
+            pod::validate(new, errors);
+            match old {
+                Some(old) => pod_update::validate(new, old, errors),
+                None => pod::validate_create(new, errors),
+            }
+        }
+        Rules::Rbac(_) => rbac::validate(new, old, errors),
+        Rules::Secret => secret::validate(new, old, errors),
+        Rules::Service => service::validate(new, old, errors),
+        _ => {}
+    }
+}
+
+/// Marks an object whose deletion has been asked for, and adds what must be done first.
+pub fn prepare_delete(
+    resource: &Resource,
+    tree: &mut Tree,
+    finalizers: &mut Vec<String>,
+    now: Timestamp,
+) {
+    match rules(resource) {
+        Rules::Namespace => namespace::prepare_delete(tree),
+        Rules::CustomResourceDefinition => custom::prepare_delete(tree, finalizers, now),
+        _ => {}
+    }
+}
+
+/// Which of the kinds that configure admission its objects are, if any.
+#[must_use]
+pub fn configuration_kind(resource: &Resource) -> Option<ConfigurationKind> {
+    match rules(resource) {
+        Rules::Configuration(kind) => Some(kind),
+        _ => None,
+    }
+}
+
+/// Whether something besides the finalizers of its metadata keeps an object from being removed.
+#[must_use]
+pub fn is_held(resource: &Resource, tree: &Tree) -> bool {
+    rules(resource) == Rules::Namespace && namespace::is_held(tree)
+}
+
+/// Whether what is wanted differs, as opposed to metadata and, where it is apart, the status. If so,
+/// the generation of the object grows.
+#[must_use]
+pub fn is_content_changed(resource: &Resource, new: &Tree, old: &Tree) -> bool {
+    let is_apart =
+        |key: &str| COMMON_MEMBERS.contains(&key) || (key == "status" && resource.has_status());
+    let mut keys = new.keys().chain(old.keys());
+    keys.any(|key| !is_apart(key) && something(new, key) != something(old, key))
+}
+
+/// The value of a member, unless it is as good as absent: a null, or a list without items.
+fn something<'t>(tree: &'t Tree, key: &str) -> Option<&'t Value> {
+    let is_nothing = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+    tree.get(key).filter(|value| !is_nothing(value))
+}
+
+pub(crate) fn rules(resource: &Resource) -> Rules {
+    match &resource.origin {
+        Origin::BuiltIn(row) => row.rules,
+        Origin::Custom(_) => Rules::None,
+    }
+}
+
+/// Removes fields that the kind does not have, and refuses values of the wrong type.
+fn fit(resource: &Resource, tree: &mut Tree) -> Result<(), Status> {
+    let Origin::BuiltIn(row) = &resource.origin else { return Ok(()) };
+    let fitted = match (row.rules, row.schema) {
+        // Who acts on them says what they look like, and completes them; the schema is for clients.
+        (Rules::Configuration(kind), _) => {
+            admission::prepare(kind, tree).map_err(|wrong| wrong.to_string())
+        }
+        (_, Some(schema)) => fit_schema(schema, tree).map_err(|wrong| wrong.to_string()),
+        (_, None) => Ok(()),
+    };
+    fitted.map_err(|wrong| {
+        let (kind, version) = (&resource.kind, &resource.version);
+        Status::bad_request(format!(
+            "{kind} in version \"{version}\" cannot be handled as a {kind}: {wrong}"
+        ))
+    })
+}
+
+fn fit_schema(schema: &Schema, tree: &mut Tree) -> Result<(), WrongType> {
+    check(schema, tree, "")?;
+    let common: Vec<(String, Value)> =
+        COMMON_MEMBERS.iter().filter_map(|&key| tree.shift_remove_entry(key)).collect();
+    let mut rest = std::mem::take(tree);
+    prune(schema, &mut rest);
+    tree.extend(common);
+    tree.extend(rest);
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! Persistent volumes: what they are made of is fixed, secrets of mounting included.
+
+use api_object::Tree;
+use field_errors::{FieldErrors, FieldPath};
+use serde_json::Value;
+
+use super::semantic::normal;
+use crate::tree::at;
+
+/// The members of a spec that say what a volume is made of.
+const SOURCES: [&str; 22] = [
+    "awsElasticBlockStore",
+    "azureDisk",
+    "azureFile",
+    "cephfs",
+    "cinder",
+    "csi",
+    "fc",
+    "flexVolume",
+    "flocker",
+    "gcePersistentDisk",
+    "glusterfs",
+    "hostPath",
+    "iscsi",
+    "local",
+    "nfs",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "quobyte",
+    "rbd",
+    "scaleIO",
+    "storageos",
+    "vsphereVolume",
+];
+
+/// What is wrong with the next state of a volume, given the one before.
+pub(super) fn validate_update(new: &Tree, old: &Tree, errors: &mut FieldErrors) {
+    let (new, old) = (normal(at(new, &["spec"])), normal(at(old, &["spec"])));
+    let is_changed = |source: &&str| {
+        let (mut new, old) = (new.get(source).cloned(), old.get(source));
+        // The one secret that may be named later, and that is not for nodes.
+        let late = "controllerExpandSecretRef";
+        if *source == "csi" && old.is_some_and(|old| old.get(late).is_none()) {
+            new.as_mut().and_then(Value::as_object_mut).map(|own| own.shift_remove(late));
+        }
+        new.as_ref() != old
+    };
+    if SOURCES.iter().any(is_changed) {
+        let spec = FieldPath::root("spec");
+        let detail = "spec.persistentvolumesource is immutable after creation";
+        errors.push(spec.child("persistentvolumesource").forbidden(detail));
+    }
+}

@@ -1,0 +1,198 @@
+//! What an update may change of a pod. Its spec is fixed when the pod is created, but for images and a
+//! few members that scheduling needs: a node relies on it, and what the node may read follows from it.
+
+use std::collections::HashSet;
+
+use api_object::Tree;
+use field_errors::{BadValue, FieldErrors, FieldPath};
+use serde_json::Value;
+
+use super::semantic::normal;
+use crate::tree::{at, entries, is_set, items, number, text};
+
+/// Marks the image of a static pod, which its node made.
+pub(super) const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";
+
+/// As Kubernetes lists them.
+const UPDATABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,\
+    `spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),\
+    `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+
+/// What is wrong with the next state of a pod, given the one before.
+pub(super) fn validate(new: &Tree, old: &Tree, errors: &mut FieldErrors) {
+    validate_annotations(new, old, errors);
+    let (new, old) = (at(new, &["spec"]), at(old, &["spec"]));
+    let path = FieldPath::root("spec");
+    for list in ["containers", "initContainers"] {
+        if items(new, list).len() != items(old, list).len() {
+            let detail = "pod updates may not add or remove containers";
+            return errors.push(path.child(list).forbidden(detail));
+        }
+    }
+    if !validate_deadline(new, old, errors) {
+        return;
+    }
+    validate_tolerations(new, old, errors);
+    validate_gates(new, old, errors);
+    let mut rest = new.clone();
+    restore_updatable(&mut rest, old);
+    if !items(old, "schedulingGates").is_empty() {
+        validate_gated(&mut rest, old, errors);
+    }
+    let changed = changed_members(&rest, old);
+    if !changed.is_empty() {
+        let changed = changed.join("`, `spec.");
+        let detail = format!(
+            "pod updates may not change fields other than {UPDATABLE}\nchanged: `spec.{changed}`"
+        );
+        errors.push(path.forbidden(&detail));
+    }
+}
+
+/// Whether a pod mirrors a static one is fixed: what a mirror pod names is not for its node.
+pub(super) fn validate_annotations(new: &Tree, old: &Tree, errors: &mut FieldErrors) {
+    let annotation = |tree| at(tree, &["metadata", "annotations"]).get(MIRROR_ANNOTATION).cloned();
+    let detail = match (annotation(new), annotation(old)) {
+        (new, old) if new == old => return,
+        (_, None) => "may not add mirror pod annotation",
+        (_, Some(_)) => "may not remove or update mirror pod annotation",
+    };
+    let metadata = FieldPath::root("metadata");
+    errors.push(metadata.child("annotations").key(MIRROR_ANNOTATION).forbidden(detail));
+}
+
+/// Reports whether it makes sense to look further.
+fn validate_deadline(new: &Value, old: &Value, errors: &mut FieldErrors) -> bool {
+    let spec = FieldPath::root("spec");
+    let path = spec.child("activeDeadlineSeconds");
+    let seconds = |spec: &Value| spec.get("activeDeadlineSeconds").and_then(Value::as_i64);
+    let (value, detail) = match (seconds(new), seconds(old)) {
+        (Some(new), _) if !(0..=i64::from(i32::MAX)).contains(&new) => {
+            (new.into(), "must be between 0 and 2147483647, inclusive")
+        }
+        (Some(new), Some(old)) if old < new => {
+            (new.into(), "must be less than or equal to previous value")
+        }
+        (None, Some(_)) => {
+            let null = BadValue::Json("null".to_owned());
+            (null, "must not update from a positive integer to nil value")
+        }
+        (_, _) => return true,
+    };
+    errors.push(path.invalid(value, detail));
+    seconds(new).is_none()
+}
+
+fn validate_tolerations(new: &Value, old: &Value, errors: &mut FieldErrors) {
+    let timeless = |toleration: &Value| {
+        let mut toleration = toleration.clone();
+        set(&mut toleration, "tolerationSeconds", None);
+        normal(&toleration)
+    };
+    let kept: HashSet<_> = items(new, "tolerations").iter().map(timeless).collect();
+    if items(old, "tolerations").iter().any(|own| !kept.contains(&timeless(own))) {
+        let detail = "existing toleration can not be modified except its tolerationSeconds";
+        errors.push(FieldPath::root("spec").child("tolerations").forbidden(detail));
+    }
+}
+
+fn validate_gates(new: &Value, old: &Value, errors: &mut FieldErrors) {
+    let former: HashSet<&str> =
+        items(old, "schedulingGates").iter().map(|gate| text(gate, "name")).collect();
+    for (idx, gate) in items(new, "schedulingGates").iter().enumerate() {
+        let name = text(gate, "name");
+        if !former.contains(name) {
+            let detail =
+                format!("only deletion is allowed, but found new scheduling gate '{name}'");
+            let spec = FieldPath::root("spec");
+            let path = spec.child("schedulingGates");
+            errors.push(path.index(idx).child("name").forbidden(&detail));
+        }
+    }
+}
+
+/// Undoes the changes that are allowed, or that have been looked at already.
+fn restore_updatable(new: &mut Value, old: &Value) {
+    for list in ["containers", "initContainers"] {
+        let containers = new.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
+        for (container, former) in containers.zip(items(old, list)) {
+            set(container, "image", former.get("image"));
+        }
+    }
+    for key in ["activeDeadlineSeconds", "schedulingGates", "tolerations"] {
+        set(new, key, old.get(key));
+    }
+    let grace = "terminationGracePeriodSeconds";
+    if number(old, grace) < 0 && number(new, grace) == 1 {
+        set(new, grace, old.get(grace));
+    }
+}
+
+/// A pod that waits for its gates may get closer conditions of where it may run. Undoes what is allowed.
+fn validate_gated(new: &mut Value, old: &Value, errors: &mut FieldErrors) {
+    let spec = FieldPath::root("spec");
+    let selector = |spec| at(spec, &["nodeSelector"]);
+    if entries(old, "nodeSelector").any(|(key, value)| selector(new).get(key) != Some(value)) {
+        let detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
+        errors.push(spec.child("nodeSelector").invalid(json(selector(new)), detail));
+    }
+    set(new, "nodeSelector", old.get("nodeSelector"));
+    let (affinity, required) = ("affinity", "requiredDuringSchedulingIgnoredDuringExecution");
+    let terms = |spec| items(at(spec, &[affinity, "nodeAffinity", required]), "nodeSelectorTerms");
+    let (wanted, former) = (terms(new), terms(old));
+    let path = spec.child(affinity);
+    let path = path.child("nodeAffinity");
+    let path = path.child(required);
+    let path = path.child("nodeSelectorTerms");
+    if !former.is_empty() && former.len() != wanted.len() {
+        let detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
+        errors.push(path.invalid(json(&wanted.into()), detail));
+    } else {
+        for (idx, (term, own)) in wanted.iter().zip(former).enumerate() {
+            if !has_only_additions(term, own) {
+                let detail = "only additions are allowed (no mutations or deletions)";
+                errors.push(path.index(idx).invalid(json(term), detail));
+            }
+        }
+    }
+    let node_affinity = at(old, &[affinity, "nodeAffinity"]);
+    let node_affinity = Some(node_affinity).filter(|own| !own.is_null()).cloned();
+    if !is_set(new, affinity) {
+        set(new, affinity, Some(&Value::Object(Tree::new())));
+    }
+    if let Some(own) = new.get_mut(affinity) {
+        set(own, "nodeAffinity", node_affinity.as_ref());
+    }
+}
+
+fn has_only_additions(new: &Value, old: &Value) -> bool {
+    let lists = ["matchExpressions", "matchFields"];
+    if lists.iter().all(|list| items(old, list).is_empty()) {
+        return lists.iter().all(|list| items(new, list).is_empty());
+    }
+    lists.iter().all(|list| items(new, list).starts_with(items(old, list)))
+}
+
+/// The members that differ, as far as they say anything.
+fn changed_members<'v>(new: &'v Value, old: &'v Value) -> Vec<&'v str> {
+    let members = |spec: &'v Value| spec.as_object().into_iter().flat_map(Tree::keys);
+    let mut names: Vec<&str> = members(new).chain(members(old)).map(String::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    let (new, old) = (normal(new), normal(old));
+    names.retain(|name| new.get(name) != old.get(name));
+    names
+}
+
+/// Gives a member the value that it has elsewhere, or takes it away.
+fn set(value: &mut Value, key: &str, member: Option<&Value>) {
+    let Some(members) = value.as_object_mut() else { return };
+    match member {
+        Some(member) => drop(members.insert(key.to_owned(), member.clone())),
+        None => drop(members.shift_remove(key)),
+    }
+}
+
+fn json(value: &Value) -> BadValue {
+    BadValue::Json(value.to_string())
+}

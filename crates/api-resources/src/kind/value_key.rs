@@ -1,0 +1,37 @@
+//! The keys and the size of what ConfigMaps and Secrets hold.
+
+use field_errors::{FieldErrors, FieldPath};
+
+/// The most bytes of all values of one object together.
+pub(super) const VALUES_BYTES_MAX: usize = 1024 * 1024;
+/// The most bytes of a key.
+const KEY_BYTES_MAX: usize = 253;
+
+const KEY_SYNTAX: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or \
+    '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is \
+    '[-._a-zA-Z0-9]+')";
+
+/// Reports what is wrong with the key of a value. Keys become the names of files.
+pub(super) fn validate(at: &FieldPath<'_>, key: &str, errors: &mut FieldErrors) {
+    let at = at.key(key);
+    let mut invalid = |detail: &str| errors.push(at.invalid(key, detail));
+    if key.len() > KEY_BYTES_MAX {
+        invalid(&format!("must be no more than {KEY_BYTES_MAX} characters"));
+    }
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    if key.is_empty() || !key.bytes().all(is_allowed) {
+        invalid(KEY_SYNTAX);
+    }
+    match key {
+        "." => invalid("must not be '.'"),
+        ".." => invalid("must not be '..'"),
+        _ if key.starts_with("..") => invalid("must not start with '..'"),
+        _ => {}
+    }
+}
+
+/// How many bytes a text of base64 stands for.
+pub(super) fn decoded_bytes(base64: &str) -> usize {
+    let padding = base64.bytes().rev().take_while(|&byte| byte == b'=').count();
+    (base64.len() / 4 * 3).saturating_sub(padding)
+}

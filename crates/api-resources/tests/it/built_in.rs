@@ -1,0 +1,145 @@
+//! The table of built-in resources.
+
+use std::collections::BTreeSet;
+
+use api_resources::{Registry, Verb};
+
+fn plurals(is: impl Fn(&api_resources::Resource) -> bool) -> BTreeSet<String> {
+    let registry = Registry::built_in();
+    registry.resources().filter(|it| is(it)).map(|it| it.plural.clone()).collect()
+}
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+/// api-server §3.7.
+#[test]
+fn the_kinds_that_an_update_creates() {
+    let want = set(&[
+        "clusterrolebindings",
+        "clusterroles",
+        "endpoints",
+        "events",
+        "leases",
+        "limitranges",
+        "rolebindings",
+        "roles",
+        "runtimeclasses",
+        "services",
+    ]);
+    assert_eq!(plurals(|it| it.is_created_on_update), want);
+}
+
+/// api-server §3.7.
+#[test]
+fn the_kinds_whose_updates_must_say_the_version() {
+    let want = set(&[
+        "clustertrustbundles",
+        "csidrivers",
+        "csinodes",
+        "customresourcedefinitions",
+        "externaladmissionhookconfigurations",
+        "initializerconfigurations",
+        "leases",
+        "mutatingadmissionpolicies",
+        "mutatingadmissionpolicybindings",
+        "mutatingwebhookconfigurations",
+        "podcertificaterequests",
+        "poddisruptionbudgets",
+        "runtimeclasses",
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
+        "validatingwebhookconfigurations",
+        "volumeattachments",
+    ]);
+    assert_eq!(plurals(|it| it.is_resource_version_required), want);
+}
+
+/// api-server §3.7.
+#[test]
+fn the_kinds_that_a_deletion_returns() {
+    let want = set(&[
+        "csidrivers",
+        "csinodes",
+        "deviceclasses",
+        "namespaces",
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "pods",
+        "podtemplates",
+        "resourceclaims",
+        "resourceclaimtemplates",
+        "resourcequotas",
+        "resourceslices",
+        "serviceaccounts",
+        "services",
+        "storageclasses",
+        "volumeattachments",
+    ]);
+    assert_eq!(plurals(|it| it.is_returned_on_delete), want);
+}
+
+/// api-server §7.4: what is created and not stored can only be created.
+#[test]
+fn reviews_are_not_stored() {
+    let registry = Registry::built_in();
+    for resource in registry.resources() {
+        let is_review =
+            resource.plural.ends_with("reviews") || resource.plural.ends_with("explanations");
+        assert_eq!(resource.is_stored(), !is_review, "{}", resource.plural);
+        assert_eq!(resource.offers(Verb::Get), !is_review, "{}", resource.plural);
+        assert!(resource.offers(Verb::Create));
+    }
+    let versions: Vec<&str> = registry
+        .group("authorization.k8s.io")
+        .expect("a group")
+        .versions
+        .iter()
+        .map(|it| it.version.as_str())
+        .collect();
+    assert_eq!(versions, ["v1", "v1beta1"]);
+}
+
+/// No two resources may share a place in the store, and no name may mean two things.
+#[test]
+fn paths_and_names_are_unique() {
+    let registry = Registry::built_in();
+    let mut paths = BTreeSet::new();
+    for resource in registry.stored() {
+        let path = resource.storage_path.clone().expect("it is stored");
+        assert!(paths.insert(path), "{}", resource.plural);
+    }
+    let mut names = BTreeSet::new();
+    for resource in registry.stored() {
+        for name in resource.short_names.iter().chain([&resource.plural]) {
+            assert!(names.insert(name.clone()), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_namespace_is_not_deleted_with_others() {
+    let registry = Registry::built_in();
+    let namespaces = registry.resource("", "v1", "namespaces").expect("served");
+    assert!(!namespaces.offers(Verb::DeleteCollection));
+    assert!(namespaces.offers(Verb::Delete));
+    let finalize = namespaces.subresource("finalize").expect("a subresource");
+    assert!(finalize.verbs.contains(Verb::Update) && !finalize.verbs.contains(Verb::Get));
+    assert!(namespaces.subresource("token").is_none());
+}
+
+/// api-server §1.3, H-008, H-009: what is unknown is answered by whose group it is in.
+#[test]
+fn unknown_things_are_told_apart_by_their_group() {
+    let registry = crate::world::with_widgets();
+    assert!(registry.group("nosuch").is_none());
+    assert!(registry.group("").expect("the core group").is_built_in);
+    assert!(registry.group("rbac.authorization.k8s.io").expect("a group").is_built_in);
+    assert!(!registry.group("example.com").expect("a group").is_built_in);
+    assert!(registry.resource("rbac.authorization.k8s.io", "v9", "roles").is_none());
+    assert!(registry.resource("", "v1", "nosuch").is_none());
+    assert!(registry.resource("example.com", "v1", "widgets").is_some());
+    let by_kind = registry.resource_of_kind("example.com", "v1", "Widget").expect("a resource");
+    assert_eq!(by_kind.plural, "widgets");
+}

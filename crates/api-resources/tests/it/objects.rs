@@ -1,0 +1,521 @@
+//! Defaults and rules of single kinds.
+
+use api_object::Tree;
+use api_resources::Resource;
+use serde_json::{Value, json};
+
+use crate::world::{EXTENSIONS, RBAC, resource, tree, widgets};
+
+/// The object as it would be stored if it were created.
+fn created(resource: &Resource, value: Value) -> Tree {
+    let mut tree = tree(value);
+    api_resources::prepare_create(resource, &mut tree).expect("the right types");
+    tree
+}
+
+fn create_faults(resource: &Resource, value: Value) -> String {
+    api_resources::validate_create(resource, &created(resource, value)).to_string()
+}
+
+fn update_faults(resource: &Resource, old: Value, new: Value) -> String {
+    let (old, mut new) = (created(resource, old), tree(new));
+    api_resources::prepare_update(resource, &mut new, &old, None).expect("the right types");
+    api_resources::validate_update(resource, &new, &old, None).to_string()
+}
+
+/// api-server §3.5, H-095.
+#[test]
+fn a_namespace_is_born_complete() {
+    let namespaces = resource("", "namespaces");
+    let tree = created(&namespaces, json!({ "metadata": { "name": "n1" } }));
+    assert_eq!(tree["spec"], json!({ "finalizers": ["kubernetes"] }));
+    assert_eq!(tree["status"], json!({ "phase": "Active" }));
+    assert_eq!(tree["metadata"]["labels"], json!({ "kubernetes.io/metadata.name": "n1" }));
+    let own = json!({ "metadata": { "name": "n" }, "spec": { "finalizers": ["a.b/c"] } });
+    assert_eq!(created(&namespaces, own)["spec"]["finalizers"], json!(["a.b/c", "kubernetes"]));
+    let bad = json!({ "metadata": { "name": "n" }, "spec": { "finalizers": ["x"] } });
+    assert_eq!(
+        create_faults(&namespaces, bad),
+        "spec.finalizers: Invalid value: \"x\": name is neither a standard finalizer name nor is \
+         it fully qualified"
+    );
+}
+
+/// api-server §3.5.
+#[test]
+fn the_finalizers_of_a_namespace_have_their_own_path() {
+    let namespaces = resource("", "namespaces");
+    let old = created(&namespaces, json!({ "metadata": { "name": "n1" } }));
+    let emptied = json!({
+        "metadata": { "name": "n1", "labels": { "a": "b" } }, "spec": { "finalizers": [] },
+    });
+    let mut new = tree(emptied.clone());
+    api_resources::prepare_update(&namespaces, &mut new, &old, None).expect("the right types");
+    assert_eq!(new["spec"], json!({ "finalizers": ["kubernetes"] }));
+    let labels = json!({ "a": "b", "kubernetes.io/metadata.name": "n1" });
+    assert_eq!(new["metadata"]["labels"], labels);
+
+    let mut new = tree(emptied);
+    api_resources::prepare_update(&namespaces, &mut new, &old, Some("finalize")).expect("types");
+    assert_eq!(new["spec"], json!({}));
+    assert_eq!(new["metadata"], old["metadata"]);
+    assert!(api_resources::is_held(&namespaces, &old));
+    assert!(!api_resources::is_held(&namespaces, &new));
+}
+
+#[test]
+fn the_phase_of_a_namespace_follows_its_deletion() {
+    let namespaces = resource("", "namespaces");
+    let mut tree = created(&namespaces, json!({ "metadata": { "name": "n1" } }));
+    let mut finalizers = Vec::new();
+    api_resources::prepare_delete(&namespaces, &mut tree, &mut finalizers, crate::world::now());
+    assert_eq!(tree["status"], json!({ "phase": "Terminating" }));
+    assert!(finalizers.is_empty());
+    let faults = api_resources::validate_update(&namespaces, &tree, &tree, Some("status"));
+    assert_eq!(
+        faults.to_string(),
+        "status.Phase: Invalid value: \"Terminating\": may only be 'Active' if \
+         `deletionTimestamp` is empty"
+    );
+    tree["metadata"]["deletionTimestamp"] = json!("2026-11-15T18:02:38Z");
+    assert!(api_resources::validate_update(&namespaces, &tree, &tree, Some("status")).is_empty());
+}
+
+/// api-server H-155.
+#[test]
+fn texts_of_a_secret_become_data() {
+    let secrets = resource("", "secrets");
+    let tree = created(
+        &secrets,
+        json!({ "data": { "a": "eA==", "b": "eQ==" }, "stringData": { "a": "z", "c": "" } }),
+    );
+    assert_eq!(tree["data"], json!({ "a": "eg==", "b": "eQ==", "c": "" }));
+    assert!(tree.get("stringData").is_none());
+    assert_eq!(tree["type"], "Opaque");
+}
+
+#[test]
+fn secrets_of_a_type_hold_what_it_promises() {
+    let secrets = resource("", "secrets");
+    for (secret, want) in [
+        (
+            json!({ "type": "kubernetes.io/tls", "stringData": { "tls.crt": "", "tls.key": "" } }),
+            "",
+        ),
+        (
+            json!({ "type": "kubernetes.io/tls", "stringData": { "tls.crt": "" } }),
+            "data[tls.key]: Required value",
+        ),
+        (
+            json!({ "type": "kubernetes.io/dockerconfigjson",
+                "stringData": { ".dockerconfigjson": "{\"auths\":{}}" } }),
+            "",
+        ),
+        (
+            json!({ "type": "kubernetes.io/dockerconfigjson",
+                "stringData": { ".dockerconfigjson": "hunter2" } }),
+            "data[.dockerconfigjson]: Invalid value: \"<secret contents redacted>\": not a JSON \
+             object, at column 1",
+        ),
+        (
+            json!({ "type": "kubernetes.io/service-account-token" }),
+            "metadata.annotations[kubernetes.io/service-account.name]: Required value",
+        ),
+        (
+            json!({ "type": "kubernetes.io/basic-auth" }),
+            "[data[username]: Required value, data[password]: Required value]",
+        ),
+        (json!({ "type": "kubernetes.io/ssh-auth" }), "data[ssh-privatekey]: Required value"),
+        (json!({ "type": "anything" }), ""),
+    ] {
+        assert_eq!(create_faults(&secrets, secret), want);
+    }
+}
+
+#[test]
+fn keys_of_values_can_be_names_of_files() {
+    let maps = resource("", "configmaps");
+    for key in ["a", "A.b_c-9", ".hidden"] {
+        assert_eq!(create_faults(&maps, json!({ "data": { key: "" } })), "", "{key}");
+    }
+    for (key, want) in [
+        ("a/b", "a valid config key must consist of"),
+        ("", "a valid config key must consist of"),
+        ("..", "must not be '..'"),
+        ("..x", "must not start with '..'"),
+    ] {
+        let faults = create_faults(&maps, json!({ "data": { key: "" } }));
+        assert!(faults.contains(want), "{key}: {faults}");
+    }
+    let both = json!({ "data": { "a": "" }, "binaryData": { "a": "" } });
+    assert_eq!(
+        create_faults(&maps, both),
+        "data[a]: Invalid value: \"a\": duplicate of key present in binaryData"
+    );
+}
+
+/// api-server §6.6.
+#[test]
+fn values_have_a_limited_size() {
+    const MAX: usize = 1_048_576;
+    let text = |n_bytes: usize| "x".repeat(n_bytes);
+    let maps = resource("", "configmaps");
+    assert_eq!(create_faults(&maps, json!({ "data": { "a": text(MAX) } })), "");
+    assert_eq!(
+        create_faults(&maps, json!({ "data": { "a": text(MAX) }, "binaryData": { "b": "eA==" } })),
+        "[]: Too long: may not be more than 1048576 bytes"
+    );
+    let secrets = resource("", "secrets");
+    assert_eq!(create_faults(&secrets, json!({ "stringData": { "a": text(MAX) } })), "");
+    assert_eq!(
+        create_faults(&secrets, json!({ "stringData": { "a": text(MAX + 1) } })),
+        "data: Too long: may not be more than 1048576 bytes"
+    );
+}
+
+#[test]
+fn what_is_immutable_stays() {
+    let immutable = "field is immutable when `immutable` is set";
+    let maps = resource("", "configmaps");
+    let old = json!({ "immutable": true, "data": { "a": "1" } });
+    for (new, want) in [
+        (json!({ "immutable": true, "data": { "a": "1" } }), String::new()),
+        (
+            json!({ "immutable": true, "data": { "a": "2" } }),
+            format!("data: Forbidden: {immutable}"),
+        ),
+        (json!({ "data": { "a": "1" } }), format!("immutable: Forbidden: {immutable}")),
+        (
+            json!({ "immutable": true, "data": { "a": "1" }, "binaryData": { "b": "" } }),
+            format!("binaryData: Forbidden: {immutable}"),
+        ),
+    ] {
+        assert_eq!(update_faults(&maps, old.clone(), new), want);
+    }
+    assert_eq!(
+        update_faults(&maps, json!({ "data": { "a": "1" } }), json!({ "immutable": true })),
+        ""
+    );
+    let secrets = resource("", "secrets");
+    assert_eq!(
+        update_faults(&secrets, json!({ "type": "a" }), json!({ "type": "b" })),
+        "type: Invalid value: \"b\": field is immutable"
+    );
+}
+
+/// api-server §6.5.
+#[test]
+fn wrong_types_are_no_objects_of_the_kind() {
+    for (group, plural, value, want) in [
+        (
+            RBAC,
+            "roles",
+            json!({ "rules": "all" }),
+            "Role in version \"v1\" cannot be handled as a Role: json: cannot unmarshal string \
+             into field rules of type array",
+        ),
+        (
+            "",
+            "configmaps",
+            json!({ "data": { "a": 1 } }),
+            "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: json: cannot unmarshal \
+             number into field data.a of type string",
+        ),
+        (
+            EXTENSIONS,
+            "customresourcedefinitions",
+            json!({ "spec": { "versions": {} } }),
+            "CustomResourceDefinition in version \"v1\" cannot be handled as a \
+             CustomResourceDefinition: json: cannot unmarshal object into field spec.versions of \
+             type array",
+        ),
+    ] {
+        let status = api_resources::prepare_create(&resource(group, plural), &mut tree(value))
+            .expect_err("a wrong type");
+        assert_eq!((status.code, status.message.as_str()), (400, want));
+    }
+}
+
+#[test]
+fn fields_that_a_kind_lacks_are_not_stored() {
+    let tree = created(
+        &resource(RBAC, "roles"),
+        json!({ "kind": "Role", "metadata": { "name": "r" }, "extra": 1, "aggregationRule": {},
+            "rules": [{ "verbs": ["get"], "typo": [] }] }),
+    );
+    let want = json!({
+        "kind": "Role", "metadata": { "name": "r" }, "rules": [{ "verbs": ["get"] }],
+    });
+    assert_eq!(Value::Object(tree), want);
+}
+
+#[test]
+fn bindings_get_the_group_that_they_leave_out() {
+    let tree = created(
+        &resource(RBAC, "rolebindings"),
+        json!({
+            "roleRef": { "kind": "Role", "name": "r" },
+            "subjects": [
+                { "kind": "User", "name": "u" },
+                { "kind": "ServiceAccount", "name": "s", "namespace": "n" },
+            ],
+        }),
+    );
+    assert_eq!(tree["roleRef"]["apiGroup"], RBAC);
+    assert_eq!(tree["subjects"][0]["apiGroup"], RBAC);
+    assert!(tree["subjects"][1].get("apiGroup").is_none());
+}
+
+#[test]
+fn roles_are_validated_as_the_authorizer_reads_them() {
+    let object = |kind: &str, rest: Value| {
+        let mut object = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": kind,
+            "metadata": { "name": "bad/name", "namespace": "d" },
+        });
+        object.as_object_mut().expect("an object").extend(tree(rest));
+        object
+    };
+    // Its name is for the rules of all metadata to refuse.
+    let role = object("Role", json!({ "rules": [{ "verbs": [], "resources": ["pods"] }] }));
+    assert_eq!(
+        create_faults(&resource(RBAC, "roles"), role),
+        "[rules[0].verbs: Required value: verbs must contain at least one value, \
+         rules[0].apiGroups: Required value: resource rules must supply at least one api group]"
+    );
+    let binding =
+        |name: &str| object("RoleBinding", json!({ "roleRef": { "kind": "Role", "name": name } }));
+    let bindings = resource(RBAC, "rolebindings");
+    assert_eq!(update_faults(&bindings, binding("a"), binding("a")), "");
+    assert_eq!(
+        update_faults(&bindings, binding("a"), binding("b")),
+        "roleRef: Invalid value: {\"apiGroup\":\"rbac.authorization.k8s.io\",\"kind\":\"Role\",\
+         \"name\":\"b\"}: field is immutable"
+    );
+}
+
+/// api-server §7.3.
+#[test]
+fn a_service_gets_its_defaults() {
+    let services = resource("", "services");
+    let tree = created(&services, json!({ "spec": { "ports": [{ "port": 80 }] } }));
+    assert_eq!(
+        tree["spec"],
+        json!({
+            "ports": [{ "port": 80, "protocol": "TCP", "targetPort": 80 }],
+            "type": "ClusterIP",
+            "sessionAffinity": "None",
+            "internalTrafficPolicy": "Cluster",
+        })
+    );
+    let named = json!({ "spec": { "ports": [{ "port": 80, "targetPort": "web" }] } });
+    assert_eq!(created(&services, named)["spec"]["ports"][0]["targetPort"], "web");
+}
+
+#[test]
+fn services_have_ports_that_exist() {
+    let services = resource("", "services");
+    for (spec, want) in [
+        (json!({ "ports": [{ "port": 65_535 }] }), ""),
+        (json!({ "clusterIP": "None" }), ""),
+        (json!({ "type": "ExternalName", "externalName": "a.b" }), ""),
+        (
+            json!({ "type": "ExternalName", "externalName": "a.b", "clusterIP": "10.0.0.1" }),
+            "spec.clusterIPs: Forbidden: may not be set for ExternalName services",
+        ),
+        (
+            json!({ "type": "ExternalName", "externalName": "a.b", "clusterIPs": ["10.0.0.1"] }),
+            "spec.clusterIPs: Forbidden: may not be set for ExternalName services",
+        ),
+        (
+            json!({ "ports": [{ "port": 1 }], "clusterIPs": ["10.0.0.1"] }),
+            "spec.clusterIPs: Invalid value: [\"10.0.0.1\"]: must be empty when `clusterIP` is not \
+             specified",
+        ),
+        (
+            json!({ "ports": [{ "port": 1 }], "clusterIP": "a", "clusterIPs": ["b"] }),
+            "[spec.clusterIPs: Invalid value: [\"b\"]: first value must match `clusterIP`, \
+             spec.clusterIPs[0]: Invalid value: \"b\": must be a valid IP address, (e.g. 10.9.8.7 \
+             or 2001:db8::ffff)]",
+        ),
+        (
+            json!({ "type": "NodePort", "clusterIP": "None" }),
+            "spec.clusterIPs[0]: Invalid value: \"None\": may not be set to 'None' for NodePort \
+             services",
+        ),
+        (json!({}), "spec.ports: Required value"),
+        (
+            json!({ "ports": [{ "port": 65_536 }] }),
+            "spec.ports[0].port: Invalid value: 65536: must be between 1 and 65535, inclusive",
+        ),
+        (
+            json!({ "ports": [{ "port": 1, "name": "a" }, { "port": 2, "name": "a" }] }),
+            "spec.ports[1].name: Duplicate value: \"a\"",
+        ),
+        (
+            json!({ "type": "Other", "ports": [{ "port": 1 }] }),
+            "spec.type: Unsupported value: \"Other\": supported values: \"ClusterIP\", \
+             \"ExternalName\", \"LoadBalancer\", \"NodePort\"",
+        ),
+    ] {
+        assert_eq!(create_faults(&services, json!({ "spec": spec })), want);
+    }
+}
+
+#[test]
+fn a_service_keeps_its_address() {
+    let services = resource("", "services");
+    let with =
+        |address: &str| json!({ "spec": { "ports": [{ "port": 1 }], "clusterIP": address } });
+    assert_eq!(update_faults(&services, with("10.0.0.1"), with("10.0.0.1")), "");
+    assert_eq!(
+        update_faults(&services, with("10.0.0.1"), with("10.0.0.2")),
+        "spec.clusterIPs: Invalid value: [\"10.0.0.1\"]: first value must match `clusterIP`"
+    );
+    let mut both = with("10.0.0.2");
+    both["spec"]["clusterIPs"] = json!(["10.0.0.2"]);
+    assert_eq!(
+        update_faults(&services, with("10.0.0.1"), both),
+        "spec.clusterIPs[0]: Invalid value: [\"10.0.0.2\"]: may not change once set"
+    );
+    let old = created(&services, with("10.0.0.1"));
+    let mut new = tree(json!({ "spec": { "ports": [{ "port": 2 }] } }));
+    api_resources::prepare_update(&services, &mut new, &old, None).expect("the right types");
+    assert_eq!(new["spec"]["clusterIP"], "10.0.0.1");
+}
+
+#[test]
+fn leases_count_up() {
+    let leases = resource("coordination.k8s.io", "leases");
+    for (spec, want) in [
+        (json!({ "leaseDurationSeconds": 1, "leaseTransitions": 0 }), ""),
+        (
+            json!({ "leaseDurationSeconds": 0 }),
+            "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0",
+        ),
+        (
+            json!({ "leaseTransitions": -1 }),
+            "spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0",
+        ),
+        (
+            json!({ "preferredHolder": "a" }),
+            "spec.preferredHolder: Forbidden: may only be specified if `strategy` is defined",
+        ),
+    ] {
+        assert_eq!(create_faults(&leases, json!({ "spec": spec })), want);
+    }
+}
+
+/// api-server §7.3.
+#[test]
+fn a_pod_gets_its_defaults() {
+    let pods = resource("", "pods");
+    let containers = json!([
+        { "name": "a", "image": "x" },
+        { "name": "b", "image": "r:5000/x:1" },
+        { "name": "c", "image": "x:latest", "imagePullPolicy": "Never" },
+    ]);
+    let tree = created(&pods, json!({ "spec": { "containers": containers } }));
+    assert_eq!(tree["status"], json!({ "phase": "Pending" }));
+    let spec = &tree["spec"];
+    assert_eq!(
+        (&spec["restartPolicy"], &spec["serviceAccountName"]),
+        (&json!("Always"), &json!("default"))
+    );
+    let policies: Vec<&Value> = spec["containers"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|it| &it["imagePullPolicy"])
+        .collect();
+    assert_eq!(policies, ["Always", "IfNotPresent", "Never"]);
+    assert_eq!(create_faults(&pods, json!({ "spec": {} })), "spec.containers: Required value");
+}
+
+#[test]
+fn an_event_lives_beside_its_object() {
+    let events = resource("", "events");
+    for (own, involved, is_good) in
+        [("d", "d", true), ("default", "", true), ("d", "e", false), ("d", "", false)]
+    {
+        let event = json!({
+            "metadata": { "namespace": own }, "involvedObject": { "namespace": involved },
+        });
+        assert_eq!(create_faults(&events, event).is_empty(), is_good, "{own} {involved}");
+    }
+}
+
+/// api-server §3.2: labels and status do not make a generation, everything else does.
+#[test]
+fn what_counts_as_a_change() {
+    let old =
+        tree(json!({ "metadata": { "labels": {} }, "spec": { "a": 1 }, "status": { "b": 1 } }));
+    let changed = |path: &str, resource: &Resource| {
+        let mut new = old.clone();
+        new.insert(path.to_owned(), json!({ "new": true }));
+        api_resources::is_content_changed(resource, &new, &old)
+    };
+    let definitions = resource(EXTENSIONS, "customresourcedefinitions");
+    assert!(!changed("metadata", &definitions));
+    assert!(!changed("status", &definitions));
+    assert!(changed("spec", &definitions));
+    assert!(changed("other", &definitions));
+    let slices = resource("discovery.k8s.io", "endpointslices");
+    assert!(changed("status", &slices));
+    let mut new = old.clone();
+    new.insert("nothing".to_owned(), Value::Null);
+    assert!(!api_resources::is_content_changed(&slices, &new, &old));
+    assert!(api_resources::is_content_changed(&slices, &widgets(), &old));
+}
+
+/// Attack A2: the lists of a rule are multiplied, so their product has a limit; a role that was stored
+/// before keeps its rules.
+#[test]
+fn a_role_grants_so_much_at_most() {
+    let rule = |n_verbs: usize, n_groups: usize, n_resources: usize| {
+        let entries = |n: usize| (0..n).map(|number| format!("e{number}")).collect::<Vec<_>>();
+        json!({ "verbs": entries(n_verbs), "apiGroups": entries(n_groups), "resources": entries(n_resources) })
+    };
+    let urls = |n_verbs: usize, n_urls: usize| {
+        let entries = |n: usize| (0..n).map(|number| format!("/{number}")).collect::<Vec<_>>();
+        json!({ "verbs": entries(n_verbs), "nonResourceURLs": entries(n_urls) })
+    };
+    let role = |rules: Value| json!({ "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": { "name": "r" }, "rules": rules });
+    let roles = resource(RBAC, "clusterroles");
+    let of_rule = |idx: usize, n: u64| {
+        format!(
+            "rules[{idx}]: Invalid value: {n}: must have at most 100000 combinations of API groups, \
+             resources, verbs and names, or of URLs and verbs; split the rule into several, or use \
+             fewer entries"
+        )
+    };
+    let of_role = "rules: Invalid value: 1010000: must have at most 1000000 combinations of API \
+                   groups, resources, verbs and names in all rules together; split the role into \
+                   several";
+    let (small, large) = (rule(10, 100, 100), rule(11, 100, 100));
+    let many = |last: Value| Value::from([vec![small.clone(); 10], vec![last]].concat());
+    for (rules, want) in [
+        (json!([small]), String::new()),
+        (json!([small, large]), of_rule(1, 110_000)),
+        (json!([rule(150, 150, 150)]), of_rule(0, 3_375_000)),
+        (json!([urls(100, 1_000)]), String::new()),
+        (json!([urls(101, 1_000)]), of_rule(0, 101_000)),
+        (Value::from(vec![small.clone(); 10]), String::new()),
+        (many(rule(1, 100, 100)), of_role.to_owned()),
+    ] {
+        assert_eq!(create_faults(&roles, role(rules)), want);
+    }
+    let mut labelled = role(json!([large]));
+    labelled["metadata"]["labels"] = json!({ "a": "b" });
+    assert_eq!(update_faults(&roles, role(json!([large])), labelled), "");
+    let more = role(json!([large, small]));
+    assert_eq!(update_faults(&roles, role(json!([large])), more), of_rule(0, 110_000));
+    // Others supply the rules of an aggregated role.
+    let mut aggregated = role(many(rule(1, 100, 100)));
+    aggregated["aggregationRule"] =
+        json!({ "clusterRoleSelectors": [{ "matchLabels": { "a": "b" } }] });
+    assert_eq!(create_faults(&roles, aggregated.clone()), "");
+    aggregated["rules"] = json!([large]);
+    assert_eq!(create_faults(&roles, aggregated), of_rule(0, 110_000));
+}

@@ -1,0 +1,170 @@
+//! The file that flags are converted to means what the flags mean.
+
+use std::path::{Path, PathBuf};
+
+use api::authorization::{LoadOptions, assume_regular, load};
+use authz_chain::{Authorizer, AuthorizerType, Configuration};
+use authz_reload::{ConvertContext, Converted, Modes, WebhookFlags, convert};
+use authz_webhook::Caching;
+use proptest::prelude::*;
+
+fn loaded(yaml: &str) -> Configuration {
+    let source = api::Source { name: "converted", bytes: yaml.as_bytes() };
+    let options = LoadOptions { probe: &assume_regular, ..LoadOptions::default() };
+    let loaded = load(&source, &options);
+    assert_eq!(loaded.warnings, [], "{yaml}");
+    loaded.outcome.unwrap_or_else(|error| panic!("{error}\n{yaml}"))
+}
+
+/// The configuration with what no file can say and what has no effect made the same: the time of a
+/// cache that keeps nothing.
+fn comparable(configuration: &Configuration) -> Configuration {
+    let caching = |caching: &mut Caching| match caching.lifetime() {
+        Some(_) => {}
+        None => *caching = Caching::new(std::time::Duration::ZERO, false),
+    };
+    let mut authorizers = configuration.authorizers().to_vec();
+    for authorizer in &mut authorizers {
+        if let Authorizer::Webhook(webhook) = authorizer {
+            caching(&mut webhook.settings.authorized_caching);
+            caching(&mut webhook.settings.unauthorized_caching);
+        }
+    }
+    Configuration::new(authorizers).unwrap()
+}
+
+fn server() -> ConvertContext<'static> {
+    ConvertContext { directory: Path::new("/srv"), hooks: None, is_anonymous_enabled: true }
+}
+
+fn webhook(config_file: &str) -> WebhookFlags {
+    WebhookFlags {
+        config_file: PathBuf::from(config_file),
+        version: "v1beta1".to_owned(),
+        authorized_ttl_ns: 300_000_000_000,
+        unauthorized_ttl_ns: 0,
+    }
+}
+
+fn modes(modes: &[AuthorizerType], webhook: Option<WebhookFlags>) -> Modes {
+    Modes { modes: modes.to_vec(), is_explicit: true, policy_file: None, webhook }
+}
+
+#[test]
+fn a_webhook_of_flags_becomes_one_of_a_file() {
+    use AuthorizerType::{Rbac, Webhook};
+    let flags = modes(&[Rbac, Webhook], Some(webhook("hook.yaml")));
+    let Converted { yaml, differences } = convert(&flags, &server()).unwrap();
+    assert_eq!(
+        yaml,
+        "apiVersion: apiserver.config.k8s.io/v1\n\
+         kind: AuthorizationConfiguration\n\
+         authorizers:\n\
+         - type: RBAC\n\
+         \x20 name: rbac\n\
+         - type: Webhook\n\
+         \x20 name: default\n\
+         \x20 webhook:\n\
+         \x20   timeout: 30s\n\
+         \x20   authorizedTTL: 5m0s\n\
+         \x20   unauthorizedTTL: 30s\n\
+         \x20   cacheUnauthorizedRequests: false\n\
+         \x20   subjectAccessReviewVersion: v1beta1\n\
+         \x20   failurePolicy: NoOpinion\n\
+         \x20   connectionInfo:\n\
+         \x20     type: KubeConfigFile\n\
+         \x20     kubeConfigFile: /srv/hook.yaml\n"
+    );
+    let said = |what: &str| differences.iter().any(|difference| difference.contains(what));
+    assert!(said("hook.yaml becomes /srv/hook.yaml"), "{differences:?}");
+    assert!(said("cacheUnauthorizedRequests: false"), "{differences:?}");
+    assert!(said("(v1beta1, 30s, NoOpinion)"), "{differences:?}");
+    assert!(!said("cacheAuthorizedRequests"), "{differences:?}");
+}
+
+#[test]
+fn what_no_file_says_is_told() {
+    use AuthorizerType::{Abac, AlwaysAllow};
+    let flags = Modes {
+        modes: vec![Abac, AlwaysAllow],
+        is_explicit: false,
+        policy_file: Some(PathBuf::from("p.jsonl")),
+        webhook: None,
+    };
+    let differences = convert(&flags, &server()).unwrap().differences;
+    let said = |what: &str| differences.iter().any(|difference| difference.contains(what));
+    assert!(said("Keep --authorization-policy-file=p.jsonl"), "{differences:?}");
+    assert!(said("--anonymous-auth=false"), "{differences:?}");
+    assert!(said("ABAC,AlwaysAllow"), "{differences:?}");
+    assert!(said("while the server runs"), "{differences:?}");
+    let closed = ConvertContext { is_anonymous_enabled: false, ..server() };
+    let differences = convert(&flags, &closed).unwrap().differences;
+    assert!(!differences.iter().any(|difference| difference.contains("anonymous")));
+}
+
+#[test]
+fn several_hooks_need_a_file_each() {
+    let hooks = ["b.example".to_owned(), "a".to_owned()];
+    let context = ConvertContext { hooks: Some(&hooks), ..server() };
+    let flags = modes(&[AuthorizerType::Webhook], Some(webhook("/etc/hooks.yaml")));
+    let Converted { yaml, differences } = convert(&flags, &context).unwrap();
+    let configuration = loaded(&yaml);
+    let names: Vec<&str> = configuration.authorizers().iter().map(Authorizer::name).collect();
+    assert_eq!(names, ["b.example", "a"]);
+    let want = "/etc/hooks.yaml has 2 hooks, and kubeConfigFile takes a file of exactly one: split \
+        it into /etc/hooks.b.example.yaml (b.example), /etc/hooks.a.yaml (a) before the server \
+        starts.";
+    assert!(differences.iter().any(|difference| difference == want), "{differences:?}");
+    let one = ConvertContext { hooks: Some(&hooks[..1]), ..server() };
+    let Converted { yaml, differences } = convert(&flags, &one).unwrap();
+    assert!(yaml.contains("kubeConfigFile: /etc/hooks.yaml\n"), "{yaml}");
+    assert!(!differences.iter().any(|difference| difference.contains("split")), "{differences:?}");
+}
+
+#[test]
+fn flags_that_start_no_server_are_not_converted() {
+    let mut flags = modes(&[AuthorizerType::Webhook], Some(webhook("/w")));
+    flags.webhook.as_mut().unwrap().version = "v2".to_owned();
+    let error = convert(&flags, &server()).unwrap_err().to_string();
+    assert!(error.starts_with("unsupported webhook authorizer version"), "{error}");
+}
+
+fn any_modes() -> impl Strategy<Value = Vec<AuthorizerType>> {
+    proptest::sample::subsequence(AuthorizerType::ALL.to_vec(), 1..=AuthorizerType::ALL.len())
+        .prop_shuffle()
+}
+
+fn any_webhook() -> impl Strategy<Value = WebhookFlags> {
+    let ttl = || prop_oneof![Just(0), any::<i64>(), 1..600_000_000_000_i64];
+    // A path may hold anything but the byte that ends it.
+    let path = "/?[^\u{0}]{1,20}";
+    (path, prop_oneof![Just("v1"), Just("v1beta1")], ttl(), ttl()).prop_map(
+        |(path, version, authorized_ttl_ns, unauthorized_ttl_ns)| WebhookFlags {
+            config_file: PathBuf::from(path),
+            version: version.to_owned(),
+            authorized_ttl_ns,
+            unauthorized_ttl_ns,
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn a_converted_file_means_what_the_flags_mean(
+        kinds in any_modes(),
+        webhook in any_webhook(),
+        name in proptest::option::of("[a-z0-9]([-a-z0-9]{0,8}[a-z0-9])?"),
+    ) {
+        let hooks = name.map(|name| vec![name]);
+        let context = ConvertContext { hooks: hooks.as_deref(), ..server() };
+        let webhook = kinds.contains(&AuthorizerType::Webhook).then_some(webhook);
+        let flags = modes(&kinds, webhook);
+        let Ok(meant) = flags.configuration(context.directory, context.hooks) else {
+            // A hook may bear the name of a built-in authorizer.
+            prop_assert!(convert(&flags, &context).is_err());
+            return Ok(());
+        };
+        let converted = convert(&flags, &context).unwrap();
+        prop_assert_eq!(comparable(&loaded(&converted.yaml)), comparable(&meant));
+    }
+}

@@ -1,0 +1,224 @@
+//! Rows FLG-01 to FLG-21: which flags go together, and what they mean.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use authz_chain::{Authorizer, AuthorizerType};
+use authz_reload::{
+    AuthorizationOptions, DEFAULT_MODES, Modes, Plan, TranslateError, UPSTREAM_DEFAULT_MODES, plan,
+};
+use authz_webhook::{FailurePolicy, ReviewVersion, WebhookSettings};
+
+const EXCLUDED: &str = "--authorization-config can not be specified when --authorization-mode or \
+    --authorization-webhook-* flags are defined";
+const ABAC: &str = "authorization-mode ABAC's authorization policy file not passed";
+const WEBHOOK: &str = "authorization-mode Webhook's authorization config file not passed";
+
+fn modes(names: &[&str]) -> AuthorizationOptions {
+    let names = names.iter().map(|&name| name.to_owned()).collect();
+    AuthorizationOptions { modes: Some(names), ..AuthorizationOptions::default() }
+}
+
+fn config() -> AuthorizationOptions {
+    AuthorizationOptions { config: path("f"), ..AuthorizationOptions::default() }
+}
+
+fn path(path: &str) -> Option<PathBuf> {
+    Some(PathBuf::from(path))
+}
+
+/// The plan as text: the modes, or the file, or the faults.
+fn planned(options: &AuthorizationOptions, default_modes: &[AuthorizerType]) -> String {
+    match plan(options, default_modes) {
+        Ok(Plan::File(plan)) => plan.path.display().to_string(),
+        Ok(Plan::Modes(modes)) => {
+            modes.modes.iter().map(|mode| mode.name()).collect::<Vec<_>>().join(",")
+        }
+        Err(faults) => faults.join("; "),
+    }
+}
+
+fn check(row: &str, options: &AuthorizationOptions, want: &str) {
+    assert_eq!(planned(options, UPSTREAM_DEFAULT_MODES), want, "{row}");
+}
+
+#[test]
+fn the_default_is_that_of_the_server() {
+    let none = AuthorizationOptions::default();
+    check("FLG-01", &none, "AlwaysAllow");
+    check("FLG-01", &modes(&[""]), "AlwaysAllow");
+    assert_eq!(planned(&none, DEFAULT_MODES), "Node,RBAC");
+    assert_eq!(planned(&none, &[]), "at least one authorization-mode must be passed", "FLG-03");
+}
+
+#[test]
+fn modes_are_known_and_single() {
+    let unknown = "authorization-mode \"DoesNotExist\" is not a valid mode";
+    check("FLG-02", &modes(&["DoesNotExist"]), unknown);
+    check("FLG-02", &modes(&["rbac"]), "authorization-mode \"rbac\" is not a valid mode");
+    let twice = "authorization-mode [\"AlwaysAllow\" \"AlwaysAllow\"] has mode specified more than \
+                 once";
+    check("FLG-04", &modes(&["AlwaysAllow", "AlwaysAllow"]), twice);
+    check("FLG-05", &modes(&["AlwaysAllow", "AlwaysDeny"]), "AlwaysAllow,AlwaysDeny");
+    check("FLG-17", &modes(&["Node", "RBAC"]), "Node,RBAC");
+}
+
+#[test]
+fn files_belong_to_modes() {
+    let with_policy = |options| AuthorizationOptions { policy_file: path("p"), ..options };
+    let with_webhook = |options| AuthorizationOptions { webhook_config_file: path("w"), ..options };
+    check("FLG-06", &modes(&["ABAC"]), ABAC);
+    check("FLG-06", &with_policy(modes(&["ABAC"])), "ABAC");
+    let alone = "cannot specify --authorization-policy-file without mode ABAC";
+    check("FLG-07", &with_policy(AuthorizationOptions::default()), alone);
+    check("FLG-07", &with_policy(modes(&["RBAC"])), alone);
+    check("FLG-08", &modes(&["Webhook"]), WEBHOOK);
+    let alone = "cannot specify --authorization-webhook-config-file without mode Webhook";
+    check("FLG-09", &with_webhook(modes(&["AlwaysAllow"])), alone);
+    check("FLG-10", &with_webhook(modes(&["Webhook"])), "Webhook");
+    let empty = AuthorizationOptions { webhook_config_file: path(""), ..modes(&["Webhook"]) };
+    check("FLG-08", &empty, WEBHOOK);
+}
+
+#[test]
+fn every_fault_is_reported() {
+    let options =
+        AuthorizationOptions { webhook_retry_steps: 0, ..modes(&["A", "ABAC", "Webhook", "ABAC"]) };
+    let want = format!(
+        "authorization-mode \"A\" is not a valid mode; {ABAC}; {WEBHOOK}; {ABAC}; \
+         authorization-mode [\"A\" \"ABAC\" \"Webhook\" \"ABAC\"] has mode specified more than \
+         once; number of webhook retry attempts must be greater than 0, but is: 0"
+    );
+    check("FLG-11", &options, &want);
+}
+
+#[test]
+fn a_file_excludes_other_flags_even_with_their_defaults() {
+    for (row, options) in [
+        ("FLG-12", AuthorizationOptions { modes: Some(vec!["RBAC".to_owned()]), ..config() }),
+        ("FLG-13", AuthorizationOptions { webhook_version: Some("v1beta1".into()), ..config() }),
+        ("FLG-13", AuthorizationOptions { webhook_config_file: path(""), ..config() }),
+        ("FLG-13", AuthorizationOptions { webhook_authorized_ttl_ns: Some(0), ..config() }),
+        ("FLG-13", AuthorizationOptions { webhook_unauthorized_ttl_ns: Some(1), ..config() }),
+    ] {
+        check(row, &options, EXCLUDED);
+    }
+    let with_policy = AuthorizationOptions { policy_file: path("p"), ..config() };
+    check("FLG-14", &with_policy, "f");
+    let Ok(Plan::File(plan)) = plan(&with_policy, &[]) else { panic!("FLG-14") };
+    assert_eq!(plan.policy_file, path("p"));
+}
+
+#[test]
+fn a_closed_gate_refuses_files_and_nothing_else() {
+    let closed = |options| AuthorizationOptions { is_structured_enabled: false, ..options };
+    let gate = "--authorization-config cannot be used without enabling \
+                StructuredAuthorizationConfiguration feature flag";
+    check("FLG-21", &closed(config()), gate);
+    let both = AuthorizationOptions { modes: Some(vec!["RBAC".to_owned()]), ..config() };
+    check("FLG-21", &closed(both), gate);
+    check("FLG-21", &closed(modes(&["RBAC"])), "RBAC");
+}
+
+fn webhook_modes(change: impl FnOnce(&mut AuthorizationOptions)) -> Modes {
+    let mut options = modes(&["Node", "Webhook", "RBAC"]);
+    options.webhook_config_file = path("hooks/w.yaml");
+    change(&mut options);
+    match plan(&options, &[]) {
+        Ok(Plan::Modes(modes)) => modes,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn settings(modes: &Modes) -> WebhookSettings {
+    let configuration = modes.configuration(Path::new("/srv"), None).unwrap();
+    let names: Vec<&str> = configuration.authorizers().iter().map(Authorizer::name).collect();
+    assert_eq!(names, ["node", "default", "rbac"]);
+    match &configuration.authorizers()[1] {
+        Authorizer::Webhook(webhook) => webhook.settings.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn flags_are_translated() {
+    let custom = webhook_modes(|options| {
+        options.webhook_version = Some("v1".to_owned());
+        options.webhook_authorized_ttl_ns = Some(7_000_000_000);
+        options.webhook_unauthorized_ttl_ns = Some(1_000_000);
+    });
+    let settings = settings(&custom);
+    assert_eq!(settings.timeout.get(), Duration::from_secs(30), "FLG-18");
+    assert_eq!(settings.failure_policy, FailurePolicy::NoOpinion, "FLG-18");
+    assert_eq!(settings.subject_access_review_version, ReviewVersion::V1, "FLG-18");
+    assert_eq!(settings.authorized_caching.lifetime(), Some(Duration::from_secs(7)), "FLG-18");
+    assert_eq!(settings.unauthorized_caching.lifetime(), Some(Duration::from_millis(1)), "FLG-18");
+    assert!(settings.match_conditions.as_slice().is_empty(), "FLG-18");
+    let connection = format!("{:?}", settings.connection);
+    assert!(connection.contains("/srv/hooks/w.yaml"), "FLG-10: {connection}");
+}
+
+#[test]
+fn flags_have_their_own_defaults() {
+    let settings = settings(&webhook_modes(|_| {}));
+    assert_eq!(settings.subject_access_review_version, ReviewVersion::V1beta1, "FLG-22");
+    assert_eq!(settings.authorized_caching.lifetime(), Some(Duration::from_secs(300)));
+    assert_eq!(settings.unauthorized_caching.lifetime(), Some(Duration::from_secs(30)));
+}
+
+#[test]
+fn no_time_is_no_cache() {
+    for ttl_ns in [0, -1] {
+        let settings = settings(&webhook_modes(|options| {
+            options.webhook_authorized_ttl_ns = Some(ttl_ns);
+        }));
+        assert_eq!(settings.authorized_caching.lifetime(), None, "FLG-19: {ttl_ns}");
+        assert_eq!(settings.authorized_caching.is_enabled(), ttl_ns != 0, "FLG-19: {ttl_ns}");
+        assert!(settings.unauthorized_caching.lifetime().is_some(), "FLG-19: {ttl_ns}");
+    }
+}
+
+#[test]
+fn a_version_that_does_not_exist_shows_when_the_client_is_built() {
+    let modes = webhook_modes(|options| options.webhook_version = Some("v2".to_owned()));
+    let error = modes.configuration(Path::new("/"), None).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "unsupported webhook authorizer version \"v2\", supported versions are \"v1\", \"v1beta1\"",
+        "FLG-20"
+    );
+}
+
+#[test]
+fn hooks_take_the_place_of_the_mode() {
+    let modes = webhook_modes(|_| {});
+    let names = |hooks: &[&str]| {
+        let hooks: Vec<String> = hooks.iter().map(|&hook| hook.to_owned()).collect();
+        modes.configuration(Path::new("/"), Some(&hooks)).map(|configuration| {
+            let names = configuration.authorizers().iter();
+            names.map(|authorizer| authorizer.name().to_owned()).collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(names(&["b", "a"]).unwrap(), ["node", "b", "a", "rbac"], "SHW-08");
+    assert!(matches!(names(&["rbac"]), Err(TranslateError::Names(_))));
+    assert!(matches!(names(&["a b"]), Err(TranslateError::Name(_))));
+}
+
+#[test]
+fn repeated_modes_make_no_configuration() {
+    let twice = Modes { modes: vec![AuthorizerType::Rbac; 2], ..webhook_modes(|_| {}) };
+    assert_eq!(
+        twice.configuration(Path::new("/"), None).unwrap_err().to_string(),
+        "failed to build authorization config: modes should not be repeated in --authorization-mode"
+    );
+}
+
+#[test]
+fn allowing_everything_by_flag_switches_anonymous_users_off() {
+    let allow = |names: &[&str]| match plan(&modes(names), &[]) {
+        Ok(Plan::Modes(modes)) => modes.switches_anonymous_off(),
+        other => panic!("{other:?}"),
+    };
+    assert!(allow(&["RBAC", "AlwaysAllow"]));
+    assert!(!allow(&["RBAC", "AlwaysDeny"]));
+}

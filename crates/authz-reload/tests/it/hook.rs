@@ -1,0 +1,71 @@
+//! A webhook that runs: a peer behind TLS, and the files that lead to it.
+
+use std::path::PathBuf;
+
+use authz::{Attributes, Recorder, Target, User, Verdict};
+use authz_reload::Generation;
+use fake_http::{Answer, Authority, Leaf, Peer, Script, ServerTls};
+
+use crate::stage::Stage;
+
+/// A peer, and its authority in `NAME.ca`, its kubeconfig in `NAME.kubeconfig`, the token that it is
+/// sent in `NAME.token`.
+pub(crate) struct RunningHook {
+    pub(crate) peer: Peer,
+    name: String,
+}
+
+pub(crate) fn answer(is_allowed: bool) -> Answer {
+    Answer::json(format!(
+        r#"{{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview",
+            "status":{{"allowed":{is_allowed}}}}}"#
+    ))
+}
+
+impl RunningHook {
+    /// A webhook that allows everything.
+    pub(crate) fn start(stage: &Stage, name: &str) -> Self {
+        Self::start_with(stage, name, vec![answer(true)])
+    }
+
+    pub(crate) fn start_with(stage: &Stage, name: &str, script: impl Into<Script>) -> Self {
+        let authority = Authority::new(name).unwrap();
+        let leaf = Leaf::server(&["127.0.0.1", "some-service.some-namespace.svc"]);
+        let certificate = authority.issue(&leaf).unwrap();
+        let peer = Peer::start_tls(script, &ServerTls::new(certificate)).unwrap();
+        stage.write(&format!("{name}.ca"), &authority.pem());
+        stage.write(&format!("{name}.token"), "hush-one");
+        let hook = Self { peer, name: name.to_owned() };
+        hook.write_kubeconfig(stage);
+        hook
+    }
+
+    pub(crate) fn write_kubeconfig(&self, stage: &Stage) {
+        stage.write(&format!("{}.kubeconfig", self.name), &self.kubeconfig());
+    }
+
+    pub(crate) fn kubeconfig(&self) -> String {
+        let (name, address) = (&self.name, self.peer.address());
+        format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
+             clusters:\n- name: c\n  cluster:\n    server: https://{address}/authorize\n    \
+             certificate-authority: {name}.ca\n\
+             users:\n- name: u\n  user: {{tokenFile: {name}.token}}\n\
+             contexts:\n- name: c\n  context: {{cluster: c, user: u}}\n"
+        )
+    }
+
+    pub(crate) fn path(&self, stage: &Stage) -> PathBuf {
+        stage.path(&format!("{}.kubeconfig", self.name))
+    }
+}
+
+/// What the first webhook of a generation says about somebody who reads something.
+pub(crate) async fn ask(generation: &Generation, user: &str) -> Verdict {
+    let groups = vec!["readers".to_owned()];
+    let user = User { name: user.to_owned(), groups, ..User::default() };
+    let attributes =
+        Attributes { user: Some(&user), verb: "get", target: Target::Path("/version") };
+    let webhook = generation.webhooks().next().unwrap();
+    webhook.authorize(&attributes, Recorder::off()).await.decision.verdict
+}

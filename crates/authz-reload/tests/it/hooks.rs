@@ -1,0 +1,292 @@
+//! Webhooks of flags and of files, and what a reload does with them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use authz::{Unavailable, Verdict};
+use authz_chain::AuthorizerType;
+use authz_reload::{
+    Checked, DEFAULT_AUTHORIZED_TTL_NS, Generation, Modes, Plan, StartError, WebhookFlags,
+};
+use https_client::{AddressPolicy, HostPort, Resolve, ResolveError, ServiceName};
+
+use crate::hook::{RunningHook, answer, ask};
+use crate::stage::{Stage, header, names, webhook_entry, with_webhook};
+
+fn flags(file: &str) -> Plan {
+    Plan::Modes(Modes {
+        modes: vec![AuthorizerType::Node, AuthorizerType::Webhook, AuthorizerType::Rbac],
+        is_explicit: true,
+        policy_file: None,
+        webhook: Some(WebhookFlags {
+            config_file: PathBuf::from(file),
+            version: "v1beta1".to_owned(),
+            authorized_ttl_ns: DEFAULT_AUTHORIZED_TTL_NS,
+            unauthorized_ttl_ns: 0,
+        }),
+    })
+}
+
+fn start(stage: &Stage, file: &str) -> Result<Generation, StartError> {
+    stage.assembler().start(&flags(file))
+}
+
+#[tokio::test]
+async fn a_kubeconfig_of_flags_is_one_webhook() {
+    let stage = Stage::new();
+    let allow = r#"{"apiVersion":"authorization.k8s.io/v1beta1","kind":"SubjectAccessReview",
+        "status":{"allowed":true}}"#;
+    let hook = RunningHook::start_with(&stage, "w", vec![fake_http::Answer::json(allow)]);
+    let generation = start(&stage, "w.kubeconfig").unwrap();
+    assert_eq!(names(&generation), "node,default,rbac", "SHW-02");
+    assert_eq!(ask(&generation, "ana").await, Verdict::Allow, "SHW-02");
+    let request = hook.peer.requests().remove(0);
+    assert_eq!(request.target, "/authorize?timeout=30s", "FLG-18");
+    assert_eq!(request.header("authorization"), Some("Bearer hush-one"));
+    let body: serde_json::Value = serde_json::from_slice(&request.body).unwrap();
+    assert_eq!(body["apiVersion"], "authorization.k8s.io/v1beta1", "FLG-22");
+    assert_eq!(body["spec"]["group"], serde_json::json!(["readers"]), "FLG-22");
+}
+
+/// Knows one service.
+struct Registry(std::net::SocketAddr);
+
+impl Resolve for Registry {
+    fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
+        match service.to_string().as_str() {
+            "some-service.some-namespace.svc:443" => {
+                Ok(HostPort { host: self.0.ip().to_string(), port: self.0.port() })
+            }
+            other => Err(ResolveError(format!("service {other} not found"))),
+        }
+    }
+}
+
+fn hook_file(hooks: &[(&str, &str)]) -> String {
+    let mut text = "apiVersion: kubeapiserverauthorization.config.k8s.io/v1alpha1\n\
+        kind: ExternalAuthorizationHookConfiguration\nexternalAuthorizationHooks:\n"
+        .to_owned();
+    for (name, service) in hooks {
+        text += &format!(
+            "- name: {name}\n  clientConfig:\n    serverCaFile: w.ca\n    service: {{name: \
+             {service}, namespace: some-namespace}}\n"
+        );
+    }
+    text
+}
+
+#[tokio::test]
+async fn hooks_of_flags_are_webhooks_of_their_own_name() {
+    let mut stage = Stage::new();
+    let hook = RunningHook::start(&stage, "w");
+    stage.resolver = Some(Arc::new(Registry(hook.peer.address())));
+    hook.peer.replace(vec![fake_http::Answer::json(r#"{"status":{"allowed":true}}"#)]).unwrap();
+    stage.write("hooks", &hook_file(&[("b", "some-service"), ("a", "other")]));
+    let generation = start(&stage, "hooks").unwrap();
+    assert_eq!(names(&generation), "node,b,a,rbac", "SHW-08");
+    let endpoints: Vec<&str> = generation.hooks.iter().map(|hook| hook.endpoint.as_str()).collect();
+    assert_eq!(
+        endpoints,
+        ["https://some-service.some-namespace.svc:443/", "https://other.some-namespace.svc:443/"]
+    );
+    assert_eq!(ask(&generation, "ana").await, Verdict::Allow, "SHW-01");
+    let request = hook.peer.requests().remove(0);
+    assert_eq!(request.target, "/?timeout=30s", "SHW-01");
+    let server_name = request.tls.unwrap().server_name;
+    assert_eq!(server_name.as_deref(), Some("some-service.some-namespace.svc"), "SHW-01");
+}
+
+/// A19: others than the operator write the endpoints of a service, so these lead to loopback only if that is
+/// permitted; no failure policy lets a request pass. The operator's own URL may lead there.
+#[tokio::test]
+async fn a19_endpoints_of_services_are_checked() {
+    let mut stage = Stage::new();
+    let hook = RunningHook::start(&stage, "w");
+    hook.peer.replace(vec![fake_http::Answer::json(r#"{"status":{"allowed":true}}"#)]).unwrap();
+    stage.resolver = Some(Arc::new(Registry(hook.peer.address())));
+    stage.write("hooks", &hook_file(&[("b", "some-service")]));
+    for (file, allows_loopback, verdict) in [
+        ("hooks", true, Verdict::Allow),
+        ("hooks", false, Verdict::Unavailable(Unavailable::OutOfResources)),
+        ("w.kubeconfig", false, Verdict::Allow),
+    ] {
+        let mut assembler = stage.assembler();
+        assembler.limits.addresses = AddressPolicy { allows_loopback };
+        let generation = assembler.start(&flags(file)).unwrap();
+        assert_eq!(ask(&generation, "ana").await, verdict, "{file} {allows_loopback}");
+    }
+    assert_eq!(hook.peer.n_requests(), 2);
+}
+
+#[tokio::test]
+async fn a_connection_leads_to_exactly_one_hook() {
+    let stage = Stage::new();
+    let _hook = RunningHook::start(&stage, "w");
+    stage.write("hooks", &hook_file(&[("b", "some-service")]));
+    stage.write("config", &with_webhook("guard", &stage.path("hooks")));
+    assert_eq!(names(&stage.start("config").unwrap()), "guard,rbac");
+    stage.write("hooks", &hook_file(&[("b", "some-service"), ("a", "other")]));
+    let error = stage.start("config").unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "invalid authorization config: webhook guard: expected exactly one external authorization \
+         hook, got 2",
+        "SHW-08"
+    );
+}
+
+#[test]
+fn a_hook_file_of_an_unknown_version_is_not_taken_for_a_kubeconfig() {
+    let stage = Stage::new();
+    let text = hook_file(&[("b", "some-service")]).replace("v1alpha1", "v9");
+    stage.write("hooks", &text);
+    let error = start(&stage, "hooks").unwrap_err();
+    assert!(error.to_string().contains("v9"), "SHW-03: {error}");
+    assert!(!error.to_string().contains("KUBERNETES_MASTER"), "SHW-03: {error}");
+}
+
+/// L30: answers do not outlive the configuration that they belong to.
+#[tokio::test]
+async fn a_reload_calls_the_new_webhook_and_not_the_old() {
+    let stage = Stage::new();
+    let (old, new) = (RunningHook::start(&stage, "old"), RunningHook::start(&stage, "new"));
+    stage.write("config", &with_webhook("w", &old.path(&stage)));
+    let reloader = stage.deaf("config");
+    assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::Allow);
+    stage.write("config", &with_webhook("w", &new.path(&stage)));
+    assert_eq!(reloader.check_now().await, Checked::Applied(2), "RLD-03");
+    assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::Allow);
+    assert_eq!((old.peer.requests().len(), new.peer.requests().len()), (1, 1), "RLD-03");
+}
+
+/// RLD-14 differs by intent: what did not change keeps its answers.
+#[tokio::test]
+async fn an_unchanged_webhook_keeps_its_answers() {
+    let stage = Stage::new();
+    let (one, two) = (RunningHook::start(&stage, "one"), RunningHook::start(&stage, "two"));
+    let first = webhook_entry(&header(), "one", &one.path(&stage));
+    stage.write("config", &first);
+    let reloader = stage.deaf("config");
+    let before = reloader.generation();
+    assert_eq!(ask(&before, "ana").await, Verdict::Allow);
+    stage.write("config", &webhook_entry(&first, "two", &two.path(&stage)));
+    assert_eq!(reloader.check_now().await, Checked::Applied(2), "RLD-14");
+    let after = reloader.generation();
+    assert!(Arc::ptr_eq(&before.hooks[0], &after.hooks[0]), "RLD-14");
+    assert_eq!(ask(&after, "ana").await, Verdict::Allow);
+    assert_eq!(one.peer.requests().len(), 1, "RLD-14");
+
+    // Another setting makes it another webhook.
+    stage.write("config", &first.replace("timeout: 3s", "timeout: 4s"));
+    assert_eq!(reloader.check_now().await, Checked::Applied(3));
+    assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::Allow);
+    let requests = one.peer.requests();
+    assert_eq!(requests.len(), 2);
+    assert_eq!(requests[1].target, "/authorize?timeout=4s");
+}
+
+#[tokio::test]
+async fn a_request_ends_with_the_generation_it_began_with() {
+    let stage = Stage::new();
+    let slow = vec![answer(true).delay(std::time::Duration::from_millis(300))];
+    let old = RunningHook::start_with(&stage, "old", slow);
+    let new = RunningHook::start_with(&stage, "new", vec![answer(false)]);
+    stage.write("config", &with_webhook("w", &old.path(&stage)));
+    let reloader = stage.deaf("config");
+    let begun = reloader.generation();
+    let in_flight = tokio::spawn(async move { ask(&begun, "ana").await });
+    let peer = tokio::task::spawn_blocking(move || {
+        assert!(old.peer.wait_requests(1, std::time::Duration::from_secs(10)));
+        old
+    });
+    let old = peer.await.unwrap();
+    stage.write("config", &with_webhook("w", &new.path(&stage)));
+    assert_eq!(reloader.check_now().await, Checked::Applied(2), "RLD-13");
+    assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::NoOpinion, "RLD-13");
+    assert_eq!(in_flight.await.unwrap(), Verdict::Allow, "RLD-13");
+    assert_eq!(old.peer.requests().len(), 1, "RLD-13");
+}
+
+#[tokio::test]
+async fn a_kubeconfig_that_is_repaired_is_used() {
+    let stage = Stage::new();
+    let (old, new) = (RunningHook::start(&stage, "old"), RunningHook::start(&stage, "new"));
+    stage.write("config", &with_webhook("w", &old.path(&stage)));
+    let reloader = stage.follow("config");
+    stage.write("new.kubeconfig", "clusters: []\n");
+    stage.write("config", &with_webhook("w", &new.path(&stage)));
+    let told = stage.hear("RLD-11", |told| told.failures() == 1).await;
+    let log = told.log.last().unwrap();
+    assert!(log.contains("no configuration has been provided"), "RLD-11: {log}");
+    // Nothing but the kubeconfig changes, and that is heard of.
+    new.write_kubeconfig(&stage);
+    stage.hear("RLD-11", |told| told.successes() == 1).await;
+    assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::Allow, "RLD-11");
+    assert_eq!(new.peer.requests().len(), 1, "RLD-11");
+    assert_eq!(stage.told().failures(), 1, "RLD-11");
+}
+
+#[tokio::test]
+async fn a_kubeconfig_that_appears_is_used() {
+    let stage = Stage::new();
+    let (old, new) = (RunningHook::start(&stage, "old"), RunningHook::start(&stage, "new"));
+    stage.write("config", &with_webhook("w", &old.path(&stage)));
+    let _reloader = stage.follow("config");
+    std::fs::create_dir(stage.path("later")).unwrap();
+    let missing = stage.path("later/kubeconfig");
+    stage.write("config", &with_webhook("w", &missing));
+    let told = stage.hear("missing kubeconfig", |told| told.failures() == 1).await;
+    assert!(told.log.last().unwrap().contains("config:14:23: "), "{:?}", told.log);
+    let text = new.kubeconfig().replace("new.", "../new.");
+    stage.write("later/kubeconfig", &text);
+    stage.hear("kubeconfig appears", |told| told.successes() == 1).await;
+}
+
+#[tokio::test]
+async fn every_file_behind_a_webhook_is_followed() {
+    let stage = Stage::new();
+    let hook = RunningHook::start(&stage, "w");
+    stage.write("config", &with_webhook("w", &hook.path(&stage)));
+    let reloader = stage.follow("config");
+    let files = reloader.status().files;
+    for name in ["/config", "/w.ca", "/w.kubeconfig", "/w.token"] {
+        assert!(files.iter().any(|file| file.ends_with(name)), "{name}: {files:?}");
+    }
+    assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::Allow);
+    stage.rename("w.token", "hush-two");
+    stage.hear("new token", |told| told.successes() == 1).await;
+    assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::Allow);
+    let tokens: Vec<_> = hook
+        .peer
+        .requests()
+        .iter()
+        .map(|it| it.header("authorization").map(str::to_owned))
+        .collect();
+    let want = ["Bearer hush-one", "Bearer hush-two"].map(|token| Some(token.to_owned()));
+    assert_eq!(tokens, want, "a webhook with another token is another one");
+    stage.write("w.ca", "no certificate");
+    let told = stage.hear("unusable authority", |told| told.failures() == 1).await;
+    assert!(told.log.last().unwrap().contains("unable to load root certificates"), "{told:?}");
+}
+
+#[tokio::test]
+async fn the_status_tells_everything_but_secrets() {
+    let stage = Stage::new();
+    let hook = RunningHook::start(&stage, "w");
+    stage.write("config", &with_webhook("w", &hook.path(&stage)));
+    let reloader = stage.deaf("config");
+    assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::Allow);
+    let status = serde_json::to_value(reloader.status()).unwrap();
+    assert_eq!(status["source"], "file");
+    assert_eq!(status["file"], stage.path("config").display().to_string());
+    assert_eq!(status["generation"], 1);
+    let webhook = &status["authorizers"][0]["webhook"];
+    assert_eq!(webhook["endpoint"], format!("https://{}/authorize", hook.peer.address()));
+    assert_eq!(webhook["inFlight"], 0);
+    assert_eq!(webhook["cacheEntries"], 1);
+    assert!(webhook["lastSuccess"].as_str().unwrap().ends_with('Z'), "{webhook}");
+    assert_eq!(status["authorizers"][1], serde_json::json!({"type": "RBAC", "name": "rbac"}));
+    assert!(!status.to_string().contains("hush"), "{status}");
+    let shown = format!("{:?} {:?}", reloader.generation(), reloader.generation().hooks);
+    assert!(!shown.contains("hush"), "{shown}");
+}

@@ -1,0 +1,228 @@
+//! Rows RLD-01 to RLD-10: what a check does with a changed file. Checks are made by hand here, so
+//! each test knows how many there were.
+
+use std::sync::Arc;
+
+use authz_reload::{Checked, hash_of};
+
+use crate::stage::{Stage, built_in, header};
+
+const FIRST: &[&str] = &["Node", "RBAC"];
+
+fn failed(checked: Checked) -> String {
+    match checked {
+        Checked::Failed(message) => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn stage() -> Stage {
+    let stage = Stage::new();
+    stage.write("config", &built_in(FIRST));
+    stage
+}
+
+#[tokio::test]
+async fn the_start_is_no_reload() {
+    let stage = stage();
+    let reloader = stage.deaf("config");
+    assert_eq!(reloader.check_now().await, Checked::Same);
+    let told = stage.told();
+    assert_eq!(told.reloads, [], "RLD-01");
+    assert_eq!(told.hash, Some(hash_of(built_in(FIRST).as_bytes())), "RLD-01");
+    assert!(told.published.is_empty() && told.log.is_empty(), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_bad_file_leaves_the_old_one_serving_and_a_good_one_follows() {
+    let stage = stage();
+    let reloader = stage.deaf("config");
+    stage.write("config", "apiVersion: apiserver.config.k8s.io\n");
+    let message = failed(reloader.check_now().await);
+    assert!(message.starts_with("failed to load AuthorizationConfiguration"), "{message}");
+    let told = stage.told();
+    assert_eq!((told.failures(), told.successes()), (1, 0), "RLD-02");
+    assert_eq!(told.hash, Some(hash_of(built_in(FIRST).as_bytes())), "RLD-02");
+    assert!(told.log[0].contains("config:1:1: "), "{:?}", told.log);
+    let pending = reloader.status().pending;
+    assert_eq!(pending, Some(hash_of(b"apiVersion: apiserver.config.k8s.io\n")));
+
+    let good = built_in(&["RBAC", "Node"]).replace("k8s.io/v1\n", "k8s.io/v1beta1\n");
+    stage.write("config", &good);
+    assert_eq!(reloader.check_now().await, Checked::Applied(2), "RLD-03");
+    let told = stage.told();
+    assert_eq!((told.failures(), told.successes()), (1, 1), "RLD-03");
+    assert_eq!(told.hash, Some(hash_of(good.as_bytes())), "RLD-03");
+    assert_eq!(told.published, ["rbac,node"], "RLD-03");
+    assert_eq!(reloader.status().pending, None);
+}
+
+#[tokio::test]
+async fn a_deleted_file_fails_with_every_check() {
+    let stage = stage();
+    let reloader = stage.deaf("config");
+    std::fs::remove_file(stage.path("config")).unwrap();
+    for _ in 0..2 {
+        let message = failed(reloader.check_now().await);
+        assert!(message.ends_with("no such file or directory"), "RLD-04: {message}");
+    }
+    let told = stage.told();
+    assert_eq!((told.failures(), told.successes()), (2, 0), "RLD-04");
+    assert_eq!(told.hash, Some(hash_of(built_in(FIRST).as_bytes())), "RLD-04");
+    let last = reloader.status().last_attempt.unwrap();
+    assert!(!last.ok && last.error.unwrap().contains("no such file"));
+    stage.write("config", &built_in(FIRST));
+    assert_eq!(reloader.check_now().await, Checked::Same, "RLD-04");
+}
+
+#[tokio::test]
+async fn a_folder_in_the_place_of_the_file_is_unreadable() {
+    let stage = stage();
+    let reloader = stage.deaf("config");
+    std::fs::remove_file(stage.path("config")).unwrap();
+    std::fs::create_dir(stage.path("config")).unwrap();
+    assert!(failed(reloader.check_now().await).contains("is a directory"));
+}
+
+#[tokio::test]
+async fn a_comment_changes_nothing() {
+    let stage = stage();
+    let reloader = stage.deaf("config");
+    let text = format!("# harmless\n{}", built_in(FIRST)).replace("/v1\n", "/v1alpha1\n");
+    stage.write("config", &text);
+    assert_eq!(reloader.check_now().await, Checked::Same, "RLD-05");
+    let told = stage.told();
+    assert_eq!(told.reloads, [], "RLD-05");
+    assert_eq!(told.hash, Some(hash_of(built_in(FIRST).as_bytes())), "RLD-05");
+}
+
+#[tokio::test]
+async fn the_way_back_is_no_reload() {
+    let stage = stage();
+    let reloader = stage.deaf("config");
+    stage.write("config", "kind: x");
+    let message = failed(reloader.check_now().await);
+    // A bad file counts once, however often it is looked at.
+    assert_eq!(failed(reloader.check_now().await), message, "RLD-06");
+    stage.write("config", &built_in(FIRST));
+    assert_eq!(reloader.check_now().await, Checked::Same, "RLD-06");
+    let told = stage.told();
+    assert_eq!((told.failures(), told.successes()), (1, 0), "RLD-06");
+    assert_eq!(told.hash, Some(hash_of(built_in(FIRST).as_bytes())), "RLD-06");
+    // The same bad file once more is a new failure.
+    stage.write("config", "kind: x");
+    assert_eq!(failed(reloader.check_now().await), message, "RLD-06");
+    assert_eq!(stage.told().failures(), 2, "RLD-06");
+}
+
+#[tokio::test]
+async fn a_bad_file_that_goes_and_returns_is_still_pending() {
+    let stage = stage();
+    let reloader = stage.deaf("config");
+    stage.write("config", "kind: x");
+    let message = failed(reloader.check_now().await);
+    std::fs::remove_file(stage.path("config")).unwrap();
+    assert_ne!(failed(reloader.check_now().await), message);
+    stage.write("config", "kind: x");
+    assert_eq!(failed(reloader.check_now().await), message);
+    let status = reloader.status();
+    assert_eq!(status.pending, Some(hash_of(b"kind: x")));
+    assert_eq!(status.last_attempt.unwrap().error, Some(message));
+    assert_eq!(stage.told().failures(), 2);
+}
+
+#[tokio::test]
+async fn built_in_types_are_those_of_the_start() {
+    let stage = stage();
+    let reloader = stage.deaf("config");
+    stage.write("config", &built_in(&["Node"]));
+    assert_eq!(failed(reloader.check_now().await), "missing required types: [RBAC]", "RLD-07");
+    stage.write("config", &built_in(&["RBAC", "Node"]));
+    assert_eq!(reloader.check_now().await, Checked::Applied(2), "RLD-09");
+    // RLD-10 differs by intent: types that allow or forbid everything are no exception.
+    for kind in ["ABAC", "AlwaysAllow", "AlwaysDeny"] {
+        stage.write("config", &built_in(&["Node", "RBAC", kind]));
+        let want = format!(
+            "authorizer type {kind} is not allowed if it was not enabled at initial server startup"
+        );
+        assert_eq!(failed(reloader.check_now().await), want, "RLD-08");
+        let log = stage.told().log.pop().unwrap();
+        assert!(log.contains("config:8:9: authorizer type"), "{log}");
+    }
+    assert_eq!(stage.told().published, ["rbac,node"]);
+}
+
+#[tokio::test]
+async fn connections_of_pods_are_refused() {
+    let stage = stage();
+    let reloader = stage.deaf("config");
+    let text = format!(
+        "{}- type: Webhook\n  name: w\n  webhook:\n    timeout: 3s\n    \
+         subjectAccessReviewVersion: v1\n    failurePolicy: Deny\n    connectionInfo: {{type: \
+         InClusterConfig}}\n",
+        built_in(FIRST)
+    );
+    stage.write("config", &text);
+    let message = failed(reloader.check_now().await);
+    let want = "authorizers[2].connectionInfo.type: Invalid value: \"InClusterConfig\": not \
+                allowed in this server";
+    assert_eq!(message, want, "RLD-15");
+}
+
+#[tokio::test]
+async fn an_empty_file_and_a_huge_one_are_refused() {
+    let stage = stage();
+    let reloader = stage.deaf("config");
+    stage.write("config", "");
+    assert!(failed(reloader.check_now().await).contains("at least one authorization mode"));
+    let huge = header() + &"#".repeat(api::DOCUMENT_BYTES_MAX);
+    stage.write("config", &huge);
+    assert!(failed(reloader.check_now().await).contains("file is larger than"));
+    assert_eq!(stage.told().failures(), 2);
+}
+
+#[tokio::test]
+async fn policies_are_followed_and_kept_while_they_do_not_change() {
+    let stage = Stage::new().with_policy("policies");
+    let line = |user: &str| {
+        format!(
+            "{{\"apiVersion\":\"abac.authorization.kubernetes.io/v1beta1\",\"kind\":\"Policy\",\
+             \"spec\":{{\"user\":\"{user}\",\"namespace\":\"*\",\"resource\":\"*\"}}}}\n"
+        )
+    };
+    stage.write("policies", &line("ana"));
+    stage.write("config", &built_in(&["ABAC", "RBAC"]));
+    let reloader = stage.deaf("config");
+    stage.write("policies", &line("bob"));
+    assert_eq!(reloader.check_now().await, Checked::Applied(2));
+    stage.write("policies", "{\n");
+    let message = failed(reloader.check_now().await);
+    assert!(message.starts_with("error reading policy file"), "{message}");
+    let log = stage.told().log.pop().unwrap();
+    assert!(log.contains("policies:1:"), "{log}");
+    assert!(reloader.status().files.iter().any(|file| file.ends_with("/policies")));
+    stage.write("policies", &line("bob"));
+    assert_eq!(reloader.check_now().await, Checked::Same);
+}
+
+#[tokio::test]
+async fn a_configuration_of_flags_stays() {
+    use authz_reload::{Modes, Plan, ReloadOptions, Reloader, Source};
+    let stage = Stage::new();
+    let modes = vec![authz_chain::AuthorizerType::Rbac];
+    let plan = Plan::Modes(Modes { modes, is_explicit: true, policy_file: None, webhook: None });
+    let first = Arc::new(stage.assembler().start(&plan).unwrap());
+    assert_eq!(first.source, Source::Flags);
+    let reloader = Reloader::start(
+        stage.assembler(),
+        &plan,
+        first,
+        ReloadOptions::default(),
+        Arc::new(|_| panic!("nothing is published")),
+        Arc::new(|notice| panic!("{notice}")),
+    );
+    assert_eq!(reloader.check_now().await, Checked::Same);
+    let status = reloader.status();
+    assert_eq!((status.source, status.hash, status.generation), ("flags", None, 1));
+    assert_eq!(stage.told().hash, None);
+}

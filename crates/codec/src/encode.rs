@@ -1,0 +1,169 @@
+//! Trees, statuses and events as bytes.
+
+use api_object::{Status, Tree};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::accept::{Answer, Format};
+use crate::json::{NESTING_MAX, json_tree_within};
+use crate::yaml;
+
+/// The deepest nesting of an answer: that of the deepest object, and the levels that lists, tables and
+/// events put around it.
+const ANSWER_NESTING_MAX: usize = NESTING_MAX + 8;
+
+/// What an event of a watch says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventType {
+    /// An object appeared.
+    Added,
+    /// An object changed.
+    Modified,
+    /// An object went.
+    Deleted,
+    /// Everything up to a version was sent.
+    Bookmark,
+    /// The stream ends with a status.
+    Error,
+}
+
+impl EventType {
+    /// Its name on the wire.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Added => "ADDED",
+            Self::Modified => "MODIFIED",
+            Self::Deleted => "DELETED",
+            Self::Bookmark => "BOOKMARK",
+            Self::Error => "ERROR",
+        }
+    }
+}
+
+/// A tree as the body of an answer.
+#[must_use]
+pub fn encode_tree(tree: &Tree, answer: &Answer) -> Vec<u8> {
+    encode(tree, answer)
+}
+
+/// A failure as the body of an answer. It is never brought into another shape.
+#[must_use]
+pub fn encode_status(status: &Status, answer: &Answer) -> Vec<u8> {
+    encode(status, answer)
+}
+
+/// Compact JSON that is complete but for its form, as the body of an answer.
+///
+/// INVARIANT: `json` was written by this server. What is not JSON is left as it is.
+#[must_use]
+pub fn reencode(mut json: Vec<u8>, answer: &Answer) -> Vec<u8> {
+    if (answer.format == Format::Yaml || answer.pretty)
+        && let Ok(tree) = json_tree_within(&json, ANSWER_NESTING_MAX)
+    {
+        return encode(&tree.value, answer);
+    }
+    json.push(b'\n');
+    json
+}
+
+/// Writes an event up to its object, which the caller writes behind it.
+pub fn begin_event(event: EventType, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"type\":\"");
+    out.extend_from_slice(event.name().as_bytes());
+    out.extend_from_slice(b"\",\"object\":");
+}
+
+/// Ends an event behind its object.
+pub fn end_event(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"}\n");
+}
+
+fn encode<T: Serialize>(value: &T, answer: &Answer) -> Vec<u8> {
+    let mut out = Vec::new();
+    match answer.format {
+        Format::Json if answer.pretty => write_pretty(&mut out, value),
+        Format::Json => write_json(&mut out, value),
+        Format::Yaml => {
+            let mut json = Vec::new();
+            write_json(&mut json, value);
+            let tree = json_tree_within(&json, ANSWER_NESTING_MAX);
+            let tree = tree.map_or(Value::Null, |tree| tree.value);
+            return yaml::write(&tree).into_bytes();
+        }
+    }
+    out.push(b'\n');
+    out
+}
+
+/// Appends compact JSON.
+#[expect(clippy::expect_used, reason = "neither memory nor a tree of texts can fail to be written")]
+pub(crate) fn write_json<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
+    serde_json::to_writer(out, value).expect("memory takes every tree");
+}
+
+#[expect(clippy::expect_used, reason = "neither memory nor a tree of texts can fail to be written")]
+fn write_pretty<T: Serialize>(out: &mut Vec<u8>, value: &T) {
+    serde_json::to_writer_pretty(out, value).expect("memory takes every tree");
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const COMPACT: Answer = Answer { format: Format::Json, pretty: false, transform: None };
+    const PRETTY: Answer = Answer { pretty: true, ..COMPACT };
+    const YAML: Answer = Answer { format: Format::Yaml, ..COMPACT };
+
+    fn text(bytes: Vec<u8>) -> String {
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn bodies_end_with_a_newline() {
+        let tree = json!({"kind": "K", "items": [], "spec": {"a": [1]}});
+        let tree = tree.as_object().unwrap();
+        assert_eq!(
+            text(encode_tree(tree, &COMPACT)),
+            "{\"kind\":\"K\",\"items\":[],\"spec\":{\"a\":[1]}}\n"
+        );
+        let pretty = "{\n  \"kind\": \"K\",\n  \"items\": [],\n  \"spec\": {\n    \"a\": [\n      \
+                      1\n    ]\n  }\n}\n";
+        assert_eq!(text(encode_tree(tree, &PRETTY)), pretty);
+        let yaml = "items: []\nkind: K\nspec:\n  a:\n  - 1\n";
+        assert_eq!(text(encode_tree(tree, &YAML)), yaml);
+        let compact = serde_json::to_vec(tree).unwrap();
+        assert_eq!(text(reencode(compact.clone(), &COMPACT)), text(encode_tree(tree, &COMPACT)));
+        assert_eq!(text(reencode(compact.clone(), &PRETTY)), pretty);
+        assert_eq!(text(reencode(compact, &YAML)), yaml);
+    }
+
+    /// Attack A14: the deepest object that is accepted does not spoil the list that it is part of.
+    #[test]
+    fn lists_of_the_deepest_objects_are_written_in_every_form() {
+        let (open, close) = ("{\"a\":".repeat(NESTING_MAX), "}".repeat(NESTING_MAX));
+        let list = format!("{{\"items\":[{{\"object\":{open}1{close}}}]}}").into_bytes();
+        assert!(text(reencode(list.clone(), &PRETTY)).starts_with("{\n  \"items\": [\n"));
+        assert!(text(reencode(list, &YAML)).starts_with("items:\n- object:\n    a:\n"));
+    }
+
+    #[test]
+    fn failures_are_written_in_the_language_of_the_answer() {
+        let status = Status::bad_request("no");
+        let yaml = "apiVersion: v1\ncode: 400\nkind: Status\nmessage: \"no\"\nmetadata: {}\n\
+                    reason: BadRequest\nstatus: Failure\n";
+        assert_eq!(text(encode_status(&status, &YAML)), yaml);
+        assert!(text(encode_status(&status, &COMPACT)).starts_with("{\"kind\":\"Status\","));
+    }
+
+    #[test]
+    fn an_event_is_a_line() {
+        let mut out = Vec::new();
+        begin_event(EventType::Added, &mut out);
+        out.extend_from_slice(b"{}");
+        end_event(&mut out);
+        assert_eq!(text(out), "{\"type\":\"ADDED\",\"object\":{}}\n");
+    }
+}

@@ -1,0 +1,215 @@
+//! Lists and tables around objects that are already written.
+
+use std::borrow::Cow;
+
+use api_object::Tree;
+use serde_json::Value;
+
+use crate::accept::MetaVersion;
+use crate::encode::write_json;
+
+/// The metadata of a list or a table.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ListMetadata {
+    /// The version of the whole; left out if there is none.
+    pub resource_version: Option<u64>,
+    /// Where the next page begins; left out if empty.
+    pub continue_token: String,
+    /// How many objects are on later pages, if known.
+    pub remaining_item_count: Option<u64>,
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Its heading.
+    pub name: Cow<'static, str>,
+    /// `string`, `integer`, `number`, `boolean` or `date`.
+    pub kind: Cow<'static, str>,
+    /// `name` for the column with the name, else empty.
+    pub format: Cow<'static, str>,
+    /// For people.
+    pub description: Cow<'static, str>,
+    /// Columns above 0 are shown on request only.
+    pub priority: i32,
+}
+
+/// A row of a table.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Row {
+    /// One cell a column.
+    pub cells: Vec<Value>,
+    /// The JSON of the object, or of its metadata; `None` leaves it out.
+    pub object: Option<Vec<u8>>,
+}
+
+/// Writes a list up to its items, which the caller writes behind it with commas between them.
+pub fn begin_list(api_version: &str, kind: &str, metadata: &ListMetadata, out: &mut Vec<u8>) {
+    write_head(api_version, kind, metadata, out);
+    out.extend_from_slice(b",\"items\":[");
+}
+
+/// Ends a list behind its items.
+pub fn end_list(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"]}");
+}
+
+/// Writes a table. Later events of a watch have no columns, since the first one had them.
+pub fn encode_table(
+    version: MetaVersion,
+    metadata: &ListMetadata,
+    columns: Option<&[Column]>,
+    rows: &[Row],
+    out: &mut Vec<u8>,
+) {
+    write_head(version.api_version(), "Table", metadata, out);
+    out.extend_from_slice(b",\"columnDefinitions\":");
+    match columns {
+        None => out.extend_from_slice(b"null"),
+        Some(columns) => write_list(columns, out, write_column),
+    }
+    out.extend_from_slice(b",\"rows\":");
+    write_list(rows, out, write_row);
+    out.push(b'}');
+}
+
+/// An object reduced to its metadata.
+#[must_use]
+pub fn partial_metadata(tree: &Tree, version: MetaVersion) -> Tree {
+    let mut partial = Tree::new();
+    partial.insert("kind".to_owned(), "PartialObjectMetadata".into());
+    partial.insert("apiVersion".to_owned(), version.api_version().into());
+    partial.insert("metadata".to_owned(), Value::Object(api_object::metadata(tree).clone()));
+    partial
+}
+
+/// Writes an object from its brace to the end of its metadata.
+fn write_head(api_version: &str, kind: &str, metadata: &ListMetadata, out: &mut Vec<u8>) {
+    let mut members = Tree::new();
+    if let Some(version) = metadata.resource_version {
+        members.insert("resourceVersion".to_owned(), version.to_string().into());
+    }
+    if !metadata.continue_token.is_empty() {
+        members.insert("continue".to_owned(), metadata.continue_token.as_str().into());
+    }
+    if let Some(count) = metadata.remaining_item_count {
+        members.insert("remainingItemCount".to_owned(), count.into());
+    }
+    out.extend_from_slice(b"{\"kind\":");
+    write_json(out, kind);
+    out.extend_from_slice(b",\"apiVersion\":");
+    write_json(out, api_version);
+    out.extend_from_slice(b",\"metadata\":");
+    write_json(out, &members);
+}
+
+fn write_list<T>(items: &[T], out: &mut Vec<u8>, write: fn(&T, &mut Vec<u8>)) {
+    out.push(b'[');
+    for (idx, item) in items.iter().enumerate() {
+        if idx > 0 {
+            out.push(b',');
+        }
+        write(item, out);
+    }
+    out.push(b']');
+}
+
+fn write_column(column: &Column, out: &mut Vec<u8>) {
+    let texts = [
+        (&b"{\"name\":"[..], &column.name),
+        (b",\"type\":", &column.kind),
+        (b",\"format\":", &column.format),
+        (b",\"description\":", &column.description),
+    ];
+    for (label, text) in texts {
+        out.extend_from_slice(label);
+        write_json(out, text.as_ref());
+    }
+    out.extend_from_slice(b",\"priority\":");
+    write_json(out, &column.priority);
+    out.push(b'}');
+}
+
+fn write_row(row: &Row, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"cells\":");
+    write_json(out, &row.cells);
+    if let Some(object) = &row.object {
+        out.extend_from_slice(b",\"object\":");
+        out.extend_from_slice(object);
+    }
+    out.push(b'}');
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn name_column() -> Column {
+        Column {
+            name: "Name".into(),
+            kind: "string".into(),
+            format: "name".into(),
+            description: "what \"it\" is called".into(),
+            priority: 0,
+        }
+    }
+
+    fn table(columns: Option<&[Column]>, rows: &[Row]) -> Value {
+        let metadata = ListMetadata {
+            resource_version: Some(253),
+            continue_token: "abc".to_owned(),
+            remaining_item_count: Some(7),
+        };
+        let mut out = Vec::new();
+        encode_table(MetaVersion::V1, &metadata, columns, rows, &mut out);
+        serde_json::from_slice(&out).unwrap()
+    }
+
+    #[test]
+    fn a_table_holds_columns_cells_and_objects() {
+        let object = json!({"kind": "PartialObjectMetadata", "metadata": {}});
+        let with_object = Row {
+            cells: vec![json!("a"), json!(1), json!("46s")],
+            object: Some(object.to_string().into_bytes()),
+        };
+        let without = Row { cells: vec![json!(null)], object: None };
+        let want = json!({
+            "kind": "Table", "apiVersion": "meta.k8s.io/v1",
+            "metadata": {"resourceVersion": "253", "continue": "abc", "remainingItemCount": 7},
+            "columnDefinitions": [{
+                "name": "Name", "type": "string", "format": "name",
+                "description": "what \"it\" is called", "priority": 0,
+            }],
+            "rows": [{"cells": ["a", 1, "46s"], "object": object}, {"cells": [null]}],
+        });
+        assert_eq!(table(Some(&[name_column()]), &[with_object, without]), want);
+    }
+
+    #[test]
+    fn an_empty_table_has_rows_and_a_later_event_no_columns() {
+        let empty = table(None, &[]);
+        assert_eq!(empty["rows"], json!([]));
+        assert_eq!(empty["columnDefinitions"], Value::Null);
+    }
+
+    #[test]
+    fn lists_leave_out_what_they_do_not_know() {
+        let mut out = Vec::new();
+        begin_list("v1", "ConfigMapList", &ListMetadata::default(), &mut out);
+        end_list(&mut out);
+        let want = r#"{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":[]}"#;
+        assert_eq!(String::from_utf8(out).unwrap(), want);
+    }
+
+    #[test]
+    fn partial_metadata_is_all_there_is() {
+        let tree = json!({"apiVersion": "v1", "kind": "K", "metadata": {"name": "a"}, "data": {}});
+        let partial = partial_metadata(tree.as_object().unwrap(), MetaVersion::V1);
+        let want = json!({
+            "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "a"},
+        });
+        assert_eq!(Value::Object(partial), want);
+    }
+}

@@ -1,0 +1,36 @@
+//! Several messages as one.
+
+use std::collections::HashSet;
+
+/// Joins messages as Kubernetes does: one distinct message stands alone, several are listed as
+/// `[m1, m2]`, repeated ones are named once, and the order is kept. No messages give no text.
+///
+/// ```
+/// assert_eq!(field_errors::aggregate(&["a", "a"]), "a");
+/// assert_eq!(field_errors::aggregate(&["a", "b", "a"]), "[a, b]");
+/// ```
+pub fn aggregate<S: AsRef<str>>(messages: &[S]) -> String {
+    let mut seen = HashSet::new();
+    let distinct: Vec<&str> =
+        messages.iter().map(AsRef::as_ref).filter(|message| seen.insert(*message)).collect();
+    match distinct.as_slice() {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        several => format!("[{}]", several.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_several_and_repeated() {
+        assert_eq!(aggregate::<&str>(&[]), "");
+        assert_eq!(aggregate(&["a"]), "a");
+        assert_eq!(aggregate(&["a", "a", "a"]), "a");
+        assert_eq!(aggregate(&["b", "a"]), "[b, a]");
+        assert_eq!(aggregate(&["b", "a", "b", "c"]), "[b, a, c]");
+        assert_eq!(aggregate(&[String::from("[a, b]"), String::from("c")]), "[[a, b], c]");
+    }
+}

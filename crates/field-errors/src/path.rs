@@ -1,0 +1,209 @@
+//! The way from the root of a document to one of its fields.
+
+use std::fmt;
+
+use crate::error::{BadValue, FieldError, Kind};
+use crate::excerpt::{excerpt, written};
+
+/// A place in a document: `authorizers[0].webhook.timeout`.
+///
+/// A path borrows its parent, so that descending costs nothing; the text is made only for a fault.
+///
+/// ```
+/// use field_errors::FieldPath;
+/// let authorizers = FieldPath::root("authorizers");
+/// let authorizer = authorizers.index(0);
+/// assert_eq!(authorizer.child("name").to_string(), "authorizers[0].name");
+/// assert_eq!(
+///     authorizer.child("timeout").required("").to_string(),
+///     "authorizers[0].timeout: Required value",
+/// );
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct FieldPath<'a> {
+    parent: Option<&'a FieldPath<'a>>,
+    step: Step<'a>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step<'a> {
+    Nowhere,
+    Child(&'a str),
+    Index(usize),
+    Key(&'a str),
+}
+
+impl<'a> FieldPath<'a> {
+    /// The place of a fault in a value that belongs to no document. Displays as `<nil>`, as
+    /// Kubernetes shows it, for example for a label selector in a query.
+    pub const NOWHERE: FieldPath<'static> = FieldPath { parent: None, step: Step::Nowhere };
+
+    /// A path of one field.
+    pub const fn root(name: &'a str) -> Self {
+        Self { parent: None, step: Step::Child(name) }
+    }
+
+    /// The field `name` of the object at this path.
+    pub const fn child(&'a self, name: &'a str) -> Self {
+        Self { parent: self.as_parent(), step: Step::Child(name) }
+    }
+
+    /// The entry `idx` of the list at this path.
+    pub const fn index(&'a self, idx: usize) -> Self {
+        Self { parent: self.as_parent(), step: Step::Index(idx) }
+    }
+
+    /// The entry `key` of the map at this path.
+    pub const fn key(&'a self, key: &'a str) -> Self {
+        Self { parent: self.as_parent(), step: Step::Key(key) }
+    }
+
+    const fn as_parent(&'a self) -> Option<&'a Self> {
+        match self.step {
+            Step::Nowhere => None,
+            Step::Child(_) | Step::Index(_) | Step::Key(_) => Some(self),
+        }
+    }
+}
+
+impl fmt::Display for FieldPath<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut steps = vec![self.step];
+        let mut next = self.parent;
+        while let Some(path) = next {
+            steps.push(path.step);
+            next = path.parent;
+        }
+        for (idx, step) in steps.iter().rev().enumerate() {
+            match step {
+                Step::Nowhere => f.write_str("<nil>")?,
+                // A field without a name shows as an empty subscript, as in Kubernetes.
+                Step::Child("") => f.write_str("[]")?,
+                Step::Child(name) if idx == 0 => f.write_str(name)?,
+                Step::Child(name) => write!(f, ".{name}")?,
+                Step::Index(index) => write!(f, "[{index}]")?,
+                Step::Key(key) => write!(f, "[{key}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How much of a path is told. The keys of maps are a part of it, and a client chooses these.
+const PATH_BYTES_MAX: usize = 1024;
+/// How much of a value is told, and of what is wrong with it.
+const TEXT_BYTES_MAX: usize = 8 * 1024;
+
+/// Faults at a path.
+impl FieldPath<'_> {
+    /// The value is missing or empty. `detail` may be empty.
+    pub fn required(&self, detail: &str) -> FieldError {
+        self.fault(Kind::Required, BadValue::Omitted, detail)
+    }
+
+    /// The value is malformed or out of bounds.
+    pub fn invalid(&self, value: impl Into<BadValue>, detail: &str) -> FieldError {
+        self.fault(Kind::Invalid, value.into(), detail)
+    }
+
+    /// The value has the wrong type.
+    pub fn type_invalid(&self, value: impl Into<BadValue>, detail: &str) -> FieldError {
+        self.fault(Kind::TypeInvalid, value.into(), detail)
+    }
+
+    /// The value is not one of a closed set, which the detail lists in the order given.
+    pub fn not_supported(&self, value: impl Into<BadValue>, supported: &[&str]) -> FieldError {
+        let quoted: Vec<String> = supported.iter().map(|value| go_compat::quote(value)).collect();
+        let detail = match supported {
+            [] => String::new(),
+            [..] => format!("supported values: {}", quoted.join(", ")),
+        };
+        self.fault(Kind::NotSupported, value.into(), &detail)
+    }
+
+    /// The value occurs twice where it must be unique.
+    pub fn duplicate(&self, value: impl Into<BadValue>) -> FieldError {
+        self.fault(Kind::Duplicate, value.into(), "")
+    }
+
+    /// The value names something that does not exist.
+    pub fn not_found(&self, value: impl Into<BadValue>) -> FieldError {
+        self.fault(Kind::NotFound, value.into(), "")
+    }
+
+    /// The value is well-formed but not allowed here.
+    pub fn forbidden(&self, detail: &str) -> FieldError {
+        self.fault(Kind::Forbidden, BadValue::Omitted, detail)
+    }
+
+    /// The text has more than `bytes_max` bytes. The text itself is not shown.
+    pub fn too_long(&self, bytes_max: usize) -> FieldError {
+        let unit = if bytes_max == 1 { "byte" } else { "bytes" };
+        let detail = format!("may not be more than {bytes_max} {unit}");
+        self.fault(Kind::TooLong, BadValue::Omitted, &detail)
+    }
+
+    /// The list has `n_items` items, which is more than `n_items_max`.
+    pub fn too_many(&self, n_items: usize, n_items_max: usize) -> FieldError {
+        let unit = if n_items_max == 1 { "item" } else { "items" };
+        let detail = format!("must have at most {n_items_max} {unit}");
+        self.fault(Kind::TooMany, BadValue::Json(n_items.to_string()), &detail)
+    }
+
+    /// Something of ours failed while the value was examined.
+    pub fn internal(&self, cause: &str) -> FieldError {
+        self.fault(Kind::Internal, BadValue::Omitted, cause)
+    }
+
+    /// INVARIANT: no part of a fault is longer than its limit, so that the faults of an object take memory
+    /// by their number, whatever the object holds.
+    fn fault(&self, kind: Kind, value: BadValue, detail: &str) -> FieldError {
+        let path = written(self, PATH_BYTES_MAX);
+        let detail = excerpt(detail, TEXT_BYTES_MAX).into_owned();
+        FieldError { path, kind, value: value.excerpt(TEXT_BYTES_MAX), detail }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A16: a fault below a long key is as small as any other.
+    #[test]
+    fn a16_faults_are_small() {
+        let long = "k".repeat(1 << 20);
+        let root = FieldPath::root("spec");
+        let at = root.key(&long);
+        let fault = at.child("x").invalid(long.as_str(), &long);
+        let shown = fault.to_string();
+        assert!(shown.starts_with("spec[kkk"), "{}", shown.len());
+        assert!(shown.contains("kkk...: Invalid value: \"kkk"), "{}", shown.len());
+        assert!(shown.len() < PATH_BYTES_MAX + 2 * TEXT_BYTES_MAX + 64, "{}", shown.len());
+        let json = BadValue::Json(format!("[{}]", "1,".repeat(1 << 20)));
+        assert!(root.invalid(json, "").to_string().len() < TEXT_BYTES_MAX + 64);
+        let whole = "é".repeat(TEXT_BYTES_MAX / 2);
+        assert_eq!(root.invalid(whole.as_str(), "").value, BadValue::Text(whole));
+    }
+
+    #[test]
+    fn paths_render_as_in_kubernetes() {
+        let root = FieldPath::root("spec");
+        let rules = root.child("rules");
+        let rule = rules.index(3);
+        let labels = rule.child("labels");
+        for (path, want) in [
+            (root, "spec"),
+            (rules, "spec.rules"),
+            (rule, "spec.rules[3]"),
+            (rule.index(0), "spec.rules[3][0]"),
+            (labels.key("a/b c"), "spec.rules[3].labels[a/b c]"),
+            (labels.key("x").child("y"), "spec.rules[3].labels[x].y"),
+            (FieldPath::root(""), "[]"),
+            (root.child(""), "spec[]"),
+            (FieldPath::NOWHERE, "<nil>"),
+            (FieldPath::NOWHERE.child("values").index(0).key("app"), "values[0][app]"),
+        ] {
+            assert_eq!(path.to_string(), want);
+        }
+    }
+}

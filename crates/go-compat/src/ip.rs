@@ -1,0 +1,280 @@
+//! IP addresses as Go's `net/netip` reads them.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::quote::quote_bytes;
+
+/// An address, and the zone that a scoped IPv6 address names after `%`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ip<'a> {
+    /// The address. An IPv4-mapped IPv6 address stays an IPv6 address.
+    pub address: IpAddr,
+    /// The zone; empty when none is named.
+    pub zone: &'a [u8],
+}
+
+/// Why a text is not an IP address. Displays as Go's message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IpError {
+    text: Vec<u8>,
+    fault: &'static str,
+    at: Vec<u8>,
+}
+
+impl fmt::Display for IpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ParseAddr({}): {}", quote_bytes(&self.text), self.fault)?;
+        if !self.at.is_empty() {
+            write!(f, " (at {})", quote_bytes(&self.at))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for IpError {}
+
+/// A fault, and the part of the text at which it was found.
+type Fault<'a> = (&'static str, &'a [u8]);
+
+/// Reads a dotted IPv4 address or an IPv6 address with an optional zone.
+///
+/// The input is bytes because host names in URLs may decode to bytes that are not UTF-8.
+///
+/// # Errors
+/// Anything else, including IPv4 octets with leading zeros.
+///
+/// ```
+/// assert_eq!(go_compat::parse_ip(b"10.0.0.1").unwrap().address.to_string(), "10.0.0.1");
+/// assert_eq!(go_compat::parse_ip(b"fe80::1%eth0").unwrap().zone, b"eth0");
+/// assert_eq!(
+///     go_compat::parse_ip(b"10.0.0.01").unwrap_err().to_string(),
+///     r#"ParseAddr("10.0.0.01"): IPv4 field has octet with leading zero"#,
+/// );
+/// ```
+pub fn parse_ip(text: &[u8]) -> Result<Ip<'_>, IpError> {
+    let parsed = match text.iter().find(|byte| matches!(byte, b'.' | b':' | b'%')) {
+        Some(b'.') => {
+            parse_ipv4(text).map(|octets| Ip { address: Ipv4Addr::from(octets).into(), zone: b"" })
+        }
+        Some(b':') => parse_scoped_ipv6(text),
+        Some(_) => Err(("missing IPv6 address", &b""[..])),
+        None => Err(("unable to parse IP", &b""[..])),
+    };
+    parsed.map_err(|(fault, at)| IpError { text: text.to_owned(), fault, at: at.to_owned() })
+}
+
+fn parse_ipv4(text: &[u8]) -> Result<[u8; 4], Fault<'_>> {
+    let mut octets = [0; 4];
+    let mut field = 0;
+    let mut value: u16 = 0;
+    let mut n_digits = 0;
+    for (idx, &byte) in text.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' => {
+                if n_digits == 1 && value == 0 {
+                    return Err(("IPv4 field has octet with leading zero", b""));
+                }
+                value = value * 10 + u16::from(byte - b'0');
+                n_digits += 1;
+                if value > 255 {
+                    return Err(("IPv4 field has value >255", b""));
+                }
+            }
+            b'.' => {
+                if n_digits == 0 || idx == text.len() - 1 {
+                    return Err(("IPv4 field must have at least one digit", &text[idx..]));
+                }
+                if field == 3 {
+                    return Err(("IPv4 address too long", b""));
+                }
+                octets[field] = value as u8;
+                field += 1;
+                value = 0;
+                n_digits = 0;
+            }
+            _ => return Err(("unexpected character", &text[idx..])),
+        }
+    }
+    if field < 3 {
+        return Err(("IPv4 address too short", b""));
+    }
+    octets[3] = value as u8;
+    Ok(octets)
+}
+
+fn parse_scoped_ipv6(text: &[u8]) -> Result<Ip<'_>, Fault<'_>> {
+    let (text, zone) = match text.iter().position(|&byte| byte == b'%') {
+        Some(at) if at + 1 == text.len() => return Err(("zone must be a non-empty string", b"")),
+        Some(at) => (&text[..at], &text[at + 1..]),
+        None => (text, &b""[..]),
+    };
+    Ok(Ip { address: parse_ipv6(text)?.into(), zone })
+}
+
+fn parse_ipv6(text: &[u8]) -> Result<Ipv6Addr, Fault<'_>> {
+    let mut groups = [0_u16; 8];
+    let mut filled = 0;
+    let mut ellipsis = None;
+    let mut rest = text;
+    if let Some(after) = rest.strip_prefix(b"::") {
+        ellipsis = Some(0);
+        rest = after;
+    }
+    while filled < groups.len() && !(rest.is_empty() && ellipsis == Some(filled)) {
+        let (group, n_digits) = parse_group(rest)?;
+        if rest.get(n_digits) == Some(&b'.') {
+            let [a, b, c, d] = parse_embedded_ipv4(rest, filled, ellipsis.is_some())?;
+            groups[filled] = u16::from_be_bytes([a, b]);
+            groups[filled + 1] = u16::from_be_bytes([c, d]);
+            filled += 2;
+            rest = b"";
+            break;
+        }
+        groups[filled] = group;
+        filled += 1;
+        rest = &rest[n_digits..];
+        match rest {
+            [] => break,
+            [b':'] => return Err(("colon must be followed by more characters", rest)),
+            [b':', b':', ..] if ellipsis.is_some() => {
+                return Err(("multiple :: in address", &rest[1..]));
+            }
+            [b':', b':', after @ ..] => {
+                ellipsis = Some(filled);
+                rest = after;
+            }
+            [b':', after @ ..] => rest = after,
+            _ => return Err(("unexpected character, want colon", rest)),
+        }
+    }
+    if !rest.is_empty() {
+        return Err(("trailing garbage after address", rest));
+    }
+    match ellipsis {
+        None if filled < groups.len() => Err(("address string too short", b"")),
+        Some(_) if filled == groups.len() => {
+            Err(("the :: must expand to at least one field of zeros", b""))
+        }
+        // The groups after the ellipsis move to the end; zeros take their place.
+        Some(ellipsis) => {
+            let n_missing = groups.len() - filled;
+            groups[ellipsis..].rotate_right(n_missing);
+            Ok(groups.into())
+        }
+        None => Ok(groups.into()),
+    }
+}
+
+/// Reads up to four hexadecimal digits: their value and count.
+fn parse_group(text: &[u8]) -> Result<(u16, usize), Fault<'_>> {
+    let n_digits = text.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    match n_digits {
+        0 => Err(("each colon-separated field must have at least one digit", text)),
+        1..=4 => {
+            let digits = text.iter().take(n_digits).filter_map(|&byte| (byte as char).to_digit(16));
+            Ok((digits.fold(0, |value, digit| value << 4 | digit as u16), n_digits))
+        }
+        _ => Err(("each group must have 4 or less digits", text)),
+    }
+}
+
+/// Reads the dotted address that may stand for the last two groups.
+fn parse_embedded_ipv4(
+    text: &[u8],
+    filled: usize,
+    has_ellipsis: bool,
+) -> Result<[u8; 4], Fault<'_>> {
+    if !has_ellipsis && filled != 6 {
+        let fault = "embedded IPv4 address must replace the final 2 fields of the address";
+        return Err((fault, text));
+    }
+    if filled > 6 {
+        let fault = "too many hex fields to fit an embedded IPv4 at the end of the address";
+        return Err((fault, text));
+    }
+    parse_ipv4(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_go_reads() {
+        for (text, address, zone) in [
+            ("0.0.0.0", "0.0.0.0", ""),
+            ("192.0.2.1", "192.0.2.1", ""),
+            ("::", "::", ""),
+            ("::1", "::1", ""),
+            ("1::", "1::", ""),
+            ("fe80::1cc0:3e8c:119f:c2e1%ens18", "fe80::1cc0:3e8c:119f:c2e1", "ens18"),
+            ("::%a%b", "::", "a%b"),
+            ("1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7:8", ""),
+            ("1:2:3:4:5:6:7::", "1:2:3:4:5:6:7:0", ""),
+            ("::ffff:192.0.2.1", "::ffff:192.0.2.1", ""),
+            ("1:2:3:4:5:6:192.0.2.1", "1:2:3:4:5:6:c000:201", ""),
+            ("FD9E:1A04:F01D::1", "fd9e:1a04:f01d::1", ""),
+        ] {
+            let ip = parse_ip(text.as_bytes()).unwrap();
+            assert_eq!(ip.address, address.parse::<IpAddr>().unwrap(), "{text}");
+            assert_eq!(ip.zone, zone.as_bytes(), "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_go_refuses_in_its_words() {
+        for (text, want) in [
+            ("", r#"ParseAddr(""): unable to parse IP"#),
+            ("bad", r#"ParseAddr("bad"): unable to parse IP"#),
+            ("%eth0", r#"ParseAddr("%eth0"): missing IPv6 address"#),
+            ("1.2.3", r#"ParseAddr("1.2.3"): IPv4 address too short"#),
+            ("1.2.3.4.5", r#"ParseAddr("1.2.3.4.5"): IPv4 address too long"#),
+            ("1.2.3.256", r#"ParseAddr("1.2.3.256"): IPv4 field has value >255"#),
+            (".1", r#"ParseAddr(".1"): IPv4 field must have at least one digit (at ".1")"#),
+            ("1..2", r#"ParseAddr("1..2"): IPv4 field must have at least one digit (at ".2")"#),
+            ("1.2.3.", r#"ParseAddr("1.2.3."): IPv4 field must have at least one digit (at ".")"#),
+            ("1.2.3.4%e", r#"ParseAddr("1.2.3.4%e"): unexpected character (at "%e")"#),
+            ("::1%", r#"ParseAddr("::1%"): zone must be a non-empty string"#),
+            ("1:2:3:4:5:6:7", r#"ParseAddr("1:2:3:4:5:6:7"): address string too short"#),
+            (
+                "1:2:3:4:5:6:7:8:9",
+                r#"ParseAddr("1:2:3:4:5:6:7:8:9"): trailing garbage after address (at "9")"#,
+            ),
+            (
+                "1:2:3:4::5:6:7:8",
+                r#"ParseAddr("1:2:3:4::5:6:7:8"): the :: must expand to at least one field of zeros"#,
+            ),
+            ("1::2::3", r#"ParseAddr("1::2::3"): multiple :: in address (at ":3")"#),
+            (
+                "12345::",
+                r#"ParseAddr("12345::"): each group must have 4 or less digits (at "12345::")"#,
+            ),
+            (
+                ":1",
+                r#"ParseAddr(":1"): each colon-separated field must have at least one digit (at ":1")"#,
+            ),
+            ("1:", r#"ParseAddr("1:"): colon must be followed by more characters (at ":")"#),
+            (
+                "1:g",
+                r#"ParseAddr("1:g"): each colon-separated field must have at least one digit (at "g")"#,
+            ),
+            ("1:2g", r#"ParseAddr("1:2g"): unexpected character, want colon (at "g")"#),
+            (
+                "1:1.2.3.4",
+                r#"ParseAddr("1:1.2.3.4"): embedded IPv4 address must replace the final 2 fields of the address (at "1.2.3.4")"#,
+            ),
+            (
+                "::1:2:3:4:5:6:7:1.2.3.4",
+                r#"ParseAddr("::1:2:3:4:5:6:7:1.2.3.4"): too many hex fields to fit an embedded IPv4 at the end of the address (at "1.2.3.4")"#,
+            ),
+            ("::1.2.3.04", r#"ParseAddr("::1.2.3.04"): IPv4 field has octet with leading zero"#),
+        ] {
+            assert_eq!(parse_ip(text.as_bytes()).unwrap_err().to_string(), want);
+        }
+        assert_eq!(
+            parse_ip(b"::\xff").unwrap_err().to_string(),
+            r#"ParseAddr("::\xff"): each colon-separated field must have at least one digit (at "\xff")"#,
+        );
+    }
+}

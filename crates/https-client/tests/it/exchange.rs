@@ -1,0 +1,214 @@
+//! What is sent, and what of an answer is seen.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use fake_http::{Answer, Body, Peer};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use https_client::{
+    ANSWER_FACTOR, Client, Credentials, FaultKind, Impersonate, Limits, Secret, Target, Unobserved,
+};
+
+use crate::fixture::{LONG, client, http, https, post, secure};
+
+/// Row WHK-05: the request line, the content type, and the body as given.
+#[tokio::test]
+async fn the_request() {
+    let peer = Peer::start(Answer::json(r#"{"a":1}"#)).unwrap();
+    let client = client(http(peer.address()));
+    let reply = client.post("timeout=5s", Bytes::from_static(b"{\"x\":2}"), LONG).await.unwrap();
+    assert_eq!((reply.status, &*reply.body), (200, &b"{\"a\":1}"[..]));
+    assert_eq!(reply.headers["content-type"], "application/json");
+    let request = peer.requests().remove(0);
+    assert_eq!((&*request.method, &*request.target), ("POST", "/authorize?timeout=5s"));
+    assert_eq!(request.header("content-type"), Some("application/json"));
+    assert_eq!(request.header("accept"), Some("application/json, */*"));
+    assert_eq!(request.header("user-agent"), Some("portcullis"));
+    assert_eq!(request.header("host"), Some(&*peer.address().to_string()));
+    assert_eq!(request.header("accept-encoding"), None);
+    assert_eq!(request.body, b"{\"x\":2}");
+}
+
+/// Rows WHK-22 and WHK-23: a status is an answer, and redirects are not followed.
+/// L2: no client of ours follows a redirect.
+#[tokio::test]
+async fn any_status_is_an_answer() {
+    let elsewhere = Peer::start(Answer::json("{}")).unwrap();
+    let location = format!("http://{}/", elsewhere.address());
+    let answers = vec![
+        Answer::json("{}").status(500),
+        Answer::json("{}").status(429).header("Retry-After", "7"),
+        Answer::json("").status(304),
+        Answer::redirect(&location),
+        Answer::json("{}").status(307).header("Location", &location),
+    ];
+    let peer = Peer::start(answers).unwrap();
+    let client = client(http(peer.address()));
+    let mut seen = Vec::new();
+    for _ in 0..5 {
+        seen.push(post(&client).await.unwrap());
+    }
+    assert_eq!(seen.iter().map(|it| it.status).collect::<Vec<_>>(), [500, 429, 304, 302, 307]);
+    assert_eq!(seen[1].headers["retry-after"], "7");
+    assert_eq!(elsewhere.n_accepted(), 0);
+}
+
+#[tokio::test]
+async fn content_types() {
+    let answers =
+        vec![Answer::json("x").content_type(None), Answer::json("x").content_type(Some("a/b"))];
+    let peer = Peer::start(answers).unwrap();
+    let client = client(http(peer.address()));
+    assert!(!post(&client).await.unwrap().headers.contains_key("content-type"));
+    assert_eq!(post(&client).await.unwrap().headers["content-type"], "a/b");
+}
+
+#[tokio::test]
+async fn credentials_are_sent_over_tls_and_never_in_the_clear() {
+    let basic = Credentials::Basic { username: "u".to_owned(), password: Secret::new("p") };
+    let token = Credentials::Token(Secret::new("sesame"));
+    let (authority, tls) = secure();
+    for (credentials, want) in [(basic, "Basic dTpw"), (token, "Bearer sesame")] {
+        let peer = Peer::start_tls(Answer::json("{}"), &tls).unwrap();
+        let secure = https(peer.address(), &authority.pem());
+        let secure = Target { credentials: credentials.clone(), ..secure };
+        post(&client(secure)).await.unwrap();
+        assert_eq!(peer.requests()[0].header("authorization"), Some(want));
+        let peer = Peer::start(Answer::json("{}")).unwrap();
+        let clear = Target { credentials, ..http(peer.address()) };
+        post(&client(clear)).await.unwrap();
+        assert_eq!(peer.requests()[0].header("authorization"), None);
+    }
+}
+
+#[tokio::test]
+async fn a_changed_token_file_is_seen_within_a_minute() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("token");
+    std::fs::write(&path, "one").unwrap();
+    let (authority, tls) = secure();
+    let peer = Peer::start_tls(Answer::json("{}"), &tls).unwrap();
+    let credentials = Credentials::TokenFile { path: path.clone(), fallback: None };
+    let client = client(Target { credentials, ..https(peer.address(), &authority.pem()) });
+    let sent = async || {
+        post(&client).await.unwrap();
+        peer.take_requests()[0].header("authorization").unwrap().to_owned()
+    };
+    assert_eq!(sent().await, "Bearer one");
+    std::fs::write(&path, "two\n").unwrap();
+    assert_eq!(sent().await, "Bearer one");
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(60)).await;
+    tokio::time::resume();
+    assert_eq!(sent().await, "Bearer two");
+    assert_eq!(peer.n_accepted(), 1);
+}
+
+#[tokio::test]
+async fn impersonation() {
+    let peer = Peer::start(Answer::json("{}")).unwrap();
+    let impersonate = Impersonate {
+        user: "jane".to_owned(),
+        groups: vec!["a".to_owned()],
+        ..Impersonate::default()
+    };
+    post(&client(Target { impersonate, ..http(peer.address()) })).await.unwrap();
+    let request = peer.requests().remove(0);
+    assert_eq!(request.header("impersonate-user"), Some("jane"));
+    assert_eq!(request.header("impersonate-group"), Some("a"));
+}
+
+fn gzip(bytes: &[u8]) -> Bytes {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap().into()
+}
+
+#[tokio::test]
+async fn compressed_answers() {
+    let compressed = |bytes: &[u8]| Answer::json(gzip(bytes)).header("Content-Encoding", "gzip");
+    let mut broken = gzip(b"hello").to_vec();
+    broken.truncate(12);
+    let answers = vec![
+        compressed(b"hello"),
+        Answer::json("plain"),
+        Answer::json(broken).header("Content-Encoding", "gzip"),
+        Answer::json("junk").header("Content-Encoding", "gzip"),
+        compressed(&vec![b'x'; 9 << 20]),
+    ];
+    let peer = Peer::start(answers).unwrap();
+    let client = client(Target { can_compress: true, ..http(peer.address()) });
+    let reply = post(&client).await.unwrap();
+    assert_eq!(&*reply.body, b"hello");
+    assert!(!reply.headers.contains_key("content-encoding"));
+    assert_eq!(peer.requests()[0].header("accept-encoding"), Some("gzip"));
+    assert_eq!(&*post(&client).await.unwrap().body, b"plain");
+    assert_eq!(post(&client).await.unwrap_err().kind, FaultKind::Other);
+    assert_eq!(post(&client).await.unwrap_err().kind, FaultKind::Other);
+    assert_eq!(post(&client).await.unwrap_err().kind, FaultKind::TooLarge);
+}
+
+#[tokio::test]
+async fn what_was_not_asked_to_be_compressed_is_left_alone() {
+    let body = gzip(b"hello");
+    let peer = Peer::start(Answer::json(body.clone()).header("Content-Encoding", "gzip")).unwrap();
+    let reply = post(&client(http(peer.address()))).await.unwrap();
+    assert_eq!(reply.body, body);
+    assert_eq!(reply.headers["content-encoding"], "gzip");
+}
+
+/// The limit itself, and one byte more.
+#[tokio::test]
+async fn the_body_limit() {
+    let max = 8 << 20;
+    let filler = |n| Answer::json("").body(Body::Filler(n));
+    let peer = Peer::start(vec![filler(max), filler(max + 1)]).unwrap();
+    let client = client(http(peer.address()));
+    assert_eq!(post(&client).await.unwrap().body.len() as u64, max);
+    let fault = post(&client).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::TooLarge);
+    assert_eq!(fault.message, "the body of the response exceeds 8388608 bytes");
+}
+
+/// An answer that repeats a long question must not fail for its length.
+#[tokio::test]
+async fn the_body_limit_grows_with_what_was_sent() {
+    let sent = Bytes::from(vec![b'x'; 8 << 20]);
+    let max = (ANSWER_FACTOR * sent.len()) as u64;
+    let filler = |n| Answer::json("").body(Body::Filler(n));
+    let peer = Peer::start(vec![filler(max), filler(max + 1)]).unwrap();
+    let client = client(http(peer.address()));
+    assert_eq!(client.post("", sent.clone(), LONG).await.unwrap().body.len() as u64, max);
+    let fault = client.post("", sent, LONG).await.unwrap_err();
+    assert_eq!(
+        (fault.kind, fault.message.ends_with("16777216 bytes")),
+        (FaultKind::TooLarge, true)
+    );
+}
+
+/// Each of several calls at a time has a connection of its own, though the server offers HTTP/2.
+#[tokio::test]
+async fn http1_is_spoken_to_a_peer_that_offers_http2() {
+    let (authority, tls) = secure();
+    let slow = Answer::json("{}").delay(Duration::from_millis(100));
+    let peer = Peer::start_tls(slow, &tls.offer_http2()).unwrap();
+    let client = client(https(peer.address(), &authority.pem()));
+    let (one, two, three) = tokio::join!(post(&client), post(&client), post(&client));
+    assert!([one, two, three].iter().all(Result::is_ok));
+    assert!(peer.requests().iter().all(|request| request.http_version == 1));
+    assert_eq!(peer.n_accepted(), 3);
+}
+
+#[tokio::test]
+async fn a_name_of_our_own() {
+    let peer = Peer::start(Answer::json("{}")).unwrap();
+    let named = Target { user_agent: "portcullis-admission", ..http(peer.address()) };
+    post(&client(named)).await.unwrap();
+    assert_eq!(peer.requests()[0].header("user-agent"), Some("portcullis-admission"));
+    let unspeakable = Target { user_agent: "a\nb", ..http(peer.address()) };
+    let error = Client::new(unspeakable, None, Limits::default(), Arc::new(Unobserved));
+    assert_eq!(error.unwrap_err().to_string(), "the user agent can not be written in a header");
+}

@@ -1,0 +1,25 @@
+//! What a peer can make us remember.
+
+use fake_http::{Answer, Body, Peer};
+use https_client::FaultKind;
+
+use crate::fixture::{client, http, post};
+
+/// What is held for one answer beyond its limit: buffers of the connection, and the growing of the
+/// body, which doubles.
+const OVERHEAD_BYTES: u64 = 24 << 20;
+
+/// A hundred megabytes, announced or not, are not held.
+#[test]
+fn a_huge_answer_takes_no_more_than_the_limit() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for body in [Body::Filler(100 << 20), Body::Endless] {
+        let peer = Peer::start(Answer::json("").body(body)).unwrap();
+        let client = client(http(peer.address()));
+        let measured = allocation_counter::measure(|| {
+            let fault = runtime.block_on(post(&client)).unwrap_err();
+            assert_eq!(fault.kind, FaultKind::TooLarge);
+        });
+        assert!(measured.bytes_max < OVERHEAD_BYTES, "{}", measured.bytes_max);
+    }
+}

@@ -1,0 +1,185 @@
+//! A server for a test, and clients of it.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use https_server::{
+    Body, CertificateFiles, Connection, Limits, Listener, Pki, PkiOptions, ReloadingCertificate,
+    ServerNames, Shutdown, Supplied,
+};
+use hyper::body::Incoming;
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+/// How long a test waits for what should happen soon. Only a broken server makes it wait so long.
+pub(crate) const SOON: Duration = Duration::from_secs(20);
+
+pub(crate) struct Host {
+    pub(crate) address: SocketAddr,
+    pub(crate) pki: Pki,
+    pub(crate) certificate: Arc<ReloadingCertificate>,
+    pub(crate) shutdown: Shutdown,
+    pub(crate) task: JoinHandle<()>,
+    troubles: Arc<Mutex<Vec<String>>>,
+    _directory: TempDir,
+}
+
+/// What is kept with a connection: how many certificates came.
+pub(crate) type Identity = usize;
+
+pub(crate) fn pki(directory: &TempDir) -> Pki {
+    https_server::prepare(&PkiOptions {
+        directory: directory.path().to_owned(),
+        names: ServerNames::new(None, []),
+        supplied: Supplied::default(),
+        now: SystemTime::now(),
+    })
+    .unwrap()
+}
+
+impl Host {
+    pub(crate) fn start<S, F>(limits: Limits, service: S) -> Self
+    where
+        S: Fn(Request<Incoming>, Arc<Connection<Identity>>) -> F + Send + Sync + 'static,
+        F: Future<Output = Response<Body>> + Send + 'static,
+    {
+        let directory = tempfile::tempdir().unwrap();
+        let pki = pki(&directory);
+        let certificate = Arc::new(ReloadingCertificate::load(pki.serving.clone()).unwrap());
+        let tls = Arc::new(https_server::server_config(Arc::clone(&certificate)).unwrap());
+        let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), tls).unwrap();
+        let address = listener.address();
+        let shutdown = Shutdown::new();
+        let troubles = Arc::new(Mutex::new(Vec::new()));
+        let report: https_server::Report = {
+            let troubles = Arc::clone(&troubles);
+            Arc::new(move |trouble| troubles.lock().unwrap().push(trouble.to_string()))
+        };
+        let task =
+            tokio::spawn(https_server::serve(listener, limits, shutdown.clone(), report, service));
+        Self { address, pki, certificate, shutdown, task, troubles, _directory: directory }
+    }
+
+    /// Answers every request with its protocol, the number of certificates and the body.
+    pub(crate) fn echo(limits: Limits) -> Self {
+        Self::start(limits, |request, connection| async move {
+            let certificates = *connection.identity(|_| true, <[_]>::len);
+            let head = format!("{:?} {certificates} ", connection.protocol);
+            match https_server::collect_limited(request.into_body(), 1 << 20).await {
+                Ok(bytes) => Response::new(Body::from([head.as_bytes(), &bytes].concat())),
+                Err(error) => Response::new(Body::from(error.to_string())),
+            }
+        })
+    }
+
+    pub(crate) fn troubles(&self) -> Vec<String> {
+        self.troubles.lock().unwrap().clone()
+    }
+
+    pub(crate) async fn trouble_with(&self, text: &str) {
+        let wait = async {
+            while !self.troubles().iter().any(|trouble| trouble.contains(text)) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        if tokio::time::timeout(SOON, wait).await.is_err() {
+            panic!("no trouble with `{text}` among {:?}", self.troubles());
+        }
+    }
+
+    pub(crate) async fn tls(&self, client: &Client) -> std::io::Result<TlsStream<TcpStream>> {
+        let stream = TcpStream::connect(self.address).await?;
+        let connector = TlsConnector::from(Arc::new(client.config(&self.pki)));
+        connector.connect(ServerName::try_from("127.0.0.1").unwrap(), stream).await
+    }
+
+    pub(crate) async fn http1(&self, client: &Client) -> http1::SendRequest<Full<Bytes>> {
+        let stream = self.tls(&Client { alpn: "http/1.1", ..client.clone() }).await.unwrap();
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(connection);
+        sender
+    }
+
+    pub(crate) async fn http2(&self, client: &Client) -> http2::SendRequest<Full<Bytes>> {
+        let stream = self.tls(&Client { alpn: "h2", ..client.clone() }).await.unwrap();
+        let (sender, connection) =
+            http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(connection);
+        sender
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Client {
+    pub(crate) alpn: &'static str,
+    pub(crate) certificate: Option<CertificateFiles>,
+    pub(crate) version: Option<&'static SupportedProtocolVersion>,
+}
+
+impl Client {
+    fn config(&self, pki: &Pki) -> ClientConfig {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_file(&pki.trust).unwrap()).unwrap();
+        let versions = match self.version {
+            Some(version) => vec![version],
+            None => rustls::ALL_VERSIONS.to_vec(),
+        };
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&versions)
+            .unwrap()
+            .with_root_certificates(roots);
+        let mut config = match &self.certificate {
+            None => builder.with_no_client_auth(),
+            Some(files) => {
+                let chain = vec![CertificateDer::from_pem_file(&files.certificate).unwrap()];
+                let key = PrivateKeyDer::from_pem_file(&files.key).unwrap();
+                let key = rustls::crypto::ring::sign::any_supported_type(&key).unwrap();
+                // The builder refuses what does not fit; a client may show anything.
+                let pair = Arc::new(CertifiedKey::new(chain, key));
+                builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(pair)))
+            }
+        };
+        if !self.alpn.is_empty() {
+            config.alpn_protocols = vec![self.alpn.as_bytes().to_vec()];
+        }
+        config
+    }
+}
+
+pub(crate) fn request(target: &str, body: &str) -> Request<Full<Bytes>> {
+    Request::builder()
+        .method("POST")
+        .uri(target)
+        .header("host", "localhost")
+        .body(Full::new(Bytes::copy_from_slice(body.as_bytes())))
+        .unwrap()
+}
+
+pub(crate) async fn text<B>(response: Response<B>) -> String
+where
+    B: hyper::body::Body<Error: std::fmt::Debug>,
+{
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(SOON, future).await {
+        Ok(value) => value,
+        Err(_) => panic!("{what} did not happen"),
+    }
+}

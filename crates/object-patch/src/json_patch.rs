@@ -1,0 +1,203 @@
+//! JSON Patch (RFC 6902), as Kubernetes carries it out.
+//!
+//! Where its implementation is more lenient than the standard, clients rely on it, and so are we:
+//! `replace` sets a member that is missing, a `value` that is missing is null, `test` takes a missing
+//! member for null, and an index may be negative.
+
+use api_object::Tree;
+use serde_json::Value;
+
+use crate::error::PatchError;
+use crate::nesting::{NESTING_MAX, extent};
+use crate::pointer::{Pointer, existing_index, insertion_index, walk};
+
+/// The most operations of a patch.
+pub const OPERATIONS_MAX: usize = 10_000;
+
+/// The most bytes of JSON that all `copy` operations of a patch make together.
+pub const COPIED_BYTES_MAX: usize = 3 << 20;
+
+/// The most values that all operations of a patch move or look at together.
+///
+/// An insertion moves all later items of a list, so ten thousand of them into a list of a hundred
+/// thousand would take seconds. Real patches stay far below.
+pub const WORK_MAX: usize = 100_000_000;
+
+/// Carries out the operations of a patch, all or none.
+///
+/// # Errors
+///
+/// The patch is no list, is too long, or one of its operations can not be carried out.
+pub fn json_patch(tree: Tree, patch: Value) -> Result<Tree, PatchError> {
+    let Value::Array(operations) = patch else {
+        return Err(PatchError::Shape("a JSON patch is a list of operations"));
+    };
+    if operations.len() > OPERATIONS_MAX {
+        return Err(PatchError::TooManyOperations(operations.len()));
+    }
+    if !operations.iter().all(|operation| operation.is_object() || operation.is_null()) {
+        return Err(PatchError::Shape("an operation of a JSON patch is an object"));
+    }
+    let mut run = Run { document: Value::Object(tree), n_steps: 0, n_copied_bytes: 0, idx: 0 };
+    for (idx, operation) in operations.into_iter().enumerate() {
+        run.idx = idx;
+        run.carry_out(operation)?;
+    }
+    match run.document {
+        Value::Object(tree) => Ok(tree),
+        _ => Err(PatchError::NotAnObject),
+    }
+}
+
+/// A patch that is being carried out.
+struct Run {
+    document: Value,
+    n_steps: usize,
+    n_copied_bytes: usize,
+    /// Which operation it is, for errors.
+    idx: usize,
+}
+
+impl Run {
+    fn carry_out(&mut self, mut operation: Value) -> Result<(), PatchError> {
+        let path = self.pointer(&operation, "path")?;
+        let kind = operation.get("op").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let value = operation.get_mut("value").map(Value::take).unwrap_or_default();
+        match kind.as_str() {
+            "add" => self.add(&path, value),
+            "remove" => self.remove(&path).map(drop),
+            "replace" => self.replace(&path, value),
+            "test" => self.test(&path, &value),
+            "move" => {
+                let from = self.pointer(&operation, "from")?;
+                let moved = self.remove(&from)?;
+                self.add(&path, moved)
+            }
+            "copy" => {
+                let from = self.pointer(&operation, "from")?;
+                let copied = self.copied(&from)?;
+                self.add(&path, copied)
+            }
+            _ => Err(PatchError::BadOperation(self.idx)),
+        }
+    }
+
+    fn pointer(&self, operation: &Value, name: &str) -> Result<Pointer, PatchError> {
+        let text = operation.get(name).and_then(Value::as_str);
+        text.and_then(Pointer::parse).ok_or(PatchError::BadOperation(self.idx))
+    }
+
+    fn add(&mut self, path: &Pointer, value: Value) -> Result<(), PatchError> {
+        self.check_depth(path, &value)?;
+        let missing = PatchError::MissingPath(self.idx);
+        let (last, parents) = path.split().ok_or(missing.clone())?;
+        let n_moved = match walk(&mut self.document, parents) {
+            Some(Value::Object(members)) => {
+                members.insert(last.to_owned(), value);
+                0
+            }
+            Some(Value::Array(items)) => {
+                let idx = insertion_index(last, items.len()).ok_or(missing)?;
+                items.insert(idx, value);
+                items.len() - idx
+            }
+            _ => return Err(missing),
+        };
+        self.count(n_moved)
+    }
+
+    fn remove(&mut self, path: &Pointer) -> Result<Value, PatchError> {
+        let missing = PatchError::MissingPath(self.idx);
+        let (last, parents) = path.split().ok_or(missing.clone())?;
+        let (removed, n_moved) = match walk(&mut self.document, parents) {
+            Some(Value::Object(members)) => {
+                (members.shift_remove(last).ok_or(missing)?, members.len())
+            }
+            Some(Value::Array(items)) => {
+                let idx = existing_index(last, items.len()).ok_or(missing)?;
+                (items.remove(idx), items.len() - idx)
+            }
+            _ => return Err(missing),
+        };
+        self.count(n_moved)?;
+        Ok(removed)
+    }
+
+    fn replace(&mut self, path: &Pointer, value: Value) -> Result<(), PatchError> {
+        self.check_depth(path, &value)?;
+        let missing = PatchError::MissingPath(self.idx);
+        let Some((last, parents)) = path.split() else {
+            if !value.is_object() && !value.is_array() {
+                return Err(PatchError::BadOperation(self.idx));
+            }
+            self.document = value;
+            return Ok(());
+        };
+        match walk(&mut self.document, parents) {
+            Some(Value::Object(members)) => {
+                members.insert(last.to_owned(), value);
+            }
+            Some(Value::Array(items)) => {
+                let idx = existing_index(last, items.len()).ok_or(missing.clone())?;
+                *items.get_mut(idx).ok_or(missing)? = value;
+            }
+            _ => return Err(missing),
+        }
+        Ok(())
+    }
+
+    fn test(&mut self, path: &Pointer, value: &Value) -> Result<(), PatchError> {
+        let found = match path.split() {
+            None => Some(&mut self.document),
+            Some((last, parents)) => {
+                let missing = PatchError::MissingPath(self.idx);
+                match walk(&mut self.document, parents).ok_or(missing.clone())? {
+                    Value::Object(members) => members.get_mut(last),
+                    Value::Array(items) => {
+                        let idx = existing_index(last, items.len()).ok_or(missing)?;
+                        items.get_mut(idx)
+                    }
+                    _ => return Err(missing),
+                }
+            }
+        };
+        let holds = found.map_or(value.is_null(), |found| found == value);
+        if holds { Ok(()) } else { Err(PatchError::TestFailed(self.idx)) }
+    }
+
+    fn copied(&mut self, from: &Pointer) -> Result<Value, PatchError> {
+        let missing = PatchError::MissingPath(self.idx);
+        let (last, parents) = from.split().ok_or(missing.clone())?;
+        let found = match walk(&mut self.document, parents) {
+            Some(Value::Object(members)) => members.get(last).cloned().unwrap_or_default(),
+            Some(Value::Array(items)) => {
+                let idx = existing_index(last, items.len()).ok_or(missing.clone())?;
+                items.get(idx).cloned().ok_or(missing)?
+            }
+            _ => return Err(missing),
+        };
+        self.n_copied_bytes = self.n_copied_bytes.saturating_add(found.to_string().len());
+        if self.n_copied_bytes > COPIED_BYTES_MAX {
+            return Err(PatchError::CopiesTooLarge);
+        }
+        Ok(found)
+    }
+
+    /// Refuses what would become nested too deeply, before it is: everything else may then recurse.
+    fn check_depth(&mut self, path: &Pointer, value: &Value) -> Result<(), PatchError> {
+        let extent = extent(value);
+        self.count(extent.n_values)?;
+        if path.n_steps() + extent.depth > NESTING_MAX {
+            return Err(PatchError::TooDeep);
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, n_steps: usize) -> Result<(), PatchError> {
+        self.n_steps = self.n_steps.saturating_add(n_steps);
+        if self.n_steps > WORK_MAX { Err(PatchError::TooMuchWork) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

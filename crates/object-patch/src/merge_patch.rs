@@ -1,0 +1,111 @@
+//! Merge patch (RFC 7386).
+
+use api_object::Tree;
+use serde_json::Value;
+
+use crate::error::PatchError;
+
+/// Merges a patch into a tree: null removes a member, objects merge, anything else replaces.
+///
+/// INVARIANT: both are nested no deeper than [`NESTING_MAX`](crate::NESTING_MAX), and so is the
+/// result.
+///
+/// # Errors
+///
+/// The patch is no object.
+pub fn merge_patch(mut tree: Tree, patch: Value) -> Result<Tree, PatchError> {
+    let Value::Object(patch) = patch else {
+        return Err(PatchError::Shape("a merge patch is an object"));
+    };
+    merge(&mut tree, patch);
+    Ok(tree)
+}
+
+fn merge(tree: &mut Tree, patch: Tree) {
+    for (name, value) in patch {
+        match value {
+            Value::Null => {
+                tree.shift_remove(&name);
+            }
+            Value::Object(patch) => {
+                let member = tree.entry(name).or_insert_with(|| Value::Object(Tree::new()));
+                if !member.is_object() {
+                    *member = Value::Object(Tree::new());
+                }
+                if let Value::Object(inner) = member {
+                    merge(inner, patch);
+                }
+            }
+            value => {
+                tree.insert(name, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn apply(document: Value, patch: Value) -> Result<Value, PatchError> {
+        merge_patch(document.as_object().unwrap().clone(), patch).map(Value::Object)
+    }
+
+    #[test]
+    fn examples_of_the_standard() {
+        for (document, patch, want) in [
+            (json!({"a": "b"}), json!({"a": "c"}), json!({"a": "c"})),
+            (json!({"a": "b"}), json!({"b": "c"}), json!({"a": "b", "b": "c"})),
+            (json!({"a": "b"}), json!({"a": null}), json!({})),
+            (json!({"a": ["b"]}), json!({"a": "c"}), json!({"a": "c"})),
+            (json!({"a": "c"}), json!({"a": ["b"]}), json!({"a": ["b"]})),
+            (
+                json!({"a": {"b": "c"}}),
+                json!({"a": {"b": "d", "c": null}}),
+                json!({"a": {"b": "d"}}),
+            ),
+            (json!({"a": [{"b": "c"}]}), json!({"a": [1]}), json!({"a": [1]})),
+            (json!({"e": null}), json!({"a": 1}), json!({"e": null, "a": 1})),
+            (json!({}), json!({"a": {"bb": {"ccc": null}}}), json!({"a": {"bb": {}}})),
+            // H-065
+            (
+                json!({"data": {"k": "v"}}),
+                json!({"data": {"k": null, "n": "1"}}),
+                json!({"data": {"n": "1"}}),
+            ),
+        ] {
+            assert_eq!(apply(document, patch.clone()), Ok(want), "{patch}");
+        }
+    }
+
+    #[test]
+    fn other_shapes_are_refused() {
+        // H-069
+        for patch in [json!([1]), json!("a"), json!(null)] {
+            let status = apply(json!({}), patch).unwrap_err().to_status();
+            assert_eq!(status.code, 400);
+            assert!(status.message.starts_with("error decoding patch: "));
+        }
+    }
+
+    fn object() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![Just(json!(null)), Just(json!(1)), Just(json!([null]))];
+        let value = leaf.prop_recursive(3, 16, 3, |inner| {
+            proptest::collection::btree_map("[ab]", inner, 0..3)
+                .prop_map(|members| members.into_iter().collect::<Value>())
+        });
+        proptest::collection::btree_map("[ab]", value, 0..3)
+            .prop_map(|members| members.into_iter().collect::<Value>())
+    }
+
+    proptest! {
+        #[test]
+        fn applying_twice_changes_nothing(document in object(), patch in object()) {
+            let once = apply(document, patch.clone()).unwrap();
+            prop_assert_eq!(apply(once.clone(), patch), Ok(once));
+        }
+    }
+}

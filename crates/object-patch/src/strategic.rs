@@ -1,0 +1,190 @@
+//! Strategic merge patch: a merge patch that knows which lists are merged, and has directives.
+//!
+//! The steps are those of Kubernetes, so that what `kubectl` computes means here what it means
+//! there. Two things differ: content of a patch is stripped of nulls and directives where it becomes
+//! part of the object, since no typed decoder follows that would drop them; and what Kubernetes
+//! answers with an internal error is the fault of the patch.
+
+mod directive;
+mod list;
+mod order;
+
+use std::collections::HashSet;
+
+use api_object::Tree;
+use serde_json::Value;
+
+use crate::error::PatchError;
+use crate::schema::{SmpSchema, Strategy};
+#[cfg(test)]
+pub(crate) use directive::stripped_value;
+use directive::{Directive, PATCH, RETAIN_KEYS, kept, stripped};
+use list::{merge_list, without_scalars};
+use order::{check_order, identities, ordered};
+
+/// Merges a patch into an object of a built-in kind.
+///
+/// INVARIANT: both are nested no deeper than [`NESTING_MAX`](crate::NESTING_MAX), and so is the
+/// result.
+///
+/// # Errors
+///
+/// The patch is no object, has a directive that is malformed or unknown, or items without their key.
+pub fn strategic_merge_patch(
+    mut tree: Tree,
+    patch: Value,
+    schema: &SmpSchema,
+) -> Result<Tree, PatchError> {
+    let Value::Object(patch) = patch else {
+        return Err(PatchError::Shape("a strategic merge patch is an object"));
+    };
+    Merge { schema, path: Vec::new() }.object(&mut tree, patch)?;
+    Ok(tree)
+}
+
+/// A patch that is being merged.
+struct Merge<'s> {
+    schema: &'s SmpSchema,
+    /// Where we are, lists passed through.
+    path: Vec<String>,
+}
+
+impl Merge<'_> {
+    /// Merges an object.
+    ///
+    /// 1. `$patch` replaces or empties it, and that is all.
+    /// 2. `$retainKeys` drops members.
+    /// 3. Lists with a `$setElementOrder` are merged and put into that order.
+    /// 4. `$deleteFromPrimitiveList` removes items of lists.
+    /// 5. What is left is merged member by member.
+    fn object(&mut self, original: &mut Tree, mut patch: Tree) -> Result<(), PatchError> {
+        if let Some(directive) = patch.shift_remove(PATCH) {
+            *original = match directive.as_str() {
+                Some("replace") => stripped(patch),
+                Some("delete") => Tree::new(),
+                _ => return Err(directive::unknown(&directive)),
+            };
+            return Ok(());
+        }
+        if let Some(keys) = patch.shift_remove(RETAIN_KEYS) {
+            retain_keys(original, &keys, &patch)?;
+        }
+        for (directive, list, value) in directive::take(&mut patch)? {
+            match directive {
+                Directive::SetElementOrder => self.set_order(original, &mut patch, &list, value)?,
+                Directive::DeleteFromPrimitiveList => delete_scalars(original, &list, value)?,
+            }
+        }
+        for (name, value) in patch {
+            self.member(original, name, value)?;
+        }
+        Ok(())
+    }
+
+    fn member(
+        &mut self,
+        original: &mut Tree,
+        name: String,
+        value: Value,
+    ) -> Result<(), PatchError> {
+        match (original.get_mut(&name), value) {
+            (_, Value::Null) => {
+                original.shift_remove(&name);
+            }
+            (Some(Value::Object(inner)), Value::Object(patch)) => {
+                self.path.push(name);
+                match self.schema.strategy(&self.path) {
+                    Some(Strategy::Replace) => *inner = stripped(patch),
+                    _ => self.object(inner, patch)?,
+                }
+                self.path.pop();
+            }
+            (Some(Value::Array(items)), Value::Array(patch)) => {
+                self.path.push(name);
+                let taken = std::mem::take(items);
+                *items = merge_list(self, taken, patch)?;
+                self.path.pop();
+            }
+            (_, value) => match kept(value) {
+                Some(value) => drop(original.insert(name, value)),
+                None => drop(original.shift_remove(&name)),
+            },
+        }
+        Ok(())
+    }
+
+    /// Merges a list and puts it into the order that the patch gives.
+    fn set_order(
+        &mut self,
+        original: &mut Tree,
+        patch: &mut Tree,
+        name: &str,
+        order: Value,
+    ) -> Result<(), PatchError> {
+        let malformed = || PatchError::Directive("setElementOrder list");
+        let list = |value: Option<Value>| match value {
+            None => Ok(None),
+            Some(Value::Array(items)) => Ok(Some(items)),
+            Some(_) => Err(malformed()),
+        };
+        let order = list(Some(order))?.unwrap_or_default();
+        let server = list(original.get(name).cloned())?;
+        let items = list(patch.shift_remove(name))?;
+        self.path.push(name.to_owned());
+        let key = match self.schema.strategy(&self.path) {
+            Some(Strategy::MergeBy(key)) => Some(key),
+            _ => None,
+        };
+        check_order(items.as_deref().unwrap_or_default(), &order, key)?;
+        let server_order = server.clone().unwrap_or_default();
+        let merged = match (server, items) {
+            (Some(server), Some(items)) => Some(merge_list(self, server, items)?),
+            (Some(server), None) => Some(server),
+            (None, Some(items)) => Some(items.into_iter().filter_map(kept).collect()),
+            (None, None) => None,
+        };
+        self.path.pop();
+        if let Some(merged) = merged {
+            // Objects that have no key have no name either by which an order could be given.
+            let mut items = order.iter().chain(&merged).chain(&server_order);
+            if key.is_none() && items.any(Value::is_object) {
+                return Err(malformed());
+            }
+            let order = identities(&order, key)?;
+            let server_order = identities(&server_order, key)?;
+            let ordered = ordered(merged, &order, &server_order, key)?;
+            original.insert(name.to_owned(), Value::Array(ordered));
+        }
+        Ok(())
+    }
+}
+
+/// Drops all members that are not listed. All that the patch sets must be listed.
+fn retain_keys(original: &mut Tree, keys: &Value, patch: &Tree) -> Result<(), PatchError> {
+    let malformed = || PatchError::Directive("retainKeys");
+    let keys: HashSet<&str> =
+        keys.as_array().ok_or_else(malformed)?.iter().filter_map(Value::as_str).collect();
+    let is_listed = |name: &str| keys.contains(name);
+    let sets = |name: &str, value: &Value| !value.is_null() && !directive::is_of_list(name);
+    if patch.iter().any(|(name, value)| sets(name, value) && !is_listed(name)) {
+        return Err(malformed());
+    }
+    original.retain(|name, _| is_listed(name));
+    Ok(())
+}
+
+/// Removes scalars from a list; null removes the list.
+fn delete_scalars(original: &mut Tree, name: &str, value: Value) -> Result<(), PatchError> {
+    match (original.get_mut(name), value) {
+        (_, Value::Null) => {
+            original.shift_remove(name);
+        }
+        (Some(Value::Array(items)), Value::Array(deleted)) => without_scalars(items, &deleted)?,
+        // There is nothing to remove from what is no list.
+        _ => {}
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

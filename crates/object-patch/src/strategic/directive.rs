@@ -1,0 +1,91 @@
+//! Members of a patch that say how to merge, and how a patch is rid of them.
+
+use api_object::Tree;
+use serde_json::Value;
+
+use crate::error::PatchError;
+
+/// Replaces or deletes the object or list in which it stands.
+pub(super) const PATCH: &str = "$patch";
+/// Lists the members that may stay.
+pub(super) const RETAIN_KEYS: &str = "$retainKeys";
+const SET_ELEMENT_ORDER: &str = "$setElementOrder";
+const DELETE_FROM_PRIMITIVE_LIST: &str = "$deleteFromPrimitiveList";
+
+/// A directive about the list that its name ends with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Directive {
+    SetElementOrder,
+    DeleteFromPrimitiveList,
+}
+
+/// A `$patch` that asks for something else than replacing or deleting.
+pub(super) fn unknown(directive: &Value) -> PatchError {
+    let shown = directive.as_str().map_or_else(|| directive.to_string(), str::to_owned);
+    PatchError::UnknownDirective(shown)
+}
+
+/// Takes the directives about lists out of a patch, those about order first: each with the name of
+/// its list and its value.
+pub(super) fn take(patch: &mut Tree) -> Result<Vec<(Directive, String, Value)>, PatchError> {
+    let names: Vec<String> = patch.keys().filter(|name| is_of_list(name)).cloned().collect();
+    let mut taken = Vec::with_capacity(names.len());
+    for name in names {
+        let (directive, list) = match name.split_once('/') {
+            Some((SET_ELEMENT_ORDER, list)) => (Directive::SetElementOrder, list),
+            Some((DELETE_FROM_PRIMITIVE_LIST, list)) => (Directive::DeleteFromPrimitiveList, list),
+            _ if name.starts_with(SET_ELEMENT_ORDER) => {
+                return Err(PatchError::Directive("setElementOrder list"));
+            }
+            _ => return Err(PatchError::Directive("primitive list")),
+        };
+        let value = patch.shift_remove(&name).unwrap_or_default();
+        taken.push((directive, list.to_owned(), value));
+    }
+    taken.sort_by_key(|(directive, ..)| *directive);
+    Ok(taken)
+}
+
+/// Whether a member is a directive about a list.
+pub(super) fn is_of_list(name: &str) -> bool {
+    name.starts_with(SET_ELEMENT_ORDER) || name.starts_with(DELETE_FROM_PRIMITIVE_LIST)
+}
+
+fn is_directive(name: &str) -> bool {
+    name == PATCH || name == RETAIN_KEYS || is_of_list(name)
+}
+
+/// A value of a patch where there was none before: without nulls, directives, and the objects that
+/// `$patch` is about. `None` if the value itself is such an object.
+pub(super) fn kept(value: Value) -> Option<Value> {
+    match value {
+        Value::Object(members) if members.contains_key(PATCH) => None,
+        Value::Object(members) => Some(Value::Object(
+            members
+                .into_iter()
+                .filter(|(name, value)| !value.is_null() && !is_directive(name))
+                .filter_map(|(name, value)| Some((name, kept(value)?)))
+                .collect(),
+        )),
+        Value::Array(items) => Some(Value::Array(items.into_iter().filter_map(kept).collect())),
+        scalar => Some(scalar),
+    }
+}
+
+/// An object of a patch that is taken as it is, but for nulls and directives.
+pub(super) fn stripped(members: Tree) -> Tree {
+    members
+        .into_iter()
+        .filter(|(name, value)| !value.is_null() && !is_directive(name))
+        .map(|(name, value)| (name, stripped_value(value)))
+        .collect()
+}
+
+/// A value of a patch that is taken as it is, but for nulls and directives.
+pub(crate) fn stripped_value(value: Value) -> Value {
+    match value {
+        Value::Object(members) => Value::Object(stripped(members)),
+        Value::Array(items) => Value::Array(items.into_iter().map(stripped_value).collect()),
+        scalar => scalar,
+    }
+}

@@ -1,0 +1,87 @@
+//! Random patches, with the results that the libraries of Kubernetes give for them.
+//!
+//! Each line of `testdata/*.jsonl` is a document, a patch, and the result or the error of
+//! `k8s.io/apimachinery/pkg/util/strategicpatch` (v0.37.2) or `gopkg.in/evanphx/json-patch.v4`
+//! (v4.13.0).
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::strategic::stripped_value;
+use crate::{PatchError, SmpSchema, json_patch, merge_patch, strategic_merge_patch};
+
+/// Errors of theirs about patches that have a meaning here: an order for an empty list, and what
+/// makes their library panic.
+const THEIR_LIMITS: [&str; 2] = ["no elements in any of the given slices", "panic "];
+
+fn check(cases: &str, apply: impl Fn(&Value) -> Result<Value, PatchError>) {
+    let mut n_compared = 0;
+    for (idx, line) in cases.lines().enumerate() {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let ours = apply(&case);
+        match case["error"].as_str() {
+            // An object must stay one; what becomes of it is not the business of their library.
+            None if !case["want"].is_object() => assert_eq!(ours, Err(PatchError::NotAnObject)),
+            None if has_aliased_order(line) => {
+                let want = stripped_value(case["want"].clone());
+                assert_eq!(ours.map(unordered), Ok(unordered(want)), "line {}", idx + 1);
+            }
+            None => assert_eq!(ours, Ok(stripped_value(case["want"].clone())), "line {}", idx + 1),
+            Some(error) if THEIR_LIMITS.iter().any(|limit| error.starts_with(limit)) => continue,
+            Some(error) => assert!(ours.is_err(), "line {}: {error}", idx + 1),
+        }
+        n_compared += 1;
+    }
+    assert!(n_compared > 50, "only {n_compared} cases were compared");
+}
+
+/// Whether a patch deletes items and gives an order. Their library then overwrites the memory of the
+/// order of the server with the items that it appends, so that a new item may come to stand where
+/// the deleted one was. Ours keeps to what is documented.
+fn has_aliased_order(line: &str) -> bool {
+    line.contains("$setElementOrder") && line.contains("\"$patch\":\"delete\"")
+}
+
+/// The value with all its lists and objects sorted.
+fn unordered(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let sorted: BTreeMap<_, _> = members.into_iter().collect();
+            sorted.into_iter().map(|(name, value)| (name, unordered(value))).collect()
+        }
+        Value::Array(items) => {
+            let mut items: Vec<_> = items.into_iter().map(unordered).collect();
+            items.sort_by_key(ToString::to_string);
+            Value::Array(items)
+        }
+        scalar => scalar,
+    }
+}
+
+fn tree(case: &Value) -> api_object::Tree {
+    case["doc"].as_object().unwrap().clone()
+}
+
+#[test]
+fn strategic_merge_patches() {
+    check(include_str!("../testdata/strategic.jsonl"), |case| {
+        let text = |name: &str| case[name].as_str().unwrap();
+        let schema = SmpSchema::of(text("group"), text("kind"));
+        strategic_merge_patch(tree(case), case["patch"].clone(), &schema).map(Value::Object)
+    });
+}
+
+#[test]
+fn merge_patches() {
+    check(include_str!("../testdata/merge.jsonl"), |case| {
+        merge_patch(tree(case), case["patch"].clone()).map(Value::Object).map(stripped_value)
+    });
+}
+
+#[test]
+fn json_patches() {
+    check(include_str!("../testdata/json.jsonl"), |case| {
+        json_patch(tree(case), case["patch"].clone()).map(Value::Object).map(stripped_value)
+    });
+}

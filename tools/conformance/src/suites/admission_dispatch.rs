@@ -1,0 +1,177 @@
+//! `admission-dispatch`: one request is taken through admission webhooks that are real.
+//!
+//! Each webhook is a service of its own that answers over TLS as the vector says.
+
+mod peers;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use admission::{
+    Attributes, Configuration, ConfigurationKind, Equivalent, GroupVersionKind,
+    GroupVersionResource, Operation, Snapshot,
+};
+use admission_hooks::{
+    Admission, Asking, Connections, Notes, Passage, Phase, Surroundings, Unobserved, Untyped, admit,
+};
+use api_object::Tree;
+use authz::{Answer as Decided, Authorizer, Decision, Recorder};
+use serde_json::{Map, Value, json};
+
+use self::peers::Peers;
+use super::Answer;
+use super::question::user;
+use crate::vectors::Vector;
+
+/// What a request may take; the recorded ones had no limit.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(34);
+
+pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
+    let peers = Peers::start(vector)?;
+    let mut configurations = Vec::new();
+    for object in vector.list("configurations")? {
+        configurations.push(Arc::new(configuration(&peers.with_trust(object)?)?));
+    }
+    let snapshot = Snapshot::new(&configurations);
+    let services = Some(peers.hosts() as Arc<dyn admission_hooks::Services>);
+    let surroundings = Arc::new(Surroundings { services, ..Surroundings::default() });
+    let connections = Connections::new(&snapshot, &surroundings, &Connections::default());
+
+    let request = vector.member("request")?;
+    let text = |member: &str| request[member].as_str().unwrap_or_default();
+    let user = user(&request["user"])?;
+    let options = options(request);
+    let equivalents: Vec<Equivalent<'_>> =
+        vector.body.get("equivalentResources").map_or_else(Vec::new, |list| {
+            list.as_array().into_iter().flatten().map(equivalent).collect()
+        });
+    let attributes = Attributes {
+        operation: operation(text("operation"))?,
+        kind: kind_of(request),
+        resource: resource_of(request),
+        subresource: text("subresource"),
+        name: text("name"),
+        namespace: text("namespace"),
+        object: request["object"].as_object(),
+        old_object: request["oldObject"].as_object(),
+        options: options.as_ref(),
+        is_dry_run: is_dry_run(request),
+        user: user.as_ref(),
+        equivalents: &equivalents,
+    };
+    let asking = Asking {
+        attributes,
+        snapshot: &snapshot,
+        connections: &connections,
+        namespace: namespace(vector, text("namespace")),
+        authorizer: Some(&DenyAll),
+        kinds: &Untyped,
+        observe: &Unobserved,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let admission = runtime.map_err(|error| error.to_string())?.block_on(async {
+        let deadline = tokio::time::Instant::now() + REQUEST_TIMEOUT;
+        admit(Passage::new(deadline), &asking).await
+    });
+    let want = vector.member("expect")?.clone();
+    Ok(Answer { want, got: shown(admission, peers.calls()), warnings: Vec::new() })
+}
+
+/// What was behind match conditions when the answers were recorded.
+struct DenyAll;
+
+impl Authorizer for DenyAll {
+    fn authorize<'a>(&'a self, _: &'a authz::Attributes<'a>, _: Recorder<'a>) -> Decided<'a> {
+        Box::pin(async { Decision::deny("") })
+    }
+}
+
+/// Every text is Kubernetes' own or Go's, and all of it counts.
+pub(super) fn exact_length(text: &str) -> usize {
+    text.len()
+}
+
+/// What admission came to, in the form of the recorded one.
+fn shown(admission: Admission, calls: Value) -> Value {
+    let (mut shown, notes) = match admission {
+        Admission::Allowed { object, notes } => {
+            (json!({ "allowed": true, "object": object }), notes)
+        }
+        Admission::Refused { refusal, phase, notes } => {
+            let phase = match phase {
+                Phase::Mutating => "mutating",
+                Phase::Validating => "validating",
+            };
+            let shown = json!({
+                "allowed": false, "phase": phase, "code": refusal.code, "reason": refusal.reason,
+                "message": peers::with_host(&refusal.message),
+            });
+            (shown, notes)
+        }
+    };
+    let Notes { mut warnings, annotations, .. } = notes;
+    warnings.sort();
+    // Annotations of our own stand beside those of Kubernetes.
+    let is_own =
+        |key: &str| key.split('/').next().is_some_and(|own| own.ends_with("portcullis.io"));
+    let annotations = annotations.into_iter().filter(|it| !is_own(&it.key));
+    let annotations = annotations.map(|it| (it.key, Value::from(it.value)));
+    shown["warnings"] = warnings.into();
+    shown["auditAnnotations"] = Value::Object(annotations.collect());
+    shown["calls"] = calls;
+    shown
+}
+
+fn configuration(object: &Tree) -> Result<Configuration, String> {
+    let member = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
+    let kind = ConfigurationKind::of(member("apiVersion"), member("kind"));
+    let kind = kind.ok_or_else(|| format!("`{}` configures nothing", member("kind")))?;
+    Ok(Configuration::compile(kind, object))
+}
+
+fn operation(name: &str) -> Result<Operation, String> {
+    let found = Operation::ALL.into_iter().find(|operation| operation.name() == name);
+    found.ok_or_else(|| format!("`{name}` is no operation"))
+}
+
+fn kind_of(value: &Value) -> GroupVersionKind<'_> {
+    let text = |member: &str| value[member].as_str().unwrap_or_default();
+    GroupVersionKind { group: text("group"), version: text("version"), kind: text("kind") }
+}
+
+fn resource_of(value: &Value) -> GroupVersionResource<'_> {
+    let text = |member: &str| value[member].as_str().unwrap_or_default();
+    let (group, version, resource) = (text("group"), text("version"), text("resource"));
+    GroupVersionResource { group, version, resource }
+}
+
+fn equivalent(value: &Value) -> Equivalent<'_> {
+    Equivalent { resource: resource_of(value), kind: Some(kind_of(value)) }
+}
+
+fn is_dry_run(request: &Value) -> bool {
+    request["dryRun"].as_bool().unwrap_or_default()
+}
+
+/// The options that an API server makes for an operation.
+fn options(request: &Value) -> Option<Tree> {
+    let kind = match request["operation"].as_str()? {
+        "CREATE" => "CreateOptions",
+        "UPDATE" => "UpdateOptions",
+        "DELETE" => "DeleteOptions",
+        _ => return None,
+    };
+    let mut options = Map::new();
+    options.insert("kind".to_owned(), kind.into());
+    options.insert("apiVersion".to_owned(), "meta.k8s.io/v1".into());
+    if is_dry_run(request) {
+        options.insert("dryRun".to_owned(), json!(["All"]));
+    }
+    Some(options)
+}
+
+/// The stored namespace of this name.
+fn namespace<'v>(vector: &'v Vector, name: &str) -> Option<&'v Tree> {
+    let all = vector.body.get("namespaces").and_then(Value::as_array).into_iter().flatten();
+    all.filter_map(Value::as_object).find(|namespace| api_object::name(namespace) == name)
+}
