@@ -33,7 +33,7 @@ pub trait Services: Resolve {
 }
 
 /// What all connections have in common.
-pub struct Surroundings {
+pub struct HookEnvironment {
     /// Where services are. Without it they are found by their DNS names.
     pub services: Option<Arc<dyn Services>>,
     /// Who we are to them.
@@ -46,7 +46,7 @@ pub struct Surroundings {
     pub observe: Arc<dyn https_client::Observe>,
 }
 
-impl Default for Surroundings {
+impl Default for HookEnvironment {
     fn default() -> Self {
         Self {
             services: None,
@@ -61,7 +61,7 @@ impl Default for Surroundings {
 /// The way to one service, for all hooks that are there.
 pub(crate) struct Connection {
     pub(crate) config: ClientConfig,
-    surroundings: Arc<Surroundings>,
+    surroundings: Arc<HookEnvironment>,
     /// Where the clients are, if they were used of late.
     pool: Arc<Pool<Way>>,
     key: Key,
@@ -85,14 +85,14 @@ impl Connection {
     /// Prepares nothing yet: there may be many hooks that are never called.
     pub(crate) fn new(
         config: ClientConfig,
-        surroundings: Arc<Surroundings>,
+        surroundings: Arc<HookEnvironment>,
         pool: Arc<Pool<Way>>,
     ) -> Self {
         let key = pool.new_key();
         Self { config, surroundings, pool, key }
     }
 
-    pub(crate) fn is_in(&self, surroundings: &Arc<Surroundings>) -> bool {
+    pub(crate) fn is_in(&self, surroundings: &Arc<HookEnvironment>) -> bool {
         Arc::ptr_eq(&self.surroundings, surroundings)
     }
 

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use admission::{ClientConfig, Snapshot};
-use concurrency_limit::CallLimit;
+use concurrency_limit::ConcurrencyLimit;
 
-use crate::connection::{Connection, Surroundings};
+use crate::connection::{Connection, HookEnvironment};
 use crate::observe::Phase;
 use crate::pool::Pool;
 use crate::way::Way;
@@ -19,7 +19,7 @@ use crate::way::Way;
 pub struct Connections {
     mutating: Vec<HookTarget>,
     validating: Vec<HookTarget>,
-    limits: HashMap<HookId, Arc<CallLimit>>,
+    limits: HashMap<HookId, Arc<ConcurrencyLimit>>,
     pool: Arc<Pool<Way>>,
 }
 
@@ -28,7 +28,7 @@ pub struct Connections {
 pub(crate) struct HookTarget {
     pub(crate) connection: Arc<Connection>,
     /// The calls of this hook that are in flight.
-    pub(crate) calls: Arc<CallLimit>,
+    pub(crate) calls: Arc<ConcurrencyLimit>,
 }
 
 /// What stays when a configuration changes.
@@ -42,7 +42,7 @@ struct HookId {
 impl Connections {
     /// Prepares the ways to the hooks of a snapshot, and keeps what the previous one had.
     #[must_use]
-    pub fn new(snapshot: &Snapshot, surroundings: &Arc<Surroundings>, previous: &Self) -> Self {
+    pub fn new(snapshot: &Snapshot, surroundings: &Arc<HookEnvironment>, previous: &Self) -> Self {
         let pool = &previous.pool;
         let previous_targets = previous.mutating.iter().chain(&previous.validating);
         let mut known: HashMap<&ClientConfig, Arc<Connection>> = previous_targets
@@ -67,7 +67,7 @@ impl Connections {
                 let kept = previous.limits.get(&id).cloned();
                 let calls = limits.entry(id).or_insert_with(|| {
                     kept.unwrap_or_else(|| {
-                        Arc::new(CallLimit::new(surroundings.calls_in_flight_max))
+                        Arc::new(ConcurrencyLimit::new(surroundings.calls_in_flight_max))
                     })
                 });
                 let (connection, calls) = (Arc::clone(connection), Arc::clone(calls));

@@ -1,8 +1,8 @@
-//! Asking the hooks of dynamic admission about a write.
+//! HookRequest the hooks of dynamic admission about a write.
 //!
 //! An [`admission::Snapshot`] says which hooks there are; [`Connections`] are the ways to them, made
-//! once for each snapshot. A request takes a [`Passage`]: [`Passage::mutate`] asks the mutating
-//! hooks one after the other, up to twice, and [`Passage::validate`] asks the validating ones all at
+//! once for each snapshot. A request takes a [`HookSession`]: [`HookSession::mutate`] asks the mutating
+//! hooks one after the other, up to twice, and [`HookSession::validate`] asks the validating ones all at
 //! once. What comes out are values: the object or a [`Refusal`], and [`Notes`] for the client, for the
 //! audit log, and for whoever wants to know who touched an object.
 //!
@@ -44,7 +44,7 @@ mod refusal;
 mod warnings;
 
 pub use annotations::{Annotation, AnnotationLevel};
-pub use connection::{CALLS_IN_FLIGHT_MAX, RESPONSE_BYTES_MAX, Services, Surroundings};
+pub use connection::{CALLS_IN_FLIGHT_MAX, HookEnvironment, RESPONSE_BYTES_MAX, Services};
 pub use connections::Connections;
 pub use credentials::{Access, AccessTable};
 pub use failure::FailOpenCause;
@@ -52,7 +52,7 @@ pub use kinds::{Kinds, Untyped};
 pub use observe::{
     CallReport, ConditionOutcome, ConditionReport, Observe, Phase, RejectionCause, Unobserved,
 };
-pub use passage::{Admission, Asking, Passage, admit};
+pub use passage::{Admission, HookRequest, HookSession, admit};
 pub use record::{Event, Fate, Notes, SkipReason, Verdict};
 pub use refusal::Refusal;
 pub use time::CALL_TIME_MAX;

@@ -14,7 +14,7 @@ use crate::failure::{CallFailure, FailOpenCause};
 use crate::identity;
 use crate::kinds::as_kind;
 use crate::observe::{CallReport, Phase, RejectionCause};
-use crate::passage::Asking;
+use crate::passage::HookRequest;
 use crate::patching;
 use crate::record::{Fate, Notepad, SkipReason, Verdict};
 use crate::refusal::Refusal;
@@ -43,7 +43,7 @@ enum Outcome {
 /// 3. It is called, and its patch applied.
 /// 4. The first that refuses ends the round.
 pub(crate) async fn run(
-    asking: &Asking<'_>,
+    asking: &HookRequest<'_>,
     mut object: Option<Tree>,
     time: Time,
     reinvocation: &mut Reinvocation,
@@ -99,7 +99,7 @@ pub(crate) async fn run(
 
 /// Calls a hook and applies what it says.
 async fn ask(
-    asking: &Asking<'_>,
+    asking: &HookRequest<'_>,
     found: &Match<'_, '_>,
     attributes: &Attributes<'_>,
     presented: &Presented<'_>,
@@ -158,7 +158,7 @@ fn conclude(
 }
 
 fn report<'a>(
-    asking: &Asking<'_>,
+    asking: &HookRequest<'_>,
     hook: &'a Hook,
     duration: Duration,
     outcome: &Result<Outcome, Trouble>,

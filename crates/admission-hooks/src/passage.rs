@@ -18,7 +18,7 @@ use crate::{mutate, validate};
 
 /// What one request needs to ask hooks.
 #[derive(Clone, Copy)]
-pub struct Asking<'a> {
+pub struct HookRequest<'a> {
     /// What is to be admitted.
     pub attributes: Attributes<'a>,
     /// The hooks.
@@ -26,7 +26,7 @@ pub struct Asking<'a> {
     /// The ways to the hooks of that snapshot.
     pub connections: &'a Connections,
     /// The stored namespace of the request, if there is one. It counts only if
-    /// [`Asking::needs_namespace`].
+    /// [`HookRequest::needs_namespace`].
     pub namespace: Option<&'a Tree>,
     /// Answers what match conditions ask; without one, a condition that asks fails.
     pub authorizer: Option<&'a dyn Authorizer>,
@@ -36,7 +36,7 @@ pub struct Asking<'a> {
     pub observe: &'a dyn Observe,
 }
 
-impl Asking<'_> {
+impl HookRequest<'_> {
     /// Whether some hook looks at the labels of the stored namespace, so that it is worth fetching.
     #[must_use]
     pub fn needs_namespace(&self) -> bool {
@@ -48,7 +48,7 @@ impl Asking<'_> {
 
 /// One request on its way through the hooks: its time, and what is remembered between phases.
 #[derive(Debug)]
-pub struct Passage {
+pub struct HookSession {
     time: Time,
     reinvocation: Reinvocation,
     notepad: Notepad,
@@ -77,7 +77,7 @@ pub enum Admission {
     },
 }
 
-impl Passage {
+impl HookSession {
     /// A request that must be done by the deadline.
     #[must_use]
     pub fn new(deadline: Instant) -> Self {
@@ -96,7 +96,7 @@ impl Passage {
     }
 
     /// Asks the mutating hooks, one after the other, and gives the object as they leave it. Called a
-    /// second time if [`Passage::needs_another_round`], after the built-in mutators were.
+    /// second time if [`HookSession::needs_another_round`], after the built-in mutators were.
     ///
     /// `object` stands for that of the attributes.
     ///
@@ -104,7 +104,7 @@ impl Passage {
     /// [`Refusal`] if one denies the request, or must have a say and has none.
     pub async fn mutate(
         &mut self,
-        asking: &Asking<'_>,
+        asking: &HookRequest<'_>,
         object: Option<Tree>,
     ) -> Result<Option<Tree>, Refusal> {
         if self.reinvocation.needs_another_round() {
@@ -125,7 +125,7 @@ impl Passage {
     /// # Errors
     /// [`Refusal`] by the first in the list that denies the request, or must have a say and has
     /// none.
-    pub async fn validate(&mut self, asking: &Asking<'_>) -> Result<(), Refusal> {
+    pub async fn validate(&mut self, asking: &HookRequest<'_>) -> Result<(), Refusal> {
         validate::run(asking, self.time, &mut self.notepad, &mut self.decisions).await
     }
 
@@ -138,7 +138,7 @@ impl Passage {
 
 /// Takes a request through all hooks, where there is nothing in between: no built-in mutators and no
 /// validation of the object.
-pub async fn admit(mut passage: Passage, asking: &Asking<'_>) -> Admission {
+pub async fn admit(mut passage: HookSession, asking: &HookRequest<'_>) -> Admission {
     let mut object = asking.attributes.object.cloned();
     loop {
         match passage.mutate(asking, object).await {
@@ -153,7 +153,7 @@ pub async fn admit(mut passage: Passage, asking: &Asking<'_>) -> Admission {
         }
     }
     let attributes = Attributes { object: object.as_ref(), ..asking.attributes };
-    let asking = Asking { attributes, ..*asking };
+    let asking = HookRequest { attributes, ..*asking };
     match passage.validate(&asking).await {
         Ok(()) => Admission::Allowed { object, notes: passage.into_notes() },
         Err(refusal) => {

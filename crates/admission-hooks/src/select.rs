@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::kinds::as_kind;
 use crate::observe::{ConditionOutcome, ConditionReport, Phase};
-use crate::passage::Asking;
+use crate::passage::HookRequest;
 use crate::record::SkipReason;
 use crate::refusal::Refusal;
 
@@ -38,7 +38,7 @@ pub(crate) enum Selection<'a> {
 /// `attributes` are those of the request with the object as it is now. What conditions ask the
 /// authorizer it is asked before the deadline, and once in a request.
 pub(crate) async fn select<'a>(
-    asking: &Asking<'a>,
+    asking: &HookRequest<'a>,
     phase: Phase,
     found: &Match<'_, 'a>,
     attributes: &Attributes<'a>,
@@ -100,7 +100,7 @@ pub(crate) async fn select<'a>(
 /// Evaluates the conditions of a hook, and again each time that the authorizer has answered what
 /// they ask. They can not afford more than [`admission::CHECKS_MAX`] questions, so this ends.
 async fn consider<'h>(
-    asking: &Asking<'_>,
+    asking: &HookRequest<'_>,
     hook: &'h Hook,
     attributes: &Attributes<'_>,
     input: &ConditionInput<'_>,

@@ -12,7 +12,7 @@ use crate::answer::Answer;
 use crate::call::{Call, Trouble};
 use crate::failure::FailOpenCause;
 use crate::observe::{CallReport, Phase, RejectionCause};
-use crate::passage::Asking;
+use crate::passage::HookRequest;
 use crate::record::{Fate, Notepad, SkipReason, Verdict};
 use crate::refusal::Refusal;
 use crate::select::{Presented, Selection, select};
@@ -37,7 +37,7 @@ type Outcome = (Result<Answer, Trouble>, Duration);
 /// 2. All are called at once, and all calls end.
 /// 3. The first in the list that refuses is the one that is reported. The others are in the notes.
 pub(crate) async fn run(
-    asking: &Asking<'_>,
+    asking: &HookRequest<'_>,
     time: Time,
     notepad: &mut Notepad,
     decisions: &mut Decisions,
@@ -77,7 +77,7 @@ pub(crate) async fn run(
 
 /// Calls all hooks, each in a task of its own, and waits for all of them. If nobody waits for this,
 /// all calls end.
-async fn call_all(asking: &Asking<'_>, chosen: &[Chosen<'_>], time: Time) -> Vec<Outcome> {
+async fn call_all(asking: &HookRequest<'_>, chosen: &[Chosen<'_>], time: Time) -> Vec<Outcome> {
     let began = Instant::now();
     let mut tasks = JoinSet::new();
     let mut places: HashMap<Id, usize> = HashMap::new();
@@ -112,7 +112,7 @@ async fn call_all(asking: &Asking<'_>, chosen: &[Chosen<'_>], time: Time) -> Vec
 
 /// Takes note of what a hook said, and tells what that means.
 fn conclude(
-    asking: &Asking<'_>,
+    asking: &HookRequest<'_>,
     chosen: &Chosen<'_>,
     place: usize,
     outcome: Result<Answer, Trouble>,

@@ -8,7 +8,7 @@ use https_client::{
     Target,
 };
 
-use crate::connection::{ExchangeError, Services, Surroundings};
+use crate::connection::{ExchangeError, HookEnvironment, Services};
 use crate::credentials::AccessTable;
 
 /// Who we say we are to hooks.
@@ -48,7 +48,7 @@ impl Way {
     /// Prepares the way; connects to nobody yet.
     pub(crate) fn new(
         config: &ClientConfig,
-        surroundings: &Surroundings,
+        surroundings: &HookEnvironment,
     ) -> Result<Self, ExchangeError> {
         let resolver: Option<Arc<dyn Resolve>> = match (&config.endpoint, &surroundings.services) {
             (Endpoint::Service { namespace, name, port }, Some(services)) => {
@@ -72,7 +72,7 @@ impl Way {
     pub(crate) fn client(
         &self,
         config: &ClientConfig,
-        surroundings: &Surroundings,
+        surroundings: &HookEnvironment,
         query: &str,
     ) -> Result<Arc<Client>, ExchangeError> {
         match self {
@@ -87,7 +87,7 @@ impl Service {
     fn client(
         &self,
         config: &ClientConfig,
-        surroundings: &Surroundings,
+        surroundings: &HookEnvironment,
         query: &str,
     ) -> Result<Arc<Client>, ExchangeError> {
         let name = ServiceName {
@@ -179,7 +179,7 @@ impl Resolve for HostsOnly {
 
 fn build(
     config: &ClientConfig,
-    surroundings: &Surroundings,
+    surroundings: &HookEnvironment,
     service_port: u16,
     resolver: Option<Arc<dyn Resolve>>,
 ) -> Result<Client, ExchangeError> {

@@ -102,7 +102,7 @@ impl Chain {
         attributes: &Attributes<'_>,
         mut recorder: Recorder<'_>,
     ) -> Outcome<'_> {
-        let mut silent = Silent::default();
+        let mut silent = Abstentions::default();
         let mut skipped = Vec::new();
         let mut failed_open = Vec::new();
         let decision = superuser::authorize(attributes);
@@ -180,12 +180,12 @@ fn note<'r>(name: &str, recorder: &'r mut Recorder<'_>) -> Recorder<'r> {
 
 /// What those said who abstained.
 #[derive(Default)]
-struct Silent {
+struct Abstentions {
     reason: String,
     error: Option<Failure>,
 }
 
-impl Silent {
+impl Abstentions {
     /// The decision, if it decides; otherwise remembers what it says.
     fn hear(&mut self, name: &str, decision: Decision) -> Option<Decision> {
         match decision.verdict {

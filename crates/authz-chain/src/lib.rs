@@ -5,20 +5,20 @@
 //! Must not know: configuration files, serde, flags, how an authorizer decides.
 
 mod always;
+mod authorizer_slot;
 mod chain;
 mod configuration;
 mod kind;
 mod member;
 mod name;
 mod observe;
-mod seat;
 mod superuser;
 mod who_can;
 
+pub use authorizer_slot::{ActiveAuthorizer, AuthorizerSlot};
 pub use chain::{Chain, Outcome};
 pub use configuration::{Authorizer, Configuration, ConfigurationError, Webhook};
 pub use kind::AuthorizerType;
 pub use member::Member;
 pub use name::{AuthorizerName, NameError};
 pub use observe::Observe;
-pub use seat::{Seat, Seated};

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use api::Warning;
 use api::authorization::LoadOptions;
-use authz_chain::{Authorizer, Configuration, Member, Seat, Seated};
+use authz_chain::{ActiveAuthorizer, Authorizer, AuthorizerSlot, Configuration, Member};
 use authz_webhook::{Connection as HowTo, Guards, WebhookSettings};
 use https_client::{Limits, Resolve};
 use kubeconfig::{Connection, HookConnection, Loaded};
@@ -175,8 +175,8 @@ impl Assembler {
     ) -> Result<Generation, BuildError> {
         let mut parts = Parts::default();
         for authorizer in configuration.authorizers() {
-            match self.seat(authorizer, &origin, previous, connect, &mut parts) {
-                Ok(seated) => parts.seats.push(Seat {
+            match self.slot(authorizer, &origin, previous, connect, &mut parts) {
+                Ok(seated) => parts.slots.push(AuthorizerSlot {
                     authorizer: seated,
                     observe: self
                         .instruments
@@ -191,7 +191,7 @@ impl Assembler {
             hash: origin.hash,
             loaded_at: SystemTime::now(),
             configuration: configuration.clone(),
-            seats: parts.seats.into(),
+            slots: parts.slots.into(),
             hooks: parts.hooks,
             warnings: parts.warnings,
             abac: parts.abac,
@@ -199,32 +199,32 @@ impl Assembler {
         })
     }
 
-    fn seat(
+    fn slot(
         &self,
         authorizer: &Authorizer,
         origin: &Origin,
         previous: Option<&Generation>,
         connect: &mut Connect<'_>,
         parts: &mut Parts,
-    ) -> Result<Seated, BuildCause> {
+    ) -> Result<ActiveAuthorizer, BuildCause> {
         match authorizer {
-            Authorizer::AlwaysAllow => Ok(Seated::Fixed(Member::AlwaysAllow)),
-            Authorizer::AlwaysDeny => Ok(Seated::Fixed(Member::AlwaysDeny)),
-            Authorizer::Node => Ok(Seated::Node),
-            Authorizer::Rbac => Ok(Seated::Rbac),
+            Authorizer::AlwaysAllow => Ok(ActiveAuthorizer::Fixed(Member::AlwaysAllow)),
+            Authorizer::AlwaysDeny => Ok(ActiveAuthorizer::Fixed(Member::AlwaysDeny)),
+            Authorizer::Node => Ok(ActiveAuthorizer::Node),
+            Authorizer::Rbac => Ok(ActiveAuthorizer::Rbac),
             Authorizer::Abac => {
                 let path = origin.policy_file.as_deref();
                 let abac = policies::load(&self.directory, path, previous, parts)?;
                 let member = Member::Abac(Arc::clone(&abac.policies));
                 parts.abac = Some(abac);
-                Ok(Seated::Fixed(member))
+                Ok(ActiveAuthorizer::Fixed(member))
             }
             Authorizer::Webhook(webhook) => {
                 let (name, settings) = (webhook.name.as_str(), &webhook.settings);
                 let hook = hook::make(self, name, settings, previous, connect, parts)?;
                 let member = Member::Webhook(Arc::clone(&hook.webhook));
                 parts.hooks.push(hook);
-                Ok(Seated::Fixed(member))
+                Ok(ActiveAuthorizer::Fixed(member))
             }
         }
     }
@@ -233,7 +233,7 @@ impl Assembler {
 /// What is made so far, and every file that was read for it, also in vain.
 #[derive(Default)]
 struct Parts {
-    seats: Vec<Seat>,
+    slots: Vec<AuthorizerSlot>,
     hooks: Vec<Arc<Hook>>,
     warnings: Vec<Warning>,
     abac: Option<Abac>,

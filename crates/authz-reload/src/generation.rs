@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use api::Warning;
 use authz_abac::Policies;
-use authz_chain::{AuthorizerType, Configuration, Seat};
+use authz_chain::{AuthorizerSlot, AuthorizerType, Configuration};
 use authz_webhook::Webhook;
 use https_client::Client;
 
@@ -29,7 +29,7 @@ pub struct Generation {
     /// What it was assembled from.
     pub configuration: Configuration,
     /// The authorizers in order.
-    pub seats: Arc<[Seat]>,
+    pub slots: Arc<[AuthorizerSlot]>,
     /// The webhooks among them, in order. One that did not change is shared with the generation
     /// before, and so is its cache.
     pub hooks: Vec<Arc<Hook>>,
@@ -98,7 +98,7 @@ impl fmt::Debug for Generation {
         f.debug_struct("Generation")
             .field("number", &self.number)
             .field("hash", &self.hash)
-            .field("seats", &self.seats)
+            .field("slots", &self.slots)
             .finish_non_exhaustive()
     }
 }

@@ -6,7 +6,7 @@
 //! Must not know: HTTP, how metrics are exposed, how an authorizer decides, the store.
 //!
 //! ```text
-//! AuthorizationOptions -- plan --> Plan -- Assembler::start --> Generation (seats of a chain)
+//! AuthorizationOptions -- plan --> Plan -- Assembler::start --> Generation (slots of a chain)
 //!                                   |                               |
 //!                                convert                     Reloader::start -- publishes more
 //! ```

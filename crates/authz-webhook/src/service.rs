@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use authz::Attributes;
-use concurrency_limit::{CallLimit, Permit};
+use concurrency_limit::{ConcurrencyLimit, Permit};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -31,7 +31,7 @@ pub(crate) struct Service {
     authorized_caching: Caching,
     unauthorized_caching: Caching,
     flights: Flights,
-    limit: Arc<CallLimit>,
+    limit: Arc<ConcurrencyLimit>,
     latest: Latest,
     observe: Arc<dyn Observe>,
 }
@@ -68,7 +68,7 @@ impl Service {
             authorized_caching: settings.authorized_caching,
             unauthorized_caching: settings.unauthorized_caching,
             flights: Flights::default(),
-            limit: Arc::new(CallLimit::new(guards.in_flight_max)),
+            limit: Arc::new(ConcurrencyLimit::new(guards.in_flight_max)),
             latest: Latest::default(),
             observe,
         }

@@ -22,7 +22,7 @@ use https_server::{
     ServerNames, Supplied,
 };
 use server::{
-    AdmissionOptions, AuthorityFiles, HostOptions, Level, Log, LogFormat, Server, ServerOptions,
+    AdmissionOptions, AuthorityFiles, Level, Log, LogFormat, RequestOptions, Server, ServerOptions,
 };
 use store::Store;
 use tokio::signal::unix::{SignalKind, signal};
@@ -139,7 +139,7 @@ async fn serve(
     }
     let sharing = if is_etcd { Sharing::Shared } else { Sharing::Own };
     let options = ServerOptions {
-        host: HostOptions {
+        requests: RequestOptions {
             event_ttl: args.requests.event_ttl,
             has_garbage_collector: args.requests.enable_garbage_collector,
             delete_workers: args.requests.delete_collection_workers,
@@ -154,7 +154,7 @@ async fn serve(
             advertised: advertised.to_string(),
         },
         prefix: args.store.etcd_prefix.clone(),
-        seats: Arc::clone(&authorizing.generation.seats),
+        slots: Arc::clone(&authorizing.generation.slots),
         authorization_status: authorizing.status(),
         directory: Arc::clone(&authorizing.directory),
         registry: authorizing.registry.clone(),

@@ -11,9 +11,9 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use concurrency_limit::{Busy, CallLimit};
+//! use concurrency_limit::{Busy, ConcurrencyLimit};
 //!
-//! let limit = Arc::new(CallLimit::new(3));
+//! let limit = Arc::new(ConcurrencyLimit::new(3));
 //! let first = limit.acquire("jane")?;
 //! let second = limit.acquire("jane")?;
 //! assert_eq!(limit.acquire("jane").err(), Some(Busy::User { calls_max: 2 }));
@@ -30,4 +30,4 @@
 
 mod limit;
 
-pub use limit::{Busy, CallLimit, Permit};
+pub use limit::{Busy, ConcurrencyLimit, Permit};

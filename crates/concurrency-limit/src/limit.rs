@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The calls to one webhook that are in flight. Its memory is bounded by their number.
 #[derive(Debug)]
-pub struct CallLimit {
+pub struct ConcurrencyLimit {
     calls_max: usize,
     in_flight: Mutex<InFlight>,
 }
@@ -24,7 +24,7 @@ struct InFlight {
 #[derive(Debug)]
 #[must_use = "a permit that is dropped at once limits nothing"]
 pub struct Permit {
-    limit: Arc<CallLimit>,
+    limit: Arc<ConcurrencyLimit>,
     user: Arc<str>,
 }
 
@@ -47,7 +47,7 @@ pub enum Busy {
     },
 }
 
-impl CallLimit {
+impl ConcurrencyLimit {
     /// A limit of `calls_max` calls.
     pub fn new(calls_max: usize) -> Self {
         Self { calls_max, in_flight: Mutex::default() }

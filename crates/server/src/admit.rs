@@ -3,21 +3,21 @@
 //! The first may change the object: initializers are assigned, the server's own rules are asked, and
 //! then the mutating hooks, all of it a second time if a hook changed what others have seen. The
 //! second may only refuse. One state of the configuration holds for a request in both, see
-//! [`Standing`].
+//! [`AdmissionSnapshot`].
 
 mod attributes;
 mod built_in;
 mod escalation;
 mod guards;
 mod kinds;
-mod owners;
+mod owner_references;
 mod stand;
 
 use std::sync::OnceLock;
 use std::time::Instant as Clock;
 
 use admission::{Attributes, Equivalent, Operation, Origin};
-use admission_hooks::{Asking, Kinds, Notes, Passage, Phase};
+use admission_hooks::{HookRequest, HookSession, Kinds, Notes, Phase};
 use admission_metrics::Metrics;
 use api_object::{Status, Tree};
 use api_resources::{Resource, equivalents};
@@ -28,23 +28,23 @@ use tokio::time::Instant;
 
 use self::kinds::Served;
 use crate::authorize::AskChain;
+use crate::cluster_snapshot::Namespace;
 use crate::gate::Admitted;
 use crate::rest::{Call, Shown};
-use crate::standing::Standing;
-use crate::view::Namespace;
+use crate::standing::AdmissionSnapshot;
 use crate::write_progress::WriteProgress;
 
 pub(crate) use self::attributes::Write;
 pub(crate) use self::stand::Attempt;
 
 /// A request on its way through admission.
-pub(crate) struct Entrance {
+pub(crate) struct AdmissionContext {
     /// When it must be done.
     pub(crate) deadline: Instant,
     /// The server's own doing, which nobody is asked about.
     pub(crate) is_internal: bool,
     /// What it is admitted by; found when the first object comes.
-    pub(crate) standing: Option<Standing>,
+    pub(crate) standing: Option<AdmissionSnapshot>,
     /// The store makes sure of what it is admitted by when it is written.
     pub(crate) may_suppose: bool,
     /// Who chose the initializers of a new object.
@@ -56,11 +56,11 @@ pub(crate) struct Entrance {
     /// Set when the first write begins. Each object of a deletecollection has its own, because the
     /// deadline may end the collection between two objects.
     pub(crate) write_progress: WriteProgress,
-    passage: Option<Passage>,
+    passage: Option<HookSession>,
     notes: Vec<Notes>,
 }
 
-impl Entrance {
+impl AdmissionContext {
     pub(crate) fn new(deadline: Instant) -> Self {
         Self {
             deadline,
@@ -84,7 +84,7 @@ impl Entrance {
 
     /// What hooks have left behind so far. Attempts that came to nothing have their say, too.
     pub(crate) fn take_notes(&mut self) -> Vec<Notes> {
-        self.notes.extend(self.passage.take().map(Passage::into_notes));
+        self.notes.extend(self.passage.take().map(HookSession::into_notes));
         std::mem::take(&mut self.notes)
     }
 
@@ -103,7 +103,7 @@ impl<'a, S: Store> Call<'a, S> {
     ) -> Result<Tree, Status> {
         let begun = Clock::now();
         let outcome = self.mutate(write, tree, old).await;
-        let metrics = &self.host.admission_metrics;
+        let metrics = &self.server.admission_metrics;
         metrics.step(Phase::Mutating, write.operation, begun.elapsed(), outcome.is_err());
         outcome
     }
@@ -117,9 +117,9 @@ impl<'a, S: Store> Call<'a, S> {
         self.stand(write, &tree).await?;
         self.check_namespace(write.operation, &tree).await?;
         self.settle_initializers(write, &mut tree, old).await?;
-        let notes = self.entrance.take_notes();
-        self.entrance.add_notes(notes);
-        let Some(standing) = self.entrance.standing.clone() else { return Ok(tree) };
+        let notes = self.admission.take_notes();
+        self.admission.add_notes(notes);
+        let Some(standing) = self.admission.standing.clone() else { return Ok(tree) };
         let is_deletion = write.operation == Operation::Delete;
         let list = standing.hooks.snapshot.mutating();
         if list.hooks().is_empty() {
@@ -144,8 +144,8 @@ impl<'a, S: Store> Call<'a, S> {
         let mut passage = self.passage();
         let asking = question.asking(&name, None, old.as_ref());
         let outcome = self.run_rounds(&asking, &mut passage, tree).await;
-        self.entrance.passage = Some(passage);
-        let (metrics, name) = (&self.host.admission_metrics, "MutatingAdmissionWebhook");
+        self.admission.passage = Some(passage);
+        let (metrics, name) = (&self.server.admission_metrics, "MutatingAdmissionWebhook");
         let is_refused = outcome.is_err();
         let took = begun.elapsed();
         metrics.controller(name, Phase::Mutating, write.operation, took, is_refused);
@@ -157,8 +157,8 @@ impl<'a, S: Store> Call<'a, S> {
     /// Asks the mutating hooks, and again if one has changed what others have seen.
     async fn run_rounds(
         &self,
-        asking: &Asking<'_>,
-        passage: &mut Passage,
+        asking: &HookRequest<'_>,
+        passage: &mut HookSession,
         mut tree: Tree,
     ) -> Result<Tree, Status> {
         let operation = asking.attributes.operation;
@@ -183,7 +183,7 @@ impl<'a, S: Store> Call<'a, S> {
     ) -> Result<Admitted, Status> {
         let begun = Clock::now();
         let outcome = self.validate(write, &tree, old).await;
-        let metrics = &self.host.admission_metrics;
+        let metrics = &self.server.admission_metrics;
         metrics.step(Phase::Validating, write.operation, begun.elapsed(), outcome.is_err());
         outcome.map(|()| Admitted::new(tree))
     }
@@ -198,7 +198,7 @@ impl<'a, S: Store> Call<'a, S> {
         if write.operation == Operation::Create && write.subresource.is_empty() {
             self.check_definition(tree)?;
         }
-        let Some(standing) = self.entrance.standing.clone() else { return Ok(()) };
+        let Some(standing) = self.admission.standing.clone() else { return Ok(()) };
         let list = standing.hooks.snapshot.validating();
         if list.hooks().is_empty() {
             return Ok(());
@@ -216,18 +216,18 @@ impl<'a, S: Store> Call<'a, S> {
         };
         question.find_namespace(self, name, object, old).await?;
         let begun = Clock::now();
-        let mut passage = self.entrance.passage.take().unwrap_or_else(|| self.passage());
+        let mut passage = self.admission.passage.take().unwrap_or_else(|| self.passage());
         let outcome = passage.validate(&question.asking(name, object, old)).await;
-        self.entrance.passage = Some(passage);
-        let (metrics, name) = (&self.host.admission_metrics, "ValidatingAdmissionWebhook");
+        self.admission.passage = Some(passage);
+        let (metrics, name) = (&self.server.admission_metrics, "ValidatingAdmissionWebhook");
         let took = begun.elapsed();
         metrics.controller(name, Phase::Validating, write.operation, took, outcome.is_err());
         Ok(outcome?)
     }
 
     /// The way of this request through the hooks.
-    fn passage(&self) -> Passage {
-        Passage::new(self.entrance.deadline).call_time(self.host.call_time_max)
+    fn passage(&self) -> HookSession {
+        HookSession::new(self.admission.deadline).call_time(self.server.call_time_max)
     }
 
     /// An object as clients read it: with the version that it has in the store.
@@ -235,11 +235,11 @@ impl<'a, S: Store> Call<'a, S> {
         Shown { tree: tree.clone(), revision: write.revision }.into_tree()
     }
 
-    fn question<'q>(&self, write: &'q Write, standing: &'q Standing) -> Question<'q>
+    fn question<'q>(&self, write: &'q Write, standing: &'q AdmissionSnapshot) -> Question<'q>
     where
         'a: 'q,
     {
-        let registry = &standing.view.registry;
+        let registry = &standing.cluster.registry;
         Question {
             write,
             standing,
@@ -254,7 +254,7 @@ impl<'a, S: Store> Call<'a, S> {
                 user: self.authorized.user(),
                 old: None,
             },
-            observe: self.host.admission_metrics.as_ref(),
+            observe: self.server.admission_metrics.as_ref(),
             user: self.authorized.user(),
             chain: AskChain(self.chain()),
             facts: None,
@@ -265,7 +265,7 @@ impl<'a, S: Store> Call<'a, S> {
 /// What hooks are asked.
 struct Question<'q> {
     write: &'q Write,
-    standing: &'q Standing,
+    standing: &'q AdmissionSnapshot,
     resource: &'q Resource,
     namespace: &'q str,
     equivalents: Vec<Equivalent<'q>>,
@@ -290,8 +290,8 @@ impl Question<'_> {
         name: &'a str,
         object: Option<&'a Tree>,
         old_object: Option<&'a Tree>,
-    ) -> Asking<'a> {
-        Asking {
+    ) -> HookRequest<'a> {
+        HookRequest {
             attributes: Attributes { object, old_object, ..self.attributes(name) },
             snapshot: &self.standing.hooks.snapshot,
             connections: &self.standing.hooks.connections,

@@ -12,7 +12,7 @@ use https_server::{ReadError, WatchedFiles};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 
-use crate::host::Host;
+use crate::server_state::ServerState;
 
 /// The files that authorities were read from at the start.
 #[derive(Debug, Clone, Default)]
@@ -46,7 +46,7 @@ struct Followed {
 /// Reads both files again and again, and puts what they hold in the place of what the server
 /// trusts. A file that can not be used leaves the authorities that there are, and is reported once.
 pub(crate) async fn follow_authorities<S: Send + Sync + 'static>(
-    host: Arc<Host<S>>,
+    server: Arc<ServerState<S>>,
     files: AuthorityFiles,
 ) {
     let followed = |kind, path: Option<PathBuf>| {
@@ -61,7 +61,7 @@ pub(crate) async fn follow_authorities<S: Send + Sync + 'static>(
         return;
     }
     loop {
-        let own = Arc::clone(&host);
+        let own = Arc::clone(&server);
         let looked = tokio::task::spawn_blocking(move || {
             for followed in &mut all {
                 followed.reload(&own);
@@ -76,22 +76,22 @@ pub(crate) async fn follow_authorities<S: Send + Sync + 'static>(
 }
 
 impl Followed {
-    fn reload<S>(&mut self, host: &Host<S>) {
+    fn reload<S>(&mut self, server: &ServerState<S>) {
         let name = match self.kind {
             AuthorityKind::Clients => "client-ca-file",
             AuthorityKind::Proxies => "requestheader-client-ca-file",
         };
         let count = |status| {
-            host.metrics.authority_reloads.with_label_values(&[name, status]).inc();
+            server.metrics.authority_reloads.with_label_values(&[name, status]).inc();
         };
-        match self.read(host) {
+        match self.read(server) {
             Ok(false) => self.last_fault.clear(),
             Ok(true) => {
                 self.last_fault.clear();
                 count("success");
                 // The first look repeats the one of the start, which is no news.
                 if self.has_looked {
-                    host.log.notice("the authorities were read again", &[("file", &name)]);
+                    server.log.notice("the authorities were read again", &[("file", &name)]);
                 }
             }
             Err(error) => {
@@ -99,7 +99,7 @@ impl Followed {
                 if fault != self.last_fault {
                     count("failure");
                     let message = "the authorities can not be read again, the old ones stay";
-                    host.log.error(message, &[("file", &name), ("why", &fault)]);
+                    server.log.error(message, &[("file", &name), ("why", &fault)]);
                 }
                 self.last_fault = fault;
             }
@@ -108,7 +108,7 @@ impl Followed {
     }
 
     /// Says whether there was something new.
-    fn read<S>(&mut self, host: &Host<S>) -> Result<bool, ReloadError> {
+    fn read<S>(&mut self, server: &ServerState<S>) -> Result<bool, ReloadError> {
         let Some(path) = self.files.paths().first() else { return Ok(false) };
         let path = path.display().to_string();
         let Some(contents) =
@@ -120,7 +120,8 @@ impl Followed {
         let certificates = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
         let certificates = certificates
             .map_err(|error| ReloadError::Pem { path: path.clone(), reason: error.to_string() })?;
-        host.authenticator
+        server
+            .authenticator
             .replace_authorities(self.kind, &certificates)
             .map_err(|source| ReloadError::Authorities { path, source })?;
         Ok(true)

@@ -1,4 +1,4 @@
-//! Asking the chain. A request goes on only with the [`Authorized`] that this makes.
+//! HookRequest the chain. A request goes on only with the [`Authorized`] that this makes.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,20 +12,20 @@ use authz::{
 use authz_chain::{Chain, Outcome};
 use store::Store;
 
+use crate::cluster_snapshot::ClusterSnapshot;
 use crate::gate::Authorized;
 use crate::rest::Call;
-use crate::view::View;
 
 /// Asks whether a request is allowed.
 pub(crate) async fn authorize(
-    view: Arc<View>,
+    cluster: Arc<ClusterSnapshot>,
     user: Arc<User>,
     info: RequestInfo,
 ) -> (Result<Authorized, RequestInfo>, Decided) {
     let begun = Instant::now();
     let decided = {
         let attributes = info.attributes(Some(&user));
-        let outcome = view.chain.authorize(&attributes, Recorder::off()).await;
+        let outcome = cluster.chain.authorize(&attributes, Recorder::off()).await;
         Decided {
             skipped: (!outcome.skipped.is_empty()).then(|| outcome.skipped.join(",")),
             failed_open_by: failed_open_by(&outcome),
@@ -34,7 +34,7 @@ pub(crate) async fn authorize(
         }
     };
     let authorized = match decided.decision.verdict {
-        Verdict::Allow => Ok(Authorized::new(user, info, view)),
+        Verdict::Allow => Ok(Authorized::new(user, info, cluster)),
         Verdict::Deny | Verdict::NoOpinion | Verdict::Unavailable(_) => Err(info),
     };
     (authorized, decided)
@@ -74,7 +74,7 @@ impl Authorizer for AskChain {
 impl<S: Store> Call<'_, S> {
     /// The newest objects, and the authorizers that the request began with.
     pub(crate) fn chain(&self) -> Arc<Chain> {
-        self.host.follower.view().chain_as_of(self.authorized.view())
+        self.server.snapshot_cache.snapshot().chain_as_of(self.authorized.snapshot())
     }
 
     /// Asks whether the user may do something else to the same target.
@@ -138,7 +138,7 @@ impl<S: Store> Call<'_, S> {
         let decision = chain.authorize(&attributes, Recorder::off()).await.decision;
         match decision.verdict {
             Verdict::Allow => {
-                Ok(Ok(Authorized::new(user, info, Arc::clone(self.authorized.view()))))
+                Ok(Ok(Authorized::new(user, info, Arc::clone(self.authorized.snapshot()))))
             }
             Verdict::Unavailable(why) => Err(Status::undecided(why)),
             Verdict::Deny | Verdict::NoOpinion => Ok(Err((info, decision))),

@@ -10,8 +10,8 @@ use tokio::task::JoinSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::host::Host;
 use crate::object_ref::ObjectRef;
+use crate::server_state::ServerState;
 
 /// Namespaces that exist from the beginning.
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
@@ -44,13 +44,13 @@ pub enum BootstrapError {
 const RETRY: Duration = Duration::from_secs(60);
 
 /// Writes the missing default objects again and again until the store has space for all of them.
-pub(crate) async fn complete_bootstrap<S: Store>(host: Arc<Host<S>>) {
+pub(crate) async fn complete_bootstrap<S: Store>(server: Arc<ServerState<S>>) {
     loop {
         tokio::time::sleep(RETRY).await;
-        match bootstrap(&host).await {
+        match bootstrap(&server).await {
             Ok(true) => return,
             Ok(false) => {}
-            Err(error) => host.log.error("the default objects are missing", &[("why", &error)]),
+            Err(error) => server.log.error("the default objects are missing", &[("why", &error)]),
         }
     }
 }
@@ -60,32 +60,34 @@ pub(crate) async fn complete_bootstrap<S: Store>(host: Arc<Host<S>>) {
 ///
 /// A store without space does not keep the server from starting: what is missing grants nothing, and
 /// somebody has to be able to delete.
-pub(crate) async fn bootstrap<S: Store>(host: &Arc<Host<S>>) -> Result<bool, BootstrapError> {
+pub(crate) async fn bootstrap<S: Store>(
+    server: &Arc<ServerState<S>>,
+) -> Result<bool, BootstrapError> {
     let mut writes: JoinSet<Result<(), BootstrapError>> = JoinSet::new();
     for name in NAMESPACES {
-        let host = Arc::clone(host);
+        let server = Arc::clone(server);
         writes.spawn(async move {
             // A store without space refuses even a create that would find the object there.
             let existing = ObjectRef::built_in(("", "v1", "namespaces"), "", name);
-            if host.own_get(existing).await.is_ok() {
+            if server.own_get(existing).await.is_ok() {
                 return Ok(());
             }
             let tree = tree(json!({"metadata": {"name": name}}));
             let of = ObjectRef::built_in(("", "v1", "namespaces"), "", "");
-            ignore_existing(name, host.own_create(of, tree).await.map(drop))
+            ignore_existing(name, server.own_create(of, tree).await.map(drop))
         });
     }
-    let mut is_complete = finish(host, &mut writes).await?;
-    let changes = policy_changes(host)?;
+    let mut is_complete = finish(server, &mut writes).await?;
+    let changes = policy_changes(server)?;
     for change in changes {
-        let host = Arc::clone(host);
-        writes.spawn(async move { apply(&host, change).await });
+        let server = Arc::clone(server);
+        writes.spawn(async move { apply(&server, change).await });
     }
-    is_complete &= finish(host, &mut writes).await?;
-    crate::loops::repair(host).await;
+    is_complete &= finish(server, &mut writes).await?;
+    crate::loops::repair(server).await;
     // A service that exists holds its address, which a second one could not get.
     let existing = ObjectRef::built_in(("", "v1", "services"), "default", "kubernetes");
-    if host.own_get(existing).await.is_ok() {
+    if server.own_get(existing).await.is_ok() {
         return Ok(is_complete);
     }
     let of = ObjectRef::built_in(("", "v1", "services"), "default", "");
@@ -95,20 +97,21 @@ pub(crate) async fn bootstrap<S: Store>(host: &Arc<Host<S>>) -> Result<bool, Boo
             "labels": {"component": "apiserver", "provider": "kubernetes"},
         },
         "spec": {"ports": [{"name": "https", "port": 443, "protocol": "TCP",
-            "targetPort": port(&host.options.advertised)}]},
+            "targetPort": port(&server.options.advertised)}]},
     }));
     // The server can be used without the service, whose address somebody else may have got.
-    if let Err(error) = ignore_existing("kubernetes", host.own_create(of, service).await.map(drop))
+    if let Err(error) =
+        ignore_existing("kubernetes", server.own_create(of, service).await.map(drop))
     {
-        host.log.error("the service of the server is missing", &[("why", &error)]);
+        server.log.error("the service of the server is missing", &[("why", &error)]);
     }
     Ok(is_complete)
 }
 
 /// What the default policy lacks here.
-fn policy_changes<S: Store>(host: &Host<S>) -> Result<Vec<Change>, BootstrapError> {
+fn policy_changes<S: Store>(server: &ServerState<S>) -> Result<Vec<Change>, BootstrapError> {
     let policy = api::rbac::bootstrap_policy()?;
-    let mut snapshot = host.follower.view().rbac.as_ref().clone();
+    let mut snapshot = server.snapshot_cache.snapshot().rbac.as_ref().clone();
     let changes = authz_rbac::bootstrap(&mut snapshot, &policy, Extras::Keep);
     // A role may be in the list twice, the second time with the rules of others. Writes are made
     // together, so only the last one of each name counts.
@@ -120,7 +123,7 @@ fn policy_changes<S: Store>(host: &Host<S>) -> Result<Vec<Change>, BootstrapErro
     Ok(last)
 }
 
-async fn apply<S: Store>(host: &Host<S>, change: Change) -> Result<(), BootstrapError> {
+async fn apply<S: Store>(server: &ServerState<S>, change: Change) -> Result<(), BootstrapError> {
     let (resource, namespace, name) = policy_object(&change);
     let of = ObjectRef::built_in((authz_rbac::GROUP, "v1", resource), namespace, name);
     let failed = |message: String| BootstrapError::Write { name: name.to_owned(), message };
@@ -133,12 +136,12 @@ async fn apply<S: Store>(host: &Host<S>, change: Change) -> Result<(), Bootstrap
     };
     let encoded = api::rbac::encode(&object).map_err(|error| failed(error.to_string()))?;
     if matches!(change, Change::RecreateBinding(_))
-        && let Err(status) = host.own_delete(of, &api_object::DeleteOptions::default()).await
+        && let Err(status) = server.own_delete(of, &api_object::DeleteOptions::default()).await
         && status.code != 404
     {
         return Err(refused(status));
     }
-    let written = host.own_update(of, tree(encoded)).await;
+    let written = server.own_update(of, tree(encoded)).await;
     match written {
         // Another server that starts at the same time writes the same policy.
         Err(status) if status.is_own() && status.code == 409 => Ok(()),
@@ -160,7 +163,7 @@ fn policy_object(change: &Change) -> (&'static str, &str, &str) {
 
 /// Waits for writes, and reports whether the store had space for all of them.
 async fn finish<S>(
-    host: &Host<S>,
+    server: &ServerState<S>,
     writes: &mut JoinSet<Result<(), BootstrapError>>,
 ) -> Result<bool, BootstrapError> {
     let mut is_complete = true;
@@ -171,7 +174,7 @@ async fn finish<S>(
         });
         match result {
             Err(error @ BootstrapError::NoSpace { .. }) => {
-                host.log.error("a default object is missing", &[("why", &error)]);
+                server.log.error("a default object is missing", &[("why", &error)]);
                 is_complete = false;
             }
             result => result?,

@@ -22,7 +22,7 @@ impl<S: Store> Call<'_, S> {
         let Some(kind) = api_resources::configuration_kind(self.resource) else { return Ok(()) };
         self.expected_mark = None;
         let mut warnings = admission::warnings(kind, new, old);
-        warnings.extend(admission::address_warnings(kind, new, self.host.hook_addresses));
+        warnings.extend(admission::address_warnings(kind, new, self.server.hook_addresses));
         let is_changed =
             old.is_none_or(|old| api_resources::is_content_changed(self.resource, new, old));
         if kind == ConfigurationKind::Initializer && is_changed {
@@ -44,12 +44,12 @@ impl<S: Store> Call<'_, S> {
     /// The mark is looked at first, and the object of the request is only written if it is still
     /// there then. So whatever is decided from these objects holds when the write happens.
     async fn stored_configurations(&mut self) -> Result<Vec<Tree>, Status> {
-        let mark = self.host.mark_key().map_err(|why| Status::internal(&why))?;
-        let mark = self.timed("get", self.host.store.get(&mark, At::Newest)).await;
+        let mark = self.server.mark_key().map_err(|why| Status::internal(&why))?;
+        let mark = self.timed("get", self.server.store.get(&mark, At::Newest)).await;
         let mark = mark.map_err(|error| self.read_failed("list", &error))?.entry;
         self.expected_mark = Some(mark.map_or(Expect::Absent, |mark| Expect::At(mark.mod_rev)));
         let prefix = self.key_prefix()?;
-        let list = self.host.store.list(&prefix, ListRequest::default());
+        let list = self.server.store.list(&prefix, ListRequest::default());
         let page = self.timed("list", list).await;
         let page = page.map_err(|error| self.read_failed("list", &error))?;
         Ok(page.items.iter().filter_map(|item| self.parse(&item.entry).ok()).collect())

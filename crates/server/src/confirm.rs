@@ -63,7 +63,7 @@ struct Asked {
 }
 
 /// Asks the store, for everybody.
-pub(crate) struct Confirmer {
+pub(crate) struct FreshnessBarrier {
     pub(crate) options: SyncOptions,
     n_questions: AtomicU64,
     wanted: Notify,
@@ -102,7 +102,7 @@ pub(crate) struct Freshness {
 
 const NO_ANSWER: &str = "the store does not answer";
 
-impl Confirmer {
+impl FreshnessBarrier {
     pub(crate) fn new(options: SyncOptions) -> Self {
         let outcome = Err("configuration is not ready".into());
         Self {
@@ -287,29 +287,30 @@ mod tests {
         }
     }
 
-    fn begin(scene: Scene, mode: SyncMode) -> (Arc<Scene>, Arc<Confirmer>) {
+    fn begin(scene: Scene, mode: SyncMode) -> (Arc<Scene>, Arc<FreshnessBarrier>) {
         let scene = Arc::new(scene);
-        let confirmer = Arc::new(Confirmer::new(SyncOptions { mode, ..SyncOptions::default() }));
-        let (own, run) = (Arc::clone(&scene), Arc::clone(&confirmer));
+        let barrier =
+            Arc::new(FreshnessBarrier::new(SyncOptions { mode, ..SyncOptions::default() }));
+        let (own, run) = (Arc::clone(&scene), Arc::clone(&barrier));
         tokio::spawn(async move {
             let applied = || Revision::new(own.applied.load(Ordering::SeqCst));
             run.run(|| own.read(), applied).await;
         });
-        (scene, confirmer)
+        (scene, barrier)
     }
 
-    async fn need(confirmer: &Confirmer) -> Result<Option<u64>, Unconfirmed> {
-        let need = confirmer.need(Instant::now() + 30 * SECOND).await;
+    async fn need(barrier: &FreshnessBarrier) -> Result<Option<u64>, Unconfirmed> {
+        let need = barrier.need(Instant::now() + 30 * SECOND).await;
         need.map(|need| need.map(|need| need.revision.number()))
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_request_needs_what_was_acknowledged_before_it() {
         // T-142
-        let (scene, confirmer) = begin(Scene::default(), SyncMode::Barrier);
+        let (scene, barrier) = begin(Scene::default(), SyncMode::Barrier);
         for mark in [3, 4, 9] {
             scene.mark.store(mark, Ordering::SeqCst);
-            assert_eq!(need(&confirmer).await, Ok(Some(mark)));
+            assert_eq!(need(&barrier).await, Ok(Some(mark)));
         }
     }
 
@@ -317,16 +318,16 @@ mod tests {
     async fn requests_share_reads_that_begin_after_them() {
         // T-157
         let read_takes = Duration::from_millis(10);
-        let (scene, confirmer) = begin(Scene { read_takes, ..Scene::default() }, SyncMode::Barrier);
-        assert_eq!(need(&confirmer).await, Ok(Some(0)));
+        let (scene, barrier) = begin(Scene { read_takes, ..Scene::default() }, SyncMode::Barrier);
+        assert_eq!(need(&barrier).await, Ok(Some(0)));
         let before = scene.n_reads.load(Ordering::SeqCst);
         let mut requests = tokio::task::JoinSet::new();
         for n in 0..100 {
-            let (scene, confirmer) = (Arc::clone(&scene), Arc::clone(&confirmer));
+            let (scene, barrier) = (Arc::clone(&scene), Arc::clone(&barrier));
             requests.spawn(async move {
                 tokio::time::sleep(Duration::from_micros(200 * n)).await;
                 let mark = scene.mark.fetch_add(1, Ordering::SeqCst) + 1;
-                (mark, need(&confirmer).await)
+                (mark, need(&barrier).await)
             });
         }
         while let Some(done) = requests.join_next().await {
@@ -339,27 +340,27 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn reads_that_fail_are_forgiven_for_a_while() {
         // T-144, T-145, T-149
-        let (scene, confirmer) = begin(Scene::default(), SyncMode::Barrier);
-        assert_eq!(need(&confirmer).await, Ok(Some(0)));
+        let (scene, barrier) = begin(Scene::default(), SyncMode::Barrier);
+        assert_eq!(need(&barrier).await, Ok(Some(0)));
         *scene.fault.lock().unwrap() = Some("cut off");
         tokio::time::sleep(3 * SECOND).await;
-        assert_eq!(need(&confirmer).await, Ok(None));
+        assert_eq!(need(&barrier).await, Ok(None));
         tokio::time::sleep(3 * SECOND).await;
-        assert_eq!(need(&confirmer).await, Err(Unconfirmed::Stale("cut off".into())));
+        assert_eq!(need(&barrier).await, Err(Unconfirmed::Stale("cut off".into())));
         *scene.fault.lock().unwrap() = None;
         tokio::time::sleep(SECOND).await;
-        assert_eq!(need(&confirmer).await, Ok(Some(0)));
+        assert_eq!(need(&barrier).await, Ok(Some(0)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_read_that_hangs_makes_stale() {
         // T-148
-        let (scene, confirmer) = begin(Scene::default(), SyncMode::Barrier);
-        assert_eq!(need(&confirmer).await, Ok(Some(0)));
+        let (scene, barrier) = begin(Scene::default(), SyncMode::Barrier);
+        assert_eq!(need(&barrier).await, Ok(Some(0)));
         scene.is_hanging.store(true, Ordering::SeqCst);
         tokio::time::sleep(2 * SECOND).await;
         let begun = Instant::now();
-        assert_eq!(need(&confirmer).await, Err(Unconfirmed::Stale(NO_ANSWER.into())));
+        assert_eq!(need(&barrier).await, Err(Unconfirmed::Stale(NO_ANSWER.into())));
         assert!(begun.elapsed() <= 5 * SECOND);
     }
 
@@ -367,14 +368,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_deadline_of_the_caller_never_degrades() {
         let read_takes = Duration::from_millis(100);
-        let (scene, confirmer) = begin(Scene { read_takes, ..Scene::default() }, SyncMode::Barrier);
-        assert_eq!(need(&confirmer).await, Ok(Some(0)));
+        let (scene, barrier) = begin(Scene { read_takes, ..Scene::default() }, SyncMode::Barrier);
+        assert_eq!(need(&barrier).await, Ok(Some(0)));
         for fault in [None, Some("cut off")] {
             scene.mark.fetch_add(1, Ordering::SeqCst);
             *scene.fault.lock().unwrap() = fault;
             for hurry in [0, 1, 15, 50] {
                 let deadline = Instant::now() + Duration::from_millis(hurry);
-                let hurried = confirmer.need(deadline).await;
+                let hurried = barrier.need(deadline).await;
                 assert_eq!(hurried, Err(Unconfirmed::DeadlineExceeded), "{hurry} ms, {fault:?}");
             }
         }
@@ -384,50 +385,50 @@ mod tests {
     async fn after_a_start_requests_wait() {
         // T-150
         let scene = Scene { fault: Mutex::new(Some("unreachable")), ..Scene::default() };
-        let (scene, confirmer) = begin(scene, SyncMode::Barrier);
+        let (scene, barrier) = begin(scene, SyncMode::Barrier);
         let begun = Instant::now();
-        assert_eq!(need(&confirmer).await, Err(Unconfirmed::Pending));
+        assert_eq!(need(&barrier).await, Err(Unconfirmed::Pending));
         assert_eq!(begun.elapsed().as_secs(), 5);
         tokio::spawn(async move {
             tokio::time::sleep(2 * SECOND).await;
             *scene.fault.lock().unwrap() = None;
         });
-        assert_eq!(need(&confirmer).await, Ok(Some(0)));
+        assert_eq!(need(&barrier).await, Ok(Some(0)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_the_picture_does_not_show_is_not_confirmed() {
-        let (scene, confirmer) = begin(Scene::default(), SyncMode::Barrier);
-        assert_eq!(need(&confirmer).await, Ok(Some(0)));
+        let (scene, barrier) = begin(Scene::default(), SyncMode::Barrier);
+        assert_eq!(need(&barrier).await, Ok(Some(0)));
         // A change that the picture misses: reads succeed, and yet nothing is confirmed by them.
         scene.mark.store(7, Ordering::SeqCst);
         tokio::time::sleep(6 * SECOND).await;
-        assert!(confirmer.freshness().is_stale);
+        assert!(barrier.freshness().is_stale);
         scene.applied.store(7, Ordering::SeqCst);
         tokio::time::sleep(2 * SECOND).await;
-        assert!(!confirmer.freshness().is_stale);
+        assert!(!barrier.freshness().is_stale);
     }
 
     #[tokio::test(start_paused = true)]
     async fn polling_relies_on_the_last_read() {
         // T-141, T-145, T-148
         let options = SyncOptions { mode: SyncMode::Poll, ..SyncOptions::default() };
-        let confirmer = Confirmer::new(options);
-        assert_eq!(need(&confirmer).await, Err(Unconfirmed::Pending));
-        confirmer.polled(Instant::now(), Ok(Revision::new(5)));
-        assert_eq!(need(&confirmer).await, Ok(None));
+        let barrier = FreshnessBarrier::new(options);
+        assert_eq!(need(&barrier).await, Err(Unconfirmed::Pending));
+        barrier.polled(Instant::now(), Ok(Revision::new(5)));
+        assert_eq!(need(&barrier).await, Ok(None));
         tokio::time::sleep(4 * SECOND).await;
-        confirmer.polled(Instant::now(), Err("cut off".into()));
-        assert_eq!(need(&confirmer).await, Ok(None));
+        barrier.polled(Instant::now(), Err("cut off".into()));
+        assert_eq!(need(&barrier).await, Ok(None));
         tokio::time::sleep(2 * SECOND).await;
-        assert_eq!(need(&confirmer).await, Err(Unconfirmed::Stale("cut off".into())));
-        confirmer.polled(Instant::now(), Ok(Revision::new(5)));
-        assert_eq!(need(&confirmer).await, Ok(None));
+        assert_eq!(need(&barrier).await, Err(Unconfirmed::Stale("cut off".into())));
+        barrier.polled(Instant::now(), Ok(Revision::new(5)));
+        assert_eq!(need(&barrier).await, Ok(None));
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_only_server_need_not_ask() {
         let options = SyncOptions { is_only_server: true, ..SyncOptions::default() };
-        assert_eq!(need(&Confirmer::new(options)).await, Ok(None));
+        assert_eq!(need(&FreshnessBarrier::new(options)).await, Ok(None));
     }
 }

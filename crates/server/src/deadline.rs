@@ -5,12 +5,12 @@ use std::time::Duration;
 use api_object::Status;
 use authz::RequestInfo;
 
-use crate::host::Host;
 use crate::rest::Query;
+use crate::server_state::ServerState;
 
 /// How long the request may take; `None` for watches.
 pub(crate) fn deadline<S>(
-    host: &Host<S>,
+    server: &ServerState<S>,
     info: &RequestInfo,
     query: &Query,
 ) -> Result<Option<Duration>, Status> {
@@ -20,8 +20,8 @@ pub(crate) fn deadline<S>(
     let is_write = info.resource.is_some()
         && matches!(info.verb.as_ref(), "create" | "update" | "patch" | "delete");
     let most = match is_write {
-        true => host.options.request_timeout.min(host.options.write_timeout),
-        false => host.options.request_timeout,
+        true => server.options.request_timeout.min(server.options.write_timeout),
+        false => server.options.request_timeout,
     };
     let Some(text) = query.get("timeout").filter(|text| !text.is_empty()) else {
         return Ok(Some(most));

@@ -8,9 +8,9 @@ use codec::{Asked, DiscoveryAnswer, Endpoint};
 use serde_json::json;
 use store::Store;
 
-use crate::host::Host;
 use crate::respond::{Document, Reply};
 use crate::rest::Query;
+use crate::server_state::ServerState;
 
 const PRIVATE: &str = "no-cache, private";
 
@@ -27,7 +27,7 @@ const V2_BYTES: &[u8] = b"\x0a\x032.0\x12\x10\x0a\x0aPortcullis\x12\x02v1";
 
 /// The answer to a path of discovery; `None` if the path is none.
 pub(crate) fn document<S: Store>(
-    host: &Host<S>,
+    server: &ServerState<S>,
     registry: &Registry,
     path: &str,
     asked: &Asked<'_>,
@@ -39,13 +39,13 @@ pub(crate) fn document<S: Store>(
     let parts = [segments.next(), segments.next(), segments.next(), segments.next()];
     let found = match parts {
         [Some(""), None, ..] => Some(root(registry)),
-        [Some("version"), None, ..] => Some(version(host)),
+        [Some("version"), None, ..] => Some(version(server)),
         [Some("api"), None, ..] => {
             let aggregated = &registry.discovery().aggregated_core;
             if let Some(reply) = aggregated_reply(aggregated, asked, etag)? {
                 return Ok(Some(reply));
             }
-            Some(api_resources::Discovery::core_versions(&host.options.advertised).body)
+            Some(api_resources::Discovery::core_versions(&server.options.advertised).body)
         }
         [Some("apis"), None, ..] => {
             let aggregated = &registry.discovery().aggregated_groups;
@@ -179,8 +179,8 @@ fn root(registry: &Registry) -> Bytes {
     Bytes::from(json!({"paths": paths}).to_string())
 }
 
-fn version<S: Store>(host: &Host<S>) -> Bytes {
-    let reported = &host.options.report_version;
+fn version<S: Store>(server: &ServerState<S>) -> Bytes {
+    let reported = &server.options.report_version;
     let (major, minor) = reported.split_once('.').unwrap_or((reported, "0"));
     let own = env!("CARGO_PKG_VERSION");
     Bytes::from(

@@ -6,7 +6,7 @@ use api_object::Tree;
 use api_resources::Verb;
 use authz::{Attributes, RequestInfo, ResourceInfo, User};
 
-use crate::view::View;
+use crate::cluster_snapshot::ClusterSnapshot;
 
 /// A request that the chain allowed: the user, the verb, the target, and the snapshot with which the
 /// request began.
@@ -18,7 +18,7 @@ pub struct Authorized {
     user: Arc<User>,
     info: RequestInfo,
     verb: Option<Verb>,
-    view: Arc<View>,
+    cluster: Arc<ClusterSnapshot>,
 }
 
 /// An object, or the end of one, that admission let in.
@@ -28,9 +28,9 @@ pub struct Admitted {
 
 impl Authorized {
     /// Only [`crate::authorize`] decides.
-    pub(crate) fn new(user: Arc<User>, info: RequestInfo, view: Arc<View>) -> Self {
+    pub(crate) fn new(user: Arc<User>, info: RequestInfo, cluster: Arc<ClusterSnapshot>) -> Self {
         let verb = info.resource.as_ref().and_then(|_| Verb::parse(&info.verb));
-        Self { user, info, verb, view }
+        Self { user, info, verb, cluster }
     }
 
     /// The user who asks, after impersonation.
@@ -57,8 +57,8 @@ impl Authorized {
 
     /// The snapshot with which the request began. Later questions of the same request are decided by newer
     /// objects.
-    pub fn view(&self) -> &Arc<View> {
-        &self.view
+    pub fn snapshot(&self) -> &Arc<ClusterSnapshot> {
+        &self.cluster
     }
 
     /// The question that was answered, for related questions.
@@ -84,7 +84,7 @@ impl Authorized {
             user: Arc::clone(&self.user),
             info: RequestInfo { resource: Some(member), ..self.info.clone() },
             verb: Some(Verb::Delete),
-            view: Arc::clone(&self.view),
+            cluster: Arc::clone(&self.cluster),
         })
     }
 }

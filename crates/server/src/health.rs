@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use store::Store;
 
-use crate::host::Host;
 use crate::rest::Query;
+use crate::server_state::ServerState;
 
 /// How long the store gets to say that it is well.
 const STORE_WAIT: Duration = Duration::from_secs(2);
@@ -76,11 +76,15 @@ impl Endpoint {
 }
 
 /// The answer to a health path; `None` if the path is none.
-pub(crate) async fn health<S: Store>(host: &Host<S>, path: &str, query: &Query) -> Option<Text> {
+pub(crate) async fn health<S: Store>(
+    server: &ServerState<S>,
+    path: &str,
+    query: &Query,
+) -> Option<Text> {
     let path = path.trim_matches('/');
     let (first, check) = path.split_once('/').map_or((path, None), |(a, b)| (a, Some(b)));
     let endpoint = Endpoint::ALL.into_iter().find(|endpoint| endpoint.name() == first)?;
-    let checks = checks(host, endpoint).await;
+    let checks = checks(server, endpoint).await;
     match check {
         None => Some(all(endpoint, &checks, query)),
         Some(name) => {
@@ -99,15 +103,15 @@ pub(crate) async fn health<S: Store>(host: &Host<S>, path: &str, query: &Query) 
     }
 }
 
-async fn checks<S: Store>(host: &Host<S>, endpoint: Endpoint) -> Vec<Checked> {
+async fn checks<S: Store>(server: &ServerState<S>, endpoint: Endpoint) -> Vec<Checked> {
     let is_stored = match endpoint {
         // A restart does not help against a disk that takes no writes, so being read is enough to live.
         Endpoint::Livez => {
-            let read = tokio::time::timeout(STORE_WAIT, host.store.current_rev()).await;
+            let read = tokio::time::timeout(STORE_WAIT, server.store.current_rev()).await;
             matches!(read, Ok(Ok(_)))
         }
         Endpoint::Healthz | Endpoint::Readyz => {
-            let store = tokio::time::timeout(STORE_WAIT, host.store.health()).await;
+            let store = tokio::time::timeout(STORE_WAIT, server.store.health()).await;
             matches!(store, Ok(Ok(())))
         }
     };
@@ -117,15 +121,15 @@ async fn checks<S: Store>(host: &Host<S>, endpoint: Endpoint) -> Vec<Checked> {
         Checked::new("storage", is_stored),
     ];
     if endpoint == Endpoint::Readyz {
-        let status = host.store.status();
-        let readiness = &host.readiness;
+        let status = server.store.status();
+        let readiness = &server.readiness;
         let is_bootstrapped = readiness.is_bootstrapped.load(Ordering::Acquire);
         checks.extend([
             Checked::new("storage-readiness", is_stored),
             Checked::degradable("storage-space", status.alarms.is_empty()),
             Checked::degradable("storage-upkeep", status.degraded.is_none()),
-            Checked::new("admission-config", !host.confirmer.freshness().is_stale),
-            Checked::new("informer-sync", host.follower.is_synced()),
+            Checked::new("admission-config", !server.barrier.freshness().is_stale),
+            Checked::new("informer-sync", server.snapshot_cache.is_synced()),
             Checked::new(READY_HOOK, is_bootstrapped),
             Checked::new("shutdown", !readiness.is_stopping.load(Ordering::Acquire)),
         ]);

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use admission::{Configuration, ConfigurationKind, Snapshot};
-use admission_hooks::{Connections, Surroundings};
+use admission_hooks::{Connections, HookEnvironment};
 use api_object::Tree;
 use store::{Key, KeyError};
 
@@ -24,7 +24,7 @@ pub struct Hooks {
     pub(crate) snapshot: Arc<Snapshot>,
     /// The ways to the hooks.
     pub(crate) connections: Arc<Connections>,
-    surroundings: Arc<Surroundings>,
+    surroundings: Arc<HookEnvironment>,
 }
 
 /// Where the kinds that configure admission are stored, below the prefix.
@@ -63,7 +63,7 @@ pub(crate) struct Changed {
 
 impl Hooks {
     /// Nothing is configured.
-    pub(crate) fn none(surroundings: Arc<Surroundings>) -> Self {
+    pub(crate) fn none(surroundings: Arc<HookEnvironment>) -> Self {
         Self {
             configurations: Arc::default(),
             unreadable: Arc::default(),

@@ -12,21 +12,21 @@
 
 mod assign;
 mod fail;
-mod onlookers;
-mod oversee;
+mod object_watchers;
 mod own_writes;
 mod reading;
 mod sweep;
+mod tracker;
 mod visibility;
 mod wait;
 mod waiting_objects;
 
 pub(crate) use fail::has_failed;
-pub(crate) use onlookers::Onlookers;
-pub(crate) use oversee::{Overseer, oversee_all};
+pub(crate) use object_watchers::ObjectWatchers;
 pub use reading::GetMode;
 pub(crate) use reading::Read;
 pub(crate) use sweep::sweep_waiting;
+pub(crate) use tracker::{InitializationTracker, oversee_all};
 pub(crate) use visibility::{UNINITIALIZED_PATH, is_hidden, is_shown};
 pub(crate) use wait::Waiting;
 pub(crate) use waiting_objects::{WAITING_PATH, WaitingObjects};

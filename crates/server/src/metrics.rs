@@ -14,7 +14,7 @@ use prometheus::{
 };
 use store::{ListRequest, Prefix, Store};
 
-use crate::host::Host;
+use crate::server_state::ServerState;
 use crate::store_status::StoreMetrics;
 
 /// What the text of `/metrics` is.
@@ -200,22 +200,22 @@ impl Metrics {
 }
 
 /// The answer to `/metrics`.
-pub(crate) async fn response<S: Store>(host: &Host<S>) -> Response<Body> {
-    let metrics = &host.metrics;
-    metrics.forget_unserved(&host.follower.view().registry);
-    count_objects(host).await;
-    metrics.store.show(&host.store.status());
-    let view = host.follower.view();
-    for (path, count) in crate::undecodable::counts(&view) {
+pub(crate) async fn response<S: Store>(server: &ServerState<S>) -> Response<Body> {
+    let metrics = &server.metrics;
+    metrics.forget_unserved(&server.snapshot_cache.snapshot().registry);
+    count_objects(server).await;
+    metrics.store.show(&server.store.status());
+    let cluster = server.snapshot_cache.snapshot();
+    for (path, count) in crate::undecodable::counts(&cluster) {
         let gauge = metrics.undecodable.with_label_values(&[path]);
         gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
-    let revision = view.revision.number();
+    let revision = cluster.revision.number();
     metrics.revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
-    let age = host.confirmer.freshness().age.unwrap_or_else(|| host.started.elapsed());
-    host.admission_metrics.show_config(host.observed().number(), age);
+    let age = server.barrier.freshness().age.unwrap_or_else(|| server.started.elapsed());
+    server.admission_metrics.show_config(server.observed().number(), age);
     for (name, kind) in [("mutating", RequestKind::Mutating), ("readOnly", RequestKind::ReadOnly)] {
-        let count = i64::try_from(host.in_flight.count(kind)).unwrap_or(i64::MAX);
+        let count = i64::try_from(server.in_flight.count(kind)).unwrap_or(i64::MAX);
         metrics.in_flight.with_label_values(&[name]).set(count);
     }
     let mut response = Response::new(metrics.encode().into());
@@ -226,16 +226,16 @@ pub(crate) async fn response<S: Store>(host: &Host<S>) -> Response<Body> {
 }
 
 /// Counts the objects of every resource; of those that can not be counted now the last count stays.
-async fn count_objects<S: Store>(host: &Host<S>) {
-    let view = host.follower.view();
-    for resource in view.registry.stored() {
-        let prefix = api_resources::prefix(&host.prefix, resource, None);
+async fn count_objects<S: Store>(server: &ServerState<S>) {
+    let cluster = server.snapshot_cache.snapshot();
+    for resource in cluster.registry.stored() {
+        let prefix = api_resources::prefix(&server.prefix, resource, None);
         let Some(prefix) = prefix.and_then(|text| Prefix::new(&text).ok()) else { continue };
         let request = ListRequest { limit: NonZeroUsize::new(1), ..ListRequest::default() };
-        let Ok(page) = host.store.list(&prefix, request).await else { return };
+        let Ok(page) = server.store.list(&prefix, request).await else { return };
         let count = page.items.len() as u64 + page.remaining;
         let name = resource.group_resource().to_string();
-        let gauge = host.metrics.storage_objects.with_label_values(&[&name]);
+        let gauge = server.metrics.storage_objects.with_label_values(&[&name]);
         gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 }

@@ -15,12 +15,12 @@ use serde_json::Value;
 use store::Store;
 
 use crate::authorize::Decided;
-use crate::host::Host;
 use crate::log::Level;
 use crate::metrics::{RequestLabels, metric_verb};
 use crate::respond::Reply;
 use crate::rest::Query;
 use crate::route::Route;
+use crate::server_state::ServerState;
 use crate::trace;
 
 /// Which webhooks were not asked about a request, because a match condition is false.
@@ -54,7 +54,7 @@ struct Routed {
 /// The record of a stream after its answer has begun. Dropping it records the end of the stream,
 /// however that came about.
 pub(crate) struct StreamRecord<S> {
-    host: Arc<Host<S>>,
+    server: Arc<ServerState<S>>,
     event: Option<Box<Event>>,
 }
 
@@ -80,22 +80,22 @@ impl Record {
     /// Nobody is known to ask.
     pub(crate) fn unauthenticated<S>(
         &mut self,
-        host: &Host<S>,
+        server: &ServerState<S>,
         refused: &Unauthenticated,
         info: &RequestInfo,
         parts: &Parts,
         now: Timestamp,
     ) {
-        host.log.info(
+        server.log.info(
             "a request is not authenticated",
             &[("why", refused), ("auditID", &self.audit_id), ("source", &self.peer)],
         );
-        self.receive(host, None, info, parts, now);
+        self.receive(server, None, info, parts, now);
         if let Some(event) = &mut self.event {
             let status = serde_json::to_value(Status::unauthorized()).ok();
             event.respond(401, status.as_ref());
         }
-        self.write(host, Stage::ResponseStarted);
+        self.write(server, Stage::ResponseStarted);
     }
 
     /// It is known who asks.
@@ -104,18 +104,18 @@ impl Record {
     /// 500 if the request can not be recorded although it must be.
     pub(crate) fn begin<S>(
         &mut self,
-        host: &Host<S>,
+        server: &ServerState<S>,
         user: &Arc<User>,
         info: &RequestInfo,
         parts: &Parts,
         now: Timestamp,
     ) -> Result<(), Status> {
         self.user = Some(Arc::clone(user));
-        self.receive(host, Some(user), info, parts, now);
-        match self.write(host, Stage::RequestReceived) {
+        self.receive(server, Some(user), info, parts, now);
+        match self.write(server, Stage::RequestReceived) {
             true => Ok(()),
             false => {
-                host.metrics.audit_rejected.inc();
+                server.metrics.audit_rejected.inc();
                 self.event = None;
                 Err(Status::internal("the request can not be recorded for audit"))
             }
@@ -124,13 +124,13 @@ impl Record {
 
     fn receive<S>(
         &mut self,
-        host: &Host<S>,
+        server: &ServerState<S>,
         user: Option<&User>,
         info: &RequestInfo,
         parts: &Parts,
         now: Timestamp,
     ) {
-        let Some(auditor) = &host.auditor else { return };
+        let Some(auditor) = &server.auditor else { return };
         let text = |name: &str| {
             parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
         };
@@ -156,8 +156,8 @@ impl Record {
     }
 
     /// The chain has spoken.
-    pub(crate) fn decided<S>(&mut self, host: &Host<S>, decided: &Decided) {
-        host.authorization_metrics.decided(&decided.decision, decided.took);
+    pub(crate) fn decided<S>(&mut self, server: &ServerState<S>, decided: &Decided) {
+        server.authorization_metrics.decided(&decided.decision, decided.took);
         if let Some(event) = &mut self.event {
             for (key, value) in access_reviews::audit_annotations(&decided.decision) {
                 event.annotate(key, &value);
@@ -172,9 +172,9 @@ impl Record {
     }
 
     /// The chain did not answer in time.
-    pub(crate) fn undecided<S>(&mut self, host: &Host<S>, waited: Duration) {
+    pub(crate) fn undecided<S>(&mut self, server: &ServerState<S>, waited: Duration) {
         let late = Decision::unavailable(Unavailable::DeadlineExceeded);
-        host.authorization_metrics.decided(&late, waited);
+        server.authorization_metrics.decided(&late, waited);
     }
 
     /// What hooks have left behind, for each object of the request.
@@ -273,36 +273,36 @@ impl Record {
     }
 
     /// A stream has begun; what is returned ends it.
-    pub(crate) fn stream_begun<S>(&mut self, host: &Arc<Host<S>>) -> StreamRecord<S> {
+    pub(crate) fn stream_begun<S>(&mut self, server: &Arc<ServerState<S>>) -> StreamRecord<S> {
         if let Some(event) = &mut self.event {
             event.respond(200, None);
         }
-        self.write(host, Stage::ResponseStarted);
-        StreamRecord { host: Arc::clone(host), event: self.event.take() }
+        self.write(server, Stage::ResponseStarted);
+        StreamRecord { server: Arc::clone(server), event: self.event.take() }
     }
 
     /// The server failed on the request.
-    pub(crate) fn panicked<S>(&mut self, host: &Host<S>) {
+    pub(crate) fn panicked<S>(&mut self, server: &ServerState<S>) {
         if let Some(event) = &mut self.event {
             event.respond(500, None);
         }
-        self.write(host, Stage::Panic);
+        self.write(server, Stage::Panic);
         self.event = None;
     }
 
-    fn write<S>(&self, host: &Host<S>, stage: Stage) -> bool {
-        self.event.as_ref().is_none_or(|event| write(host, event, stage))
+    fn write<S>(&self, server: &ServerState<S>, stage: Stage) -> bool {
+        self.event.as_ref().is_none_or(|event| write(server, event, stage))
     }
 
     /// The answer is known.
-    pub(crate) fn finish<S>(&mut self, host: &Host<S>, code: u16, took: Duration) {
+    pub(crate) fn finish<S>(&mut self, server: &ServerState<S>, code: u16, took: Duration) {
         if let Some(event) = &mut self.event
             && !event.has_response()
         {
             event.respond(code, None);
         }
         if self.user.is_some() {
-            self.write(host, Stage::ResponseComplete);
+            self.write(server, Stage::ResponseComplete);
         }
         let verb = metric_verb(&self.verb, &self.method);
         let labels = match &self.route {
@@ -317,11 +317,11 @@ impl Record {
                 scope: own.scope,
             },
         };
-        host.metrics.request_done(&labels, code, took);
-        if host.log.level >= Level::Info {
+        server.metrics.request_done(&labels, code, took);
+        if server.log.level >= Level::Info {
             let user = self.user.as_ref().map_or("", |user| user.name.as_str());
             let micros = took.as_micros();
-            host.log.info(
+            server.log.info(
                 "request",
                 &[
                     ("method", &self.method),
@@ -341,7 +341,7 @@ impl Record {
 impl<S> Drop for StreamRecord<S> {
     fn drop(&mut self) {
         if let Some(event) = &self.event {
-            write(&self.host, event, Stage::ResponseComplete);
+            write(&self.server, event, Stage::ResponseComplete);
         }
     }
 }
@@ -362,15 +362,15 @@ pub(crate) fn admitted(event: &mut Event, all: &[Notes]) {
 }
 
 /// Writes an event; `false` if that failed, which is counted and logged.
-pub(crate) fn write<S>(host: &Host<S>, event: &Event, stage: Stage) -> bool {
-    let Some(auditor) = &host.auditor else { return true };
+pub(crate) fn write<S>(server: &ServerState<S>, event: &Event, stage: Stage) -> bool {
+    let Some(auditor) = &server.auditor else { return true };
     match auditor.record(event, stage, Timestamp::now()) {
         Ok(()) => {
-            host.metrics.audit_events.inc();
+            server.metrics.audit_events.inc();
             true
         }
         Err(error) => {
-            host.log.error("an audit event can not be written", &[("why", &error)]);
+            server.log.error("an audit event can not be written", &[("why", &error)]);
             false
         }
     }

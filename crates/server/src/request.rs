@@ -30,21 +30,21 @@ use jiff::Timestamp;
 use store::Store;
 
 use self::answer::Answer;
-use crate::admit::Entrance;
+use crate::admit::AdmissionContext;
+use crate::audit_record_guard::AuditRecordGuard;
 use crate::authorize::{AskChain, authorize};
 use crate::deadline::deadline;
 use crate::discovery;
 use crate::failure::{Failure, rendered};
 use crate::gate::Authorized;
 use crate::health;
-use crate::host::Host;
 use crate::panic_guard::guarded;
 use crate::record::Record;
-use crate::record_guard::RecordGuard;
 use crate::respond::{PLAIN, Reply, text_response};
 use crate::rest::{Call, Query};
 use crate::review;
 use crate::route::{self, NoRoute, Route};
+use crate::server_state::ServerState;
 use crate::servers::ADMISSION_STATUS;
 use crate::undecodable;
 use crate::watch_body;
@@ -71,28 +71,28 @@ const PANIC_TEXT: &str = "This request caused apiserver to panic. Look in the lo
 pub(crate) type Unread = Option<Incoming>;
 
 /// Answers a request. It runs in a task of its own, so that no peer ends it by hanging up: it ends by its
-/// deadline, and [`RecordGuard`] records it whatever happens.
+/// deadline, and [`AuditRecordGuard`] records it whatever happens.
 pub(crate) async fn handle<S: Store>(
-    host: Arc<Host<S>>,
+    server: Arc<ServerState<S>>,
     request: Request<Incoming>,
     connection: Arc<Connection<CertificateIdentity>>,
     responder: Responder,
 ) {
     let (mut parts, body) = request.into_parts();
-    let audit_id = host.audit_ids.of(&parts.headers);
+    let audit_id = server.audit_ids.of(&parts.headers);
     let record = Record::new(&parts, connection.peer, audit_id.clone());
-    let mut record = RecordGuard::new(&host, record);
+    let mut record = AuditRecordGuard::new(&server, record);
     let mut answer = Answer::new(responder, audit_id);
     let now = Timestamp::now();
     let mut body = Some(body);
-    let life = live(&host, &mut parts, &mut body, &connection, &mut record, &mut answer, now);
+    let life = live(&server, &mut parts, &mut body, &connection, &mut record, &mut answer, now);
     let response = match guarded(life).await {
         Ok(Ok(response)) => response,
         Ok(Err(failure)) => failure.response(&parts, &mut record, now),
         Err(message) => {
-            host.metrics.panics.inc();
-            host.log.error("a request made the server panic", &[("message", &message)]);
-            record.panicked(&host);
+            server.metrics.panics.inc();
+            server.log.error("a request made the server panic", &[("message", &message)]);
+            record.panicked(&server);
             text_response(500, PANIC_TEXT.to_owned())
         }
     };
@@ -106,7 +106,7 @@ pub(crate) async fn handle<S: Store>(
 
 /// The first half: everything that is the same for all requests.
 async fn live<S: Store>(
-    host: &Arc<Host<S>>,
+    server: &Arc<ServerState<S>>,
     parts: &mut Parts,
     body: &mut Unread,
     connection: &Connection<CertificateIdentity>,
@@ -127,25 +127,25 @@ async fn live<S: Store>(
         }
     };
     record.classify(&info);
-    if host.shutdown.phase() >= Phase::Refusing && !is_exempt_path(&info.path) {
+    if server.shutdown.phase() >= Phase::Refusing && !is_exempt_path(&info.path) {
         return Err(Failure::Later(Status::unavailable("apiserver is shutting down")));
     }
     let query = Query::parse(&target);
-    let deadline = deadline(host, &info, &query)?;
+    let deadline = deadline(server, &info, &query)?;
     // Also what lasts gets in within the time of a request, or not at all.
     let begun = tokio::time::Instant::now();
-    let most = deadline.unwrap_or(host.options.request_timeout);
+    let most = deadline.unwrap_or(server.options.request_timeout);
     let mut warnings = Vec::new();
-    let entering = enter(host, parts, connection, record, info, &target, now, &mut warnings);
+    let entering = enter(server, parts, connection, record, info, &target, now, &mut warnings);
     let (authorized, permit) = match tokio::time::timeout_at(begun + most, entering).await {
         Ok(entered) => entered?,
         Err(_) => {
-            record.undecided(host, most);
+            record.undecided(server, most);
             return Err(Status::timeout().into());
         }
     };
-    let errand = Errand {
-        host,
+    let request = AuthorizedRequest {
+        server,
         parts,
         authorized: &authorized,
         query: &query,
@@ -153,14 +153,14 @@ async fn live<S: Store>(
         deadline: begun + most,
         write_progress: WriteProgress::default(),
     };
-    let mut doing = std::pin::pin!(errand.run(permit, body, record, &mut warnings));
+    let mut doing = std::pin::pin!(request.run(permit, body, record, &mut warnings));
     let mut end = begun + most + LAST_WORDS;
     loop {
         match tokio::time::timeout_at(end, &mut doing).await {
             Ok(result) => return result,
             // The client is told that the outcome is unknown, and the audit event tells the outcome.
             Err(_)
-                if errand.write_progress.has_begun()
+                if request.write_progress.has_begun()
                     && answer.give(|| rendered(parts, now, &Status::timeout())) =>
             {
                 end += WRITE_GRACE;
@@ -172,7 +172,7 @@ async fn live<S: Store>(
 
 /// Who asks, and whether that is allowed.
 async fn enter<S: Store>(
-    host: &Arc<Host<S>>,
+    server: &Arc<ServerState<S>>,
     parts: &mut Parts,
     connection: &Connection<CertificateIdentity>,
     record: &mut Record,
@@ -183,32 +183,33 @@ async fn enter<S: Store>(
 ) -> Result<(Authorized, Option<https_server::InFlightPermit>), Failure> {
     // 2. Who asks.
     let certificates = connection.identity(
-        |known| host.authenticator.is_current(known),
-        |presented| host.authenticator.identify_certificates(presented, now),
+        |known| server.authenticator.is_current(known),
+        |presented| server.authenticator.identify_certificates(presented, now),
     );
     let request = authn::Request { headers: &parts.headers, path: &info.path };
-    let authenticated = host.authenticator.authenticate(request, &certificates, &**host, now).await;
+    let authenticated =
+        server.authenticator.authenticate(request, &certificates, &**server, now).await;
     let authenticated = match authenticated {
         Ok(authenticated) => authenticated,
         Err(refused) => {
-            host.metrics.authentications.with_label_values(&["failure"]).inc();
+            server.metrics.authentications.with_label_values(&["failure"]).inc();
             connection.close();
-            record.unauthenticated(host, &refused, &info, parts, now);
+            record.unauthenticated(server, &refused, &info, parts, now);
             return Err(Status::unauthorized().into());
         }
     };
-    host.metrics.authentications.with_label_values(&["success"]).inc();
+    server.metrics.authentications.with_label_values(&["success"]).inc();
     if authenticated.is_anonymous() {
         connection.close();
     }
     warnings.extend(authenticated.warnings.iter().map(|&own| own.to_owned()));
     let user = Arc::new(authenticated.user);
-    record.begin(host, &user, &info, parts, now)?;
-    let view = host.follower.view();
+    record.begin(server, &user, &info, parts, now)?;
+    let cluster = server.snapshot_cache.snapshot();
     let impersonated = {
         let attributes = info.attributes(Some(&user));
-        let chain = AskChain(Arc::clone(&view.chain));
-        host.impersonator.impersonate(&parts.headers, &attributes, &chain).await?
+        let chain = AskChain(Arc::clone(&cluster.chain));
+        server.impersonator.impersonate(&parts.headers, &attributes, &chain).await?
     };
     let user = match impersonated {
         None => user,
@@ -218,16 +219,16 @@ async fn enter<S: Store>(
             user
         }
     };
-    host.authenticator.strip_credentials(&mut parts.headers);
+    server.authenticator.strip_credentials(&mut parts.headers);
     authn::strip_impersonation(&mut parts.headers);
     // 3. Whether there is room.
-    let Some(permit) = room(host, &info, &user) else {
-        host.metrics.terminations.with_label_values(&["429"]).inc();
+    let Some(permit) = room(server, &info, &user) else {
+        server.metrics.terminations.with_label_values(&["429"]).inc();
         return Err(Failure::Busy);
     };
     // 4. Whether it is allowed.
-    let (authorized, decided) = authorize(view, Arc::clone(&user), info).await;
-    record.decided(host, &decided);
+    let (authorized, decided) = authorize(cluster, Arc::clone(&user), info).await;
+    record.decided(server, &decided);
     match authorized {
         Ok(authorized) => Ok((authorized, permit)),
         Err(info) => {
@@ -245,8 +246,8 @@ async fn enter<S: Store>(
 }
 
 /// The second half: a request that is allowed.
-pub(crate) struct Errand<'a, S> {
-    host: &'a Arc<Host<S>>,
+pub(crate) struct AuthorizedRequest<'a, S> {
+    server: &'a Arc<ServerState<S>>,
     parts: &'a Parts,
     authorized: &'a Authorized,
     query: &'a Query,
@@ -256,7 +257,7 @@ pub(crate) struct Errand<'a, S> {
     write_progress: WriteProgress,
 }
 
-impl<S: Store> Errand<'_, S> {
+impl<S: Store> AuthorizedRequest<'_, S> {
     async fn run(
         &self,
         permit: Option<https_server::InFlightPermit>,
@@ -286,18 +287,18 @@ impl<S: Store> Errand<'_, S> {
         }
         let form = self.form(&route)?;
         // 6. What is done.
-        let entrance = Entrance::new(self.deadline);
-        let mut call = Call::new(self.host, &route, self.query, self.now, entrance);
-        call.entrance.permit = permit;
-        call.entrance.write_progress = self.write_progress.clone();
+        let admission = AdmissionContext::new(self.deadline);
+        let mut call = Call::new(self.server, &route, self.query, self.now, admission);
+        call.admission.permit = permit;
+        call.admission.write_progress = self.write_progress.clone();
         let reply = self.act(&route, &mut call, body, record).await;
         warnings.append(&mut call.warnings);
         let mut headers = HeaderMap::new();
-        self.tell_admission(&mut call.entrance, record, warnings, &mut headers).await;
+        self.tell_admission(&mut call.admission, record, warnings, &mut headers).await;
         // 7. The answer.
         match reply {
             Ok(Reply::Watch { watcher }) => {
-                Ok(watch_body::respond(self.host, *watcher, form, record))
+                Ok(watch_body::respond(self.server, *watcher, form, record))
             }
             reply => {
                 let reply = reply.unwrap_or_else(Reply::Status);
@@ -338,29 +339,29 @@ impl<S: Store> Errand<'_, S> {
     /// A path that names no resource.
     async fn path(&self, path: &str) -> Result<Response<Body>, Failure> {
         let is_read = matches!(self.authorized.info().verb.as_ref(), "get" | "head");
-        if let Some(text) = health::health(self.host, path, self.query).await {
+        if let Some(text) = health::health(self.server, path, self.query).await {
             return Ok(text_response(text.code, text.text));
         }
         if path == "/metrics" && is_read {
-            return Ok(crate::metrics::response(self.host).await);
+            return Ok(crate::metrics::response(self.server).await);
         }
         if matches!(path, AUTHORIZATION_STATUS | ADMISSION_STATUS) {
             if !is_read {
                 return Err(Status::method_not_allowed().into());
             }
             let status = match path {
-                ADMISSION_STATUS => self.host.admission_status().await,
+                ADMISSION_STATUS => self.server.admission_status().await,
                 _ => {
-                    let view = self.host.follower.view();
-                    undecodable::with_undecodable((self.host.authorization_status)(), &view)
+                    let cluster = self.server.snapshot_cache.snapshot();
+                    undecodable::with_undecodable((self.server.authorization_status)(), &cluster)
                 }
             };
             let json = serde_json::to_vec(&status).unwrap_or_default();
             return Ok(self.form_of(PLAIN).response(Reply::<S>::Json { code: 200, json }, &[]));
         }
         let (asked, etag) = (self.asked(), self.header(&http::header::IF_NONE_MATCH));
-        let registry = &self.authorized.view().registry;
-        match discovery::document::<S>(self.host, registry, path, &asked, etag, self.query)? {
+        let registry = &self.authorized.snapshot().registry;
+        match discovery::document::<S>(self.server, registry, path, &asked, etag, self.query)? {
             Some(_) if !is_read => Err(Status::method_not_allowed().into()),
             // How a document is answered was negotiated with the document.
             Some(reply @ Reply::Document(_)) => Ok(self.form_of(PLAIN).response(reply, &[])),
@@ -386,7 +387,7 @@ impl<S: Store> Errand<'_, S> {
 }
 
 fn room<S>(
-    host: &Host<S>,
+    server: &ServerState<S>,
     info: &RequestInfo,
     user: &User,
 ) -> Option<Option<https_server::InFlightPermit>> {
@@ -396,8 +397,8 @@ fn room<S>(
         _ => RequestKind::Mutating,
     };
     match user.is_in_group("system:masters") {
-        true => Some(Some(host.in_flight.admit_exempt(kind))),
-        false => host.in_flight.admit(kind).map(Some),
+        true => Some(Some(server.in_flight.admit_exempt(kind))),
+        false => server.in_flight.admit(kind).map(Some),
     }
 }
 

@@ -2,10 +2,10 @@
 
 mod call;
 mod create;
+mod create_preconditions;
 mod delete;
 mod filter;
 mod list;
-mod owners;
 mod persist;
 mod query;
 mod read;

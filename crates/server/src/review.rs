@@ -10,23 +10,23 @@ use std::sync::Arc;
 use store::{At, Key, Store};
 
 use crate::admit::Write;
-use crate::host::Host;
 use crate::initialize::is_hidden;
 use crate::record::Record;
-use crate::request::{Errand, Unread};
+use crate::request::{AuthorizedRequest, Unread};
 use crate::respond::Reply;
 use crate::rest::{Call, FieldValidation};
 use crate::route::Route;
+use crate::server_state::ServerState;
 
 /// Answers a review.
 pub(crate) async fn answer<S: Store>(
-    errand: &Errand<'_, S>,
+    request: &AuthorizedRequest<'_, S>,
     kind: access_reviews::Kind,
     body: &mut Unread,
     record: &mut Record,
     warnings: &mut Vec<String>,
 ) -> Result<Reply<S>, Status> {
-    let authorized = errand.authorized();
+    let authorized = request.authorized();
     let Some(info) = authorized.target() else { return Err(Status::unknown_resource()) };
     let expected = Expected {
         group: kind.group(),
@@ -34,10 +34,10 @@ pub(crate) async fn answer<S: Store>(
         kind: kind.name(),
         is_custom: false,
     };
-    let format = codec::body_format(errand.header(&CONTENT_TYPE), &expected)?;
-    let bytes = errand.collect(body).await?;
-    let options = errand.query().write_options("CreateOptions")?;
-    let chain = Arc::clone(&authorized.view().chain);
+    let format = codec::body_format(request.header(&CONTENT_TYPE), &expected)?;
+    let bytes = request.collect(body).await?;
+    let options = request.query().write_options("CreateOptions")?;
+    let chain = Arc::clone(&authorized.snapshot().chain);
     let is_plain = kind == access_reviews::Kind::SubjectAccessReview
         && format == BodyFormat::Json
         && info.api_version == "v1";
@@ -70,7 +70,7 @@ pub(crate) async fn answer<S: Store>(
         version: &info.api_version,
         namespace: &info.namespace,
         user: Some(authorized.user()),
-        now: errand.now(),
+        now: request.now(),
     };
     let review = access_reviews::prepare(kind, &Value::Object(decoded.tree), &request)?;
     match access_reviews::answer(&chain, review, Some(authorized.user())).await? {
@@ -81,9 +81,9 @@ pub(crate) async fn answer<S: Store>(
 
 /// Answers a TokenReview.
 pub(crate) async fn token_review<S: Store>(
-    host: &Host<S>,
+    server: &ServerState<S>,
     route: &Route<'_>,
-    errand: &Errand<'_, S>,
+    request: &AuthorizedRequest<'_, S>,
     body: &mut Unread,
     record: &mut Record,
 ) -> Result<Reply<S>, Status> {
@@ -91,62 +91,62 @@ pub(crate) async fn token_review<S: Store>(
     if resource.kind != "TokenReview" {
         return Err(Status::method_not_allowed());
     }
-    let tree = decode(errand, &resource.group, &resource.version, &resource.kind, body).await?;
+    let tree = decode(request, &resource.group, &resource.version, &resource.kind, body).await?;
     record.request_object(&tree);
-    let tree = host.authenticator.review_token(tree, host, errand.now()).await?;
+    let tree = server.authenticator.review_token(tree, server, request.now()).await?;
     Ok(Reply::Tree { code: 201, tree })
 }
 
 /// Issues a token for a service account.
 pub(crate) async fn token<S: Store>(
     call: &mut Call<'_, S>,
-    errand: &Errand<'_, S>,
+    request: &AuthorizedRequest<'_, S>,
     body: &mut Unread,
     record: &mut Record,
 ) -> Result<Reply<S>, Status> {
-    let host = call.host;
+    let server = call.server;
     let (namespace, name) = (call.namespace.unwrap_or_default(), call.name);
-    let tree = decode(errand, "authentication.k8s.io", "v1", "TokenRequest", body).await?;
+    let tree = decode(request, "authentication.k8s.io", "v1", "TokenRequest", body).await?;
     record.request_object(&tree);
-    let options = errand.query().write_options("CreateOptions")?;
-    let write = Write::create_part("token", name, options, errand.query());
+    let options = request.query().write_options("CreateOptions")?;
+    let write = Write::create_part("token", name, options, request.query());
     let tree = call.admit_mutating(&write, tree, None).await?;
     let settings = TokenRequestSettings {
-        api_audiences: host.authenticator.api_audiences(),
+        api_audiences: server.authenticator.api_audiences(),
         lifetime_seconds_max: None,
     };
-    let now = errand.now();
-    let request = TokenRequest::read(tree, namespace, name, settings, host, now).await?;
+    let now = request.now();
+    let request = TokenRequest::read(tree, namespace, name, settings, server, now).await?;
     // Validating hooks decide about the token that will be issued, which they can not change.
     call.admit_validating(&write, request.object().clone(), None).await?;
-    let issued = request.issue(settings, &host.issuer, host).await?;
+    let issued = request.issue(settings, &server.issuer, server).await?;
     Ok(Reply::Tree { code: 201, tree: issued.object })
 }
 
 async fn decode<S: Store>(
-    errand: &Errand<'_, S>,
+    request: &AuthorizedRequest<'_, S>,
     group: &str,
     version: &str,
     kind: &str,
     body: &mut Unread,
 ) -> Result<Tree, Status> {
     let expected = Expected { group, version, kind, is_custom: false };
-    let format = codec::body_format(errand.header(&CONTENT_TYPE), &expected)?;
-    let bytes = errand.collect(body).await?;
-    errand.query().write_options("CreateOptions")?;
+    let format = codec::body_format(request.header(&CONTENT_TYPE), &expected)?;
+    let bytes = request.collect(body).await?;
+    request.query().write_options("CreateOptions")?;
     Ok(codec::decode_object(&bytes, format, &expected)?.tree)
 }
 
 /// Tokens refer to objects in the store.
-impl<S: Store> authn::Lookup for Host<S> {
+impl<S: Store> authn::Lookup for ServerState<S> {
     async fn find(
         &self,
         kind: ReferencedKind,
         namespace: &str,
         name: &str,
     ) -> Result<Option<Arc<Tree>>, LookupError> {
-        let view = self.follower.view();
-        let Some(resource) = view.registry.resource("", "v1", kind.resource()) else {
+        let cluster = self.snapshot_cache.snapshot();
+        let Some(resource) = cluster.registry.resource("", "v1", kind.resource()) else {
             return Ok(None);
         };
         let namespace = resource.is_namespaced().then_some(namespace);

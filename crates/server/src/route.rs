@@ -35,7 +35,7 @@ pub(crate) enum NoRoute {
 impl<'a> Route<'a> {
     /// Finds the resource that was authorized, and checks that it offers the verb in this place.
     pub(crate) fn find(authorized: &'a Authorized) -> Result<Self, NoRoute> {
-        let registry = &authorized.view().registry;
+        let registry = &authorized.snapshot().registry;
         let Some(own) = authorized.target() else { return Err(NoRoute::Text) };
         let lacking = || match registry.group(&own.api_group) {
             Some(group) if group.is_built_in => NoRoute::Status(Status::unknown_resource()),
@@ -114,8 +114,8 @@ mod tests {
     use authz::RequestInfo;
 
     use super::*;
+    use crate::cluster_snapshot::ClusterSnapshot;
     use crate::hooks::Hooks;
-    use crate::view::View;
 
     /// The verb, the namespace, the name and the subresource that a request leads to.
     type Found = (Verb, Option<String>, Option<String>, Option<String>);
@@ -124,8 +124,9 @@ mod tests {
     fn find(sent: Method, target: &str) -> Result<Found, NoRoute> {
         let info = RequestInfo::new(sent.as_str(), target).unwrap();
         let node = authz_node::Policy::default();
-        let view = View::empty(Arc::new([]), node, Hooks::none(Arc::default())).unwrap();
-        let authorized = Authorized::new(Arc::default(), info, Arc::new(view));
+        let cluster =
+            ClusterSnapshot::empty(Arc::new([]), node, Hooks::none(Arc::default())).unwrap();
+        let authorized = Authorized::new(Arc::default(), info, Arc::new(cluster));
         let route = Route::find(&authorized)?;
         if method(route.verb) != sent {
             return Err(NoRoute::Status(Status::method_not_allowed()));

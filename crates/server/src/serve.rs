@@ -7,49 +7,49 @@ use std::time::{Duration, Instant};
 
 use admission::InitializerOptions;
 use admission_hooks::{
-    AccessTable, CALL_TIME_MAX, CALLS_IN_FLIGHT_MAX, RESPONSE_BYTES_MAX, Surroundings,
+    AccessTable, CALL_TIME_MAX, CALLS_IN_FLIGHT_MAX, HookEnvironment, RESPONSE_BYTES_MAX,
 };
 use arc_swap::ArcSwap;
 use audit::Auditor;
 use authn::{Authenticator, Impersonator, TokenIssuer};
-use authz_chain::Seat;
-use concurrency_limit::CallLimit;
+use authz_chain::AuthorizerSlot;
+use concurrency_limit::ConcurrencyLimit;
 use https_client::AddressPolicy;
 use https_server::{DrainPlan, Drained, InFlight, Limits, Listener, Shutdown};
 use ring::rand::SystemRandom;
 use store::{ReadError, Store};
 use tokio::task::JoinSet;
 
-use crate::addresses::PickedAddresses;
 use crate::audit_id::AuditIds;
 use crate::authority_files::{AuthorityFiles, follow_authorities};
 use crate::bootstrap::{BootstrapError, bootstrap, complete_bootstrap};
 use crate::clock::Clock;
-use crate::confirm::{Confirmer, SyncOptions};
-use crate::follow::Follower;
+use crate::cluster_ips::PickedAddresses;
+use crate::cluster_snapshot::ClusterSnapshot;
+use crate::confirm::{FreshnessBarrier, SyncOptions};
 use crate::health::Readiness;
 use crate::hooks::Hooks;
-use crate::host::{ESCALATION_CHECKS_MAX, Host, HostOptions};
-use crate::initialize::{GetMode, Overseer, oversee_all, sweep_waiting};
-use crate::inside::own_user;
+use crate::initialize::{GetMode, InitializationTracker, oversee_all, sweep_waiting};
 use crate::log::Log;
+use crate::loopback::own_user;
 use crate::loops;
 use crate::metrics::Metrics;
 use crate::request;
+use crate::server_state::{ESCALATION_CHECKS_MAX, RequestOptions, ServerState};
 use crate::service_directory::ServiceDirectory;
+use crate::snapshot_cache::SnapshotCache;
 use crate::standing::Polled;
 use crate::store_status::log_store_status;
-use crate::undecodable::SoundVersions;
-use crate::view::View;
+use crate::undecodable::DecodableVersions;
 
 /// What a server is made of, beside its store and its listener.
 pub struct ServerOptions {
     /// How it behaves.
-    pub host: HostOptions,
+    pub requests: RequestOptions,
     /// The prefix of its keys in the store, without a slash at the end.
     pub prefix: String,
     /// The authorizers, in order.
-    pub seats: Arc<[Seat]>,
+    pub slots: Arc<[AuthorizerSlot]>,
     /// What is told under `/portcullis/authorization/status`.
     pub authorization_status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
     /// Learns where the services of the cluster are, for webhooks that run inside it.
@@ -126,12 +126,13 @@ impl Default for AdmissionOptions {
 }
 
 /// Puts other authorizers in place; fails, and changes nothing, if two have one name.
-pub type Reseater =
-    Arc<dyn Fn(&Arc<[Seat]>) -> Result<(), authz_chain::ConfigurationError> + Send + Sync>;
+pub type Reseater = Arc<
+    dyn Fn(&Arc<[AuthorizerSlot]>) -> Result<(), authz_chain::ConfigurationError> + Send + Sync,
+>;
 
 /// A server that serves.
 pub struct Server<S> {
-    host: Arc<Host<S>>,
+    server: Arc<ServerState<S>>,
     address: SocketAddr,
     tasks: JoinSet<()>,
     loops: JoinSet<()>,
@@ -171,8 +172,8 @@ impl<S: Store> Server<S> {
             &options.registry,
             authz_reload::Instruments::remote(options.authorization_metrics.as_ref()),
         )?;
-        let usual = Surroundings::default();
-        let hooks = Hooks::none(Arc::new(Surroundings {
+        let usual = HookEnvironment::default();
+        let hooks = Hooks::none(Arc::new(HookEnvironment {
             services: Some(Arc::clone(&options.directory) as _),
             access: options.admission.access,
             limits: https_client::Limits {
@@ -184,9 +185,9 @@ impl<S: Store> Server<S> {
             calls_in_flight_max: options.admission.calls_in_flight_max,
             observe: Arc::clone(&admission_metrics) as _,
         }));
-        let empty = View::empty(options.seats, options.node, hooks.clone())?;
+        let empty = ClusterSnapshot::empty(options.slots, options.node, hooks.clone())?;
         let authenticator = Authenticator::new(options.authentication)?;
-        let (follower, notices) = Follower::start(
+        let (snapshot_cache, notices) = SnapshotCache::start(
             Arc::clone(&store),
             &options.prefix,
             empty.clone(),
@@ -196,13 +197,13 @@ impl<S: Store> Server<S> {
         .await?;
         let address = listener.address();
         options.directory.set_own(address);
-        let (overseer, jobs) = Overseer::new();
-        let mut host = Host {
+        let (initialization_tracker, jobs) = InitializationTracker::new();
+        let mut server = ServerState {
             store,
-            sound_versions: Arc::new(SoundVersions::new(&options.prefix)),
+            decodable_versions: Arc::new(DecodableVersions::new(&options.prefix)),
             prefix: options.prefix,
-            follower,
-            options: options.host,
+            snapshot_cache,
+            options: options.requests,
             metrics: Metrics::new(options.registry)?,
             log: options.log,
             rng: SystemRandom::new(),
@@ -215,7 +216,7 @@ impl<S: Store> Server<S> {
             auditor: options.auditor,
             authorization_metrics: options.authorization_metrics,
             admission_metrics,
-            confirmer: Confirmer::new(options.admission.sync),
+            barrier: FreshnessBarrier::new(options.admission.sync),
             started: Instant::now(),
             server_id: String::new(),
             polled: ArcSwap::from_pointee(Polled::nothing(hooks)),
@@ -223,53 +224,53 @@ impl<S: Store> Server<S> {
             call_time_max: options.admission.call_time_max,
             hook_addresses: options.admission.addresses,
             get_mode: options.admission.get_mode,
-            overseer,
+            initialization_tracker,
             clock: options.admission.clock,
             authorization_status: options.authorization_status,
             in_flight: InFlight::new(options.mutating_max, options.read_only_max),
-            escalation_checks: Arc::new(CallLimit::new(ESCALATION_CHECKS_MAX)),
-            watches: Arc::new(CallLimit::new(match options.watches_max {
+            escalation_checks: Arc::new(ConcurrencyLimit::new(ESCALATION_CHECKS_MAX)),
+            watches: Arc::new(ConcurrencyLimit::new(match options.watches_max {
                 0 => usize::MAX,
                 max => max,
             })),
             shutdown: Shutdown::new(),
             picked_addresses: PickedAddresses::default(),
         };
-        host.own_user = own_user(api_object::uuid4(host.random()));
-        host.server_id = api_object::uuid4(host.random());
-        host.audit_ids = AuditIds::new(host.random());
-        let host = Arc::new(host);
+        server.own_user = own_user(api_object::uuid4(server.random()));
+        server.server_id = api_object::uuid4(server.random());
+        server.audit_ids = AuditIds::new(server.random());
+        let server = Arc::new(server);
         let mut loops = JoinSet::new();
-        loops.spawn(Arc::clone(&host.follower).run(empty));
-        loops.spawn(Arc::clone(&host).confirm());
-        loops.spawn(Arc::clone(&host).beat());
-        loops.spawn(Arc::clone(&host).count_configured());
-        loops.spawn(oversee_all(Arc::clone(&host), jobs));
-        loops.spawn(sweep_waiting(Arc::clone(&host)));
-        loops.spawn(follow_authorities(Arc::clone(&host), options.authority_files));
-        loops.spawn(loops::store_aggregated(Arc::clone(&host), notices));
-        loops.spawn(log_store_status(Arc::clone(&host)));
-        if !bootstrap(&host).await? {
-            loops.spawn(complete_bootstrap(Arc::clone(&host)));
+        loops.spawn(Arc::clone(&server.snapshot_cache).run(empty));
+        loops.spawn(Arc::clone(&server).confirm());
+        loops.spawn(Arc::clone(&server).beat());
+        loops.spawn(Arc::clone(&server).count_configured());
+        loops.spawn(oversee_all(Arc::clone(&server), jobs));
+        loops.spawn(sweep_waiting(Arc::clone(&server)));
+        loops.spawn(follow_authorities(Arc::clone(&server), options.authority_files));
+        loops.spawn(loops::store_aggregated(Arc::clone(&server), notices));
+        loops.spawn(log_store_status(Arc::clone(&server)));
+        if !bootstrap(&server).await? {
+            loops.spawn(complete_bootstrap(Arc::clone(&server)));
         }
-        host.readiness.is_bootstrapped.store(true, Ordering::Release);
-        loops.spawn(loops::end_namespaces(Arc::clone(&host)));
-        loops.spawn(loops::establish_definitions(Arc::clone(&host)));
-        if host.options.service_range.is_some() {
-            loops.spawn(loops::repair_addresses(Arc::clone(&host)));
+        server.readiness.is_bootstrapped.store(true, Ordering::Release);
+        loops.spawn(loops::end_namespaces(Arc::clone(&server)));
+        loops.spawn(loops::establish_definitions(Arc::clone(&server)));
+        if server.options.service_range.is_some() {
+            loops.spawn(loops::repair_addresses(Arc::clone(&server)));
         }
-        if host.options.has_garbage_collector {
-            loops.spawn(loops::collect_garbage(Arc::clone(&host)));
+        if server.options.has_garbage_collector {
+            loops.spawn(loops::collect_garbage(Arc::clone(&server)));
         }
         let mut tasks = JoinSet::new();
         let service = {
-            let host = Arc::clone(&host);
+            let server = Arc::clone(&server);
             move |request, connection, responder| {
-                request::handle(Arc::clone(&host), request, connection, responder)
+                request::handle(Arc::clone(&server), request, connection, responder)
             }
         };
         let report = {
-            let log = host.log;
+            let log = server.log;
             Arc::new(move |trouble: &https_server::Trouble| {
                 log.write(crate::log::Level::Debug, "connection", &[("why", trouble)]);
             })
@@ -277,11 +278,11 @@ impl<S: Store> Server<S> {
         tasks.spawn(https_server::serve_responding(
             listener,
             options.limits,
-            host.shutdown.clone(),
+            server.shutdown.clone(),
             report,
             service,
         ));
-        Ok(Self { host, address, tasks, loops })
+        Ok(Self { server, address, tasks, loops })
     }
 
     /// Where it listens.
@@ -294,17 +295,17 @@ impl<S: Store> Server<S> {
     /// way go on with those that they began with.
     #[must_use]
     pub fn reseater(&self) -> Reseater {
-        let follower = Arc::clone(&self.host.follower);
-        Arc::new(move |seats| follower.reseat(seats))
+        let snapshot_cache = Arc::clone(&self.server.snapshot_cache);
+        Arc::new(move |slots| snapshot_cache.replace_authorizers(slots))
     }
 
     /// Stops: refuses what is new, ends watches, waits for what is under way, and closes the store.
     pub async fn stop(mut self, plan: DrainPlan) -> Drained {
-        self.host.readiness.is_stopping.store(true, Ordering::Release);
-        let drained = self.host.shutdown.drain(plan).await;
+        self.server.readiness.is_stopping.store(true, Ordering::Release);
+        let drained = self.server.shutdown.drain(plan).await;
         while self.tasks.join_next().await.is_some() {}
         self.loops.shutdown().await;
-        self.host.store.close().await;
+        self.server.store.close().await;
         drained
     }
 }

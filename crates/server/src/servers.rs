@@ -15,8 +15,8 @@ use store::{Expect, Key, ListRequest, Prefix, Put, Revision, Store, WriteError};
 use tokio::time::Instant;
 
 use crate::confirm::SyncMode;
-use crate::host::Host;
 use crate::rest::Query;
+use crate::server_state::ServerState;
 
 /// Tells how new the configuration of admission is, here and elsewhere.
 pub(crate) const ADMISSION_STATUS: &str = "/portcullis/admission/status";
@@ -59,18 +59,18 @@ pub(crate) fn ack_timeout(query: &Query) -> Result<Option<Duration>, Status> {
     Ok(Some(wanted))
 }
 
-impl<S: Store> Host<S> {
+impl<S: Store> ServerState<S> {
     /// How much of the configuration requests are admitted by.
     pub(crate) fn observed(&self) -> Revision {
-        match self.confirmer.options.mode {
-            SyncMode::Barrier => self.follower.view().revision,
+        match self.barrier.options.mode {
+            SyncMode::Barrier => self.snapshot_cache.snapshot().revision,
             SyncMode::Poll => self.polled.load().revision(),
         }
     }
 
     /// Says once a second how far this server is, until the task is dropped.
     pub(crate) async fn beat(self: Arc<Self>) {
-        if self.confirmer.options.is_only_server {
+        if self.barrier.options.is_only_server {
             return;
         }
         let Ok(key) = Key::new(&format!("{}/{SERVERS_PATH}/{}", self.prefix, self.server_id))
@@ -103,7 +103,7 @@ impl<S: Store> Host<S> {
 
     /// All servers that are alive. The only one need not say so.
     async fn beats(&self) -> Result<Vec<Beat>, String> {
-        if self.confirmer.options.is_only_server {
+        if self.barrier.options.is_only_server {
             let (id, observed) = (self.server_id.clone(), self.observed().number());
             return Ok(vec![Beat { id, observed, at: Timestamp::now().as_millisecond() }]);
         }
@@ -159,20 +159,20 @@ impl<S: Store> Host<S> {
 
     /// How new the configuration of admission is, here and elsewhere.
     pub(crate) async fn admission_status(&self) -> Value {
-        let freshness = self.confirmer.freshness();
+        let freshness = self.barrier.freshness();
         let state = match (freshness.age, freshness.is_stale) {
             (None, _) => "bootstrapping",
             (Some(_), false) => "ready",
             (Some(_), true) => "stale",
         };
-        let mode = match self.confirmer.options.mode {
+        let mode = match self.barrier.options.mode {
             SyncMode::Barrier => "barrier",
             SyncMode::Poll => "poll",
         };
         let now = Timestamp::now();
         let confirmed_at = freshness.age.and_then(|age| now.checked_sub(age).ok());
-        let unreadable = match self.confirmer.options.mode {
-            SyncMode::Barrier => Arc::clone(&self.follower.view().hooks.unreadable),
+        let unreadable = match self.barrier.options.mode {
+            SyncMode::Barrier => Arc::clone(&self.snapshot_cache.snapshot().hooks.unreadable),
             SyncMode::Poll => self.polled.load().unreadable(),
         };
         let invalid: Vec<Value> =

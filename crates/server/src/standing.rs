@@ -11,16 +11,16 @@ use arc_swap::ArcSwap;
 use store::{At, Expect, Key, ListRequest, Prefix, Revision, Store};
 use tokio::time::Instant;
 
+use crate::cluster_snapshot::ClusterSnapshot;
 use crate::confirm::{SyncMode, SyncOptions, Unconfirmed};
 use crate::hooks::{CONFIGURATION_PATHS, Changed, Hooks, mark_key};
-use crate::host::Host;
-use crate::view::View;
+use crate::server_state::ServerState;
 
 /// What a request is admitted by, from its first phase to its last.
 #[derive(Clone)]
-pub(crate) struct Standing {
+pub(crate) struct AdmissionSnapshot {
     /// The picture when the request asked.
-    pub(crate) view: Arc<View>,
+    pub(crate) cluster: Arc<ClusterSnapshot>,
     /// Who is asked.
     pub(crate) hooks: Hooks,
     /// Every configuration up to here is in it.
@@ -30,10 +30,10 @@ pub(crate) struct Standing {
     pub(crate) is_supposed: bool,
 }
 
-impl Standing {
+impl AdmissionSnapshot {
     /// Where the mark of the configuration is in the picture.
     pub(crate) fn mark(&self) -> Expect {
-        self.view.mark.map_or(Expect::Absent, Expect::At)
+        self.cluster.mark.map_or(Expect::Absent, Expect::At)
     }
 }
 
@@ -62,65 +62,65 @@ impl Polled {
     }
 }
 
-impl<S: Store> Host<S> {
+impl<S: Store> ServerState<S> {
     /// The configuration for a request that arrived before this is called.
-    pub(crate) async fn stand(&self, deadline: Instant) -> Result<Standing, Unconfirmed> {
-        let need = self.confirmer.need(deadline).await?;
-        let SyncOptions { mode, is_only_server, .. } = self.confirmer.options;
+    pub(crate) async fn stand(&self, deadline: Instant) -> Result<AdmissionSnapshot, Unconfirmed> {
+        let need = self.barrier.need(deadline).await?;
+        let SyncOptions { mode, is_only_server, .. } = self.barrier.options;
         if need.is_none() && mode == SyncMode::Barrier && !is_only_server {
             self.admission_metrics.config_degraded();
         }
         if let Some(need) = need {
-            let limit = Instant::now() + self.confirmer.options.max_staleness;
-            let caught_up = self.follower.wait_for(need.revision);
+            let limit = Instant::now() + self.barrier.options.max_staleness;
+            let caught_up = self.snapshot_cache.wait_for(need.revision);
             if tokio::time::timeout_at(deadline.min(limit), caught_up).await.is_err() {
                 return Err(match deadline < limit {
                     true => Unconfirmed::DeadlineExceeded,
                     false => Unconfirmed::Behind,
                 });
             }
-            self.confirmer.confirmed(need);
+            self.barrier.confirmed(need);
         }
-        let view = self.follower.view();
+        let cluster = self.snapshot_cache.snapshot();
         let (hooks, revision) = match mode {
-            SyncMode::Barrier => (view.hooks.clone(), view.revision),
+            SyncMode::Barrier => (cluster.hooks.clone(), cluster.revision),
             SyncMode::Poll => {
                 let polled = self.polled.load();
                 (polled.hooks.clone(), polled.revision)
             }
         };
-        Ok(Standing { view, hooks, revision, is_supposed: false })
+        Ok(AdmissionSnapshot { cluster, hooks, revision, is_supposed: false })
     }
 
     /// The configuration as this server knows it, for a request that makes sure of it later; `None`
     /// where requests need not ask, or had better ask first.
-    pub(crate) fn suppose(&self) -> Option<Standing> {
-        let SyncOptions { mode, is_only_server, .. } = self.confirmer.options;
-        if mode != SyncMode::Barrier || is_only_server || !self.confirmer.is_calm() {
+    pub(crate) fn suppose(&self) -> Option<AdmissionSnapshot> {
+        let SyncOptions { mode, is_only_server, .. } = self.barrier.options;
+        if mode != SyncMode::Barrier || is_only_server || !self.barrier.is_calm() {
             return None;
         }
-        let view = self.follower.view();
-        let (hooks, revision) = (view.hooks.clone(), view.revision);
-        Some(Standing { view, hooks, revision, is_supposed: true })
+        let cluster = self.snapshot_cache.snapshot();
+        let (hooks, revision) = (cluster.hooks.clone(), cluster.revision);
+        Some(AdmissionSnapshot { cluster, hooks, revision, is_supposed: true })
     }
 
     /// Keeps the configuration new until the task is dropped.
     pub(crate) async fn confirm(self: Arc<Self>) {
-        match self.confirmer.options.mode {
-            SyncMode::Barrier if self.confirmer.options.is_only_server => {}
+        match self.barrier.options.mode {
+            SyncMode::Barrier if self.barrier.options.is_only_server => {}
             SyncMode::Barrier => {
-                let applied = || self.follower.view().revision;
-                self.confirmer.run(|| self.mark(), applied).await;
+                let applied = || self.snapshot_cache.snapshot().revision;
+                self.barrier.run(|| self.mark(), applied).await;
             }
             SyncMode::Poll => loop {
                 let begun = Instant::now();
-                let limit = self.confirmer.options.max_staleness;
+                let limit = self.barrier.options.max_staleness;
                 let outcome = match tokio::time::timeout(limit, self.poll()).await {
                     Ok(outcome) => outcome.map_err(Into::into),
                     Err(_) => Err("the store does not answer".into()),
                 };
-                self.confirmer.polled(begun, outcome);
-                tokio::time::sleep_until(begun + self.confirmer.options.poll_interval).await;
+                self.barrier.polled(begun, outcome);
+                tokio::time::sleep_until(begun + self.barrier.options.poll_interval).await;
             },
         }
     }
@@ -130,12 +130,12 @@ impl<S: Store> Host<S> {
         let mut seen = 0;
         let mut counted = None;
         loop {
-            let snapshot = Arc::clone(&self.follower.view().hooks.snapshot);
+            let snapshot = Arc::clone(&self.snapshot_cache.snapshot().hooks.snapshot);
             if counted.as_ref().is_none_or(|last| !Arc::ptr_eq(last, &snapshot)) {
                 self.admission_metrics.configured(&snapshot);
                 counted = Some(snapshot);
             }
-            seen = self.follower.changed(seen).await;
+            seen = self.snapshot_cache.changed(seen).await;
         }
     }
 

@@ -7,7 +7,7 @@ use api_object::Status;
 use prometheus::{IntCounter, IntGauge, IntGaugeVec, Opts, Registry};
 use store::{Alarm, Store, StoreStatus};
 
-use crate::host::Host;
+use crate::server_state::ServerState;
 
 /// How often the server looks whether the store has raised or cleared an alarm.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -111,41 +111,41 @@ impl StoreMetrics {
 
 /// Logs each alarm and each failing duty of the store once when it comes and once when it goes, until
 /// the task is dropped.
-pub(crate) async fn log_store_status<S: Store>(host: Arc<Host<S>>) {
+pub(crate) async fn log_store_status<S: Store>(server: Arc<ServerState<S>>) {
     let mut before = StoreStatus::default();
     let mut is_written = true;
     let mut ticks = tokio::time::interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let now = host.store.status();
+        let now = server.store.status();
         for alarm in Alarm::ALL {
             let facts: [crate::log::Fact<'_>; 1] = [("alarm", &alarm.name())];
             match (before.alarms.contains(&alarm), now.alarms.contains(&alarm)) {
-                (false, true) => host.log.error(
+                (false, true) => server.log.error(
                     "the store is short of space and refuses writes that add; delete objects, or \
                      give it more",
                     &facts,
                 ),
-                (true, false) => host.log.notice("the store has space again", &facts),
+                (true, false) => server.log.notice("the store has space again", &facts),
                 (true, true) | (false, false) => {}
             }
         }
         match (&before.degraded, &now.degraded) {
-            (None, Some(why)) => host.log.error("the store is degraded", &[("why", why)]),
-            (Some(_), None) => host.log.notice("the store is not degraded any more", &[]),
+            (None, Some(why)) => server.log.error("the store is degraded", &[("why", why)]),
+            (Some(_), None) => server.log.notice("the store is not degraded any more", &[]),
             (Some(_), Some(_)) | (None, None) => {}
         }
         // Only a store that looks after its own files can tell without asking anybody.
         if now.usage.is_some() {
-            match (is_written, host.store.health().await) {
+            match (is_written, server.store.health().await) {
                 (true, Err(why)) => {
                     is_written = false;
-                    host.log.error("the store can not be written", &[("why", &why)]);
+                    server.log.error("the store can not be written", &[("why", &why)]);
                 }
                 (false, Ok(())) => {
                     is_written = true;
-                    host.log.notice("the store can be written again", &[]);
+                    server.log.notice("the store can be written again", &[]);
                 }
                 (true, Ok(())) | (false, Err(_)) => {}
             }

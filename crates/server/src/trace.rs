@@ -40,7 +40,7 @@ pub(crate) async fn is_wanted(headers: &HeaderMap, authorized: &Authorized) -> b
     }
     let attributes =
         Attributes { user: Some(authorized.user()), verb: "get", target: Target::Path(TRACE_PATH) };
-    let chain = &authorized.view().chain;
+    let chain = &authorized.snapshot().chain;
     let outcome = chain.authorize(&attributes, authz::Recorder::off()).await;
     outcome.decision.verdict == authz::Verdict::Allow
 }

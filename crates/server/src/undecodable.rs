@@ -14,7 +14,7 @@ use api_resources::Resource;
 use serde_json::{Value, json};
 use store::{Entry, Key};
 
-use crate::view::{TRACKED_PATHS, View};
+use crate::cluster_snapshot::{ClusterSnapshot, TRACKED_PATHS};
 
 /// The annotation of a placeholder; it says why the object can not be decoded.
 pub(crate) const UNDECODABLE: &str = "portcullis.io/undecodable";
@@ -30,7 +30,7 @@ const NAMED_MAX: usize = 10;
 
 /// Remembers which versions of objects are sound, so that a version is checked once and not for every list
 /// and watch. A version that was forgotten is checked again.
-pub(crate) struct SoundVersions {
+pub(crate) struct DecodableVersions {
     /// Of the keys in the store, without a slash at the end.
     prefix: String,
     hasher: RandomState,
@@ -39,13 +39,13 @@ pub(crate) struct SoundVersions {
 }
 
 /// An object as lists and watches show it.
-pub(crate) struct Sighted {
+pub(crate) struct ListedEntry {
     /// As it is stored, or the placeholder for that.
     pub(crate) entry: Entry,
     pub(crate) is_placeholder: bool,
 }
 
-impl SoundVersions {
+impl DecodableVersions {
     /// Nothing was checked yet.
     pub(crate) fn new(prefix: &str) -> Self {
         let hashes = (0..VERSIONS_MAX).map(|_| AtomicU64::new(0)).collect();
@@ -53,9 +53,9 @@ impl SoundVersions {
     }
 
     /// A stored object as lists and watches show it.
-    pub(crate) fn sight(&self, resource: &Resource, key: &Key, entry: Entry) -> Sighted {
+    pub(crate) fn sight(&self, resource: &Resource, key: &Key, entry: Entry) -> ListedEntry {
         if self.is_sound(key, &entry) {
-            return Sighted { entry, is_placeholder: false };
+            return ListedEntry { entry, is_placeholder: false };
         }
         let why = match codec::from_stored(&entry.value) {
             Err(error) => error.to_string(),
@@ -65,7 +65,7 @@ impl SoundVersions {
         let (namespace, name) = names.unwrap_or_default();
         let tree = placeholder(resource, namespace, name, &entry.value, &why);
         let entry = Entry { value: codec::to_stored(&tree).into(), ..entry };
-        Sighted { entry, is_placeholder: true }
+        ListedEntry { entry, is_placeholder: true }
     }
 
     fn is_sound(&self, key: &Key, entry: &Entry) -> bool {
@@ -84,9 +84,9 @@ impl SoundVersions {
     }
 }
 
-impl fmt::Debug for SoundVersions {
+impl fmt::Debug for DecodableVersions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SoundVersions").finish_non_exhaustive()
+        f.debug_struct("DecodableVersions").finish_non_exhaustive()
     }
 }
 
@@ -164,8 +164,8 @@ pub(crate) fn warning(resource: &Resource, placeholders: &[String]) -> Option<St
 }
 
 /// The status of authorization, with the objects that decisions would depend on but can not be decoded.
-pub(crate) fn with_undecodable(mut status: Value, view: &View) -> Value {
-    let all = view.undecodable.iter();
+pub(crate) fn with_undecodable(mut status: Value, cluster: &ClusterSnapshot) -> Value {
+    let all = cluster.undecodable.iter();
     let objects: Vec<Value> = all.map(|(path, why)| json!({"path": path, "error": why})).collect();
     if status.is_null() {
         status = json!({});
@@ -177,10 +177,10 @@ pub(crate) fn with_undecodable(mut status: Value, view: &View) -> Value {
 }
 
 /// How many objects of each followed path can not be decoded.
-pub(crate) fn counts(view: &View) -> impl Iterator<Item = (&'static str, usize)> {
+pub(crate) fn counts(cluster: &ClusterSnapshot) -> impl Iterator<Item = (&'static str, usize)> {
     TRACKED_PATHS.into_iter().map(|tracked| {
         let is_own =
             |path: &&String| path.strip_prefix(tracked).is_some_and(|rest| rest.starts_with('/'));
-        (tracked, view.undecodable.keys().filter(is_own).count())
+        (tracked, cluster.undecodable.keys().filter(is_own).count())
     })
 }

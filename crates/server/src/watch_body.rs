@@ -9,10 +9,10 @@ use https_server::Body;
 use store::Store;
 use tokio::time::Instant;
 
-use crate::host::Host;
 use crate::record::Record;
 use crate::respond::Form;
 use crate::rest::Watcher;
+use crate::server_state::ServerState;
 
 /// How many chunks may wait for a client that reads slowly. What comes after them waits in the
 /// store, which keeps the history anyway. A chunk may hold an object of more than a megabyte.
@@ -25,11 +25,11 @@ const STALLED_MAX: Duration = Duration::from_secs(60);
 
 /// When a watch ends: as the client says, or some time between the least and twice that, so that
 /// clients that came together do not come back together.
-pub(crate) fn end<S>(host: &Host<S>, timeout_seconds: u64) -> Instant {
-    let least = host.options.min_watch;
+pub(crate) fn end<S>(server: &ServerState<S>, timeout_seconds: u64) -> Instant {
+    let least = server.options.min_watch;
     let length = match timeout_seconds {
         0 => {
-            let [high, low] = host.random::<2>();
+            let [high, low] = server.random::<2>();
             let part = f64::from(u16::from_be_bytes([high, low])) / f64::from(u16::MAX);
             least + least.mul_f64(part)
         }
@@ -40,7 +40,7 @@ pub(crate) fn end<S>(host: &Host<S>, timeout_seconds: u64) -> Instant {
 
 /// The answer to a watch that has begun.
 pub(crate) fn respond<S: Store>(
-    host: &Arc<Host<S>>,
+    server: &Arc<ServerState<S>>,
     mut watcher: Watcher<S>,
     form: Form,
     record: &mut Record,
@@ -50,17 +50,17 @@ pub(crate) fn respond<S: Store>(
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-    let registration = host.shutdown.watch();
-    let stream_record = record.stream_begun(host);
-    let host = Arc::clone(host);
+    let registration = server.shutdown.watch();
+    let stream_record = record.stream_begun(server);
+    let server = Arc::clone(server);
     tokio::spawn(async move {
         let resource = Arc::clone(&watcher.resource);
         let labels = [resource.group.as_str(), &resource.version, &resource.plural];
-        let running = host
+        let running = server
             .metrics
             .long_running
             .with_label_values(&["WATCH", labels[0], labels[1], labels[2]]);
-        let told = host.metrics.watch_events.with_label_values(&labels);
+        let told = server.metrics.watch_events.with_label_values(&labels);
         running.inc();
         let mut is_first = true;
         let ended = registration.ended();

@@ -54,8 +54,8 @@ pub(crate) async fn run(site: &mut Site, case: Case, effort: Effort) -> anyhow::
     let handles: Vec<_> = (connections.into_iter().enumerate())
         .map(|(idx, connection)| {
             let (prepared, next) = (Arc::clone(&prepared), Rc::clone(&next));
-            let seat = Seat { idx, case, prepared, next };
-            tasks.spawn_local(seat.ask(connection, begin, end))
+            let slot = AuthorizerSlot { idx, case, prepared, next };
+            tasks.spawn_local(slot.ask(connection, begin, end))
         })
         .collect();
     let process = &site.process;
@@ -79,14 +79,14 @@ pub(crate) async fn run(site: &mut Site, case: Case, effort: Effort) -> anyhow::
 }
 
 /// One connection's part of the load.
-struct Seat {
+struct AuthorizerSlot {
     idx: usize,
     case: Case,
     prepared: Arc<Vec<Vec<u8>>>,
     next: NextNumber,
 }
 
-impl Seat {
+impl AuthorizerSlot {
     /// Asks until the end; the nanoseconds that each answer took which came in the window.
     async fn ask(
         self,

@@ -12,7 +12,7 @@ const EXECUTING: [&str; 8] = [
     "crates/server/src/loops/",
     "crates/server/src/request/",
     "crates/server/src/admit.rs",
-    "crates/server/src/inside.rs",
+    "crates/server/src/loopback.rs",
     "crates/server/src/review.rs",
 ];
 
@@ -53,7 +53,7 @@ mod tests {
             check(&[File::new(path, text)]).into_iter().map(|finding| finding.line).collect()
         };
         assert_eq!(lines("crates/server/src/rest/update.rs"), [Some(1), Some(3)]);
-        assert_eq!(lines("crates/server/src/inside.rs"), [Some(1), Some(3)]);
+        assert_eq!(lines("crates/server/src/loopback.rs"), [Some(1), Some(3)]);
         assert!(lines("crates/server/src/request.rs").is_empty());
     }
 }

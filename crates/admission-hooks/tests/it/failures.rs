@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use admission_hooks::{Admission, Connections, Passage, RESPONSE_BYTES_MAX, Surroundings};
+use admission_hooks::{Admission, Connections, HookEnvironment, HookSession, RESPONSE_BYTES_MAX};
 use authz::User;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -236,7 +236,7 @@ async fn a_service_that_failed_again_and_again_is_called_again() {
 async fn calls_in_flight_are_limited_for_each_hook_and_user() {
     let hanging = peer(Answer::misbehave(Conduct::Hang));
     let mut scene = Scene::new().validating("c", vec![ignored(hook("v.x.y", &hanging))]);
-    let limits = Surroundings { calls_in_flight_max: 3, ..Surroundings::default() };
+    let limits = HookEnvironment { calls_in_flight_max: 3, ..HookEnvironment::default() };
     scene.surroundings = Arc::new(limits);
     let snapshot = scene.snapshot();
     let connections = scene.connections(&snapshot);
@@ -247,7 +247,7 @@ async fn calls_in_flight_are_limited_for_each_hook_and_user() {
         until(|| hanging.n_requests() >= [0, 1, 2, 2, 3][idx]).await;
         let mut asking = scene.asking(&snapshot, &connections);
         asking.attributes.user = Some(&users[idx]);
-        Passage::new(Instant::now() + Duration::from_millis(700)).validate(&asking).await
+        HookSession::new(Instant::now() + Duration::from_millis(700)).validate(&asking).await
     };
     let (a1, a2, a3, b, c) = tokio::join!(ask(0), ask(1), ask(2), ask(3), ask(4));
     let codes = [a1, a2, a3, b, c].map(|it| it.unwrap_err().code);
@@ -257,7 +257,8 @@ async fn calls_in_flight_are_limited_for_each_hook_and_user() {
     let next = Connections::new(&snapshot, &scene.surroundings, &connections);
     let mut asking = scene.asking(&snapshot, &next);
     asking.attributes.user = Some(&users[0]);
-    let refusal = Passage::new(Instant::now() + Duration::from_millis(100)).validate(&asking).await;
+    let refusal =
+        HookSession::new(Instant::now() + Duration::from_millis(100)).validate(&asking).await;
     assert_eq!(refusal.unwrap_err().code, 504);
 }
 

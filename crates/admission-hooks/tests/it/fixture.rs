@@ -9,8 +9,8 @@ use admission::{
     Operation, Snapshot,
 };
 use admission_hooks::{
-    Admission, Asking, CallReport, Connections, FailOpenCause, Kinds, Notes, Observe, Passage,
-    Phase, Refusal, Surroundings, Untyped, admit,
+    Admission, CallReport, Connections, FailOpenCause, HookEnvironment, HookRequest, HookSession,
+    Kinds, Notes, Observe, Phase, Refusal, Untyped, admit,
 };
 use api_object::Tree;
 use authz::{Authorizer, User};
@@ -119,7 +119,7 @@ impl Observe for Seen {
 /// A request and its hooks.
 pub(crate) struct Scene {
     configurations: Vec<Arc<Configuration>>,
-    pub(crate) surroundings: Arc<Surroundings>,
+    pub(crate) surroundings: Arc<HookEnvironment>,
     pub(crate) operation: Operation,
     pub(crate) object: Option<Tree>,
     pub(crate) old_object: Option<Tree>,
@@ -207,8 +207,8 @@ impl Scene {
         &'a self,
         snapshot: &'a Snapshot,
         connections: &'a Connections,
-    ) -> Asking<'a> {
-        Asking {
+    ) -> HookRequest<'a> {
+        HookRequest {
             attributes: self.attributes(),
             snapshot,
             connections,
@@ -219,8 +219,8 @@ impl Scene {
         }
     }
 
-    pub(crate) fn passage(&self) -> Passage {
-        Passage::new(Instant::now() + self.limit)
+    pub(crate) fn passage(&self) -> HookSession {
+        HookSession::new(Instant::now() + self.limit)
     }
 
     /// Takes the request through all hooks, with connections of its own.

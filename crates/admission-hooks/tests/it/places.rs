@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use admission_hooks::{Access, AccessTable, Connections, Services, Surroundings};
+use admission_hooks::{Access, AccessTable, Connections, HookEnvironment, Services};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -60,12 +60,12 @@ fn missing(name: &str) -> ResolveError {
     ResolveError(format!("services \"{name}\" not found"))
 }
 
-fn surroundings_of(table: &Arc<Table>) -> Arc<Surroundings> {
+fn surroundings_of(table: &Arc<Table>) -> Arc<HookEnvironment> {
     let services = Some(Arc::clone(table) as Arc<dyn Services>);
-    Arc::new(Surroundings { services, ..Surroundings::default() })
+    Arc::new(HookEnvironment { services, ..HookEnvironment::default() })
 }
 
-pub(crate) fn surroundings(services: &[(&str, &[u16], SocketAddr)]) -> Arc<Surroundings> {
+pub(crate) fn surroundings(services: &[(&str, &[u16], SocketAddr)]) -> Arc<HookEnvironment> {
     let table = Arc::new(Table::default());
     for (name, ports, at) in services {
         table.put(name, ports, Some(*at));
@@ -333,7 +333,7 @@ async fn hooks_are_told_who_we_are_to_them() {
     let access = AccessTable { users, ..AccessTable::default() };
     let hooks = vec![hook("known.x.y", &known), hook("other.x.y", &other)];
     let mut scene = Scene::new().validating("c", hooks);
-    scene.surroundings = Arc::new(Surroundings { access, ..Surroundings::default() });
+    scene.surroundings = Arc::new(HookEnvironment { access, ..HookEnvironment::default() });
     scene.allowed().await;
     let authorization =
         |peer: &Peer| peer.take_requests()[0].header("authorization").map(str::to_owned);
@@ -354,7 +354,7 @@ async fn a_client_that_could_not_be_made_is_made_when_it_can_be() {
     let access = AccessTable { current: Some(current), ..AccessTable::default() };
     let peer = peer(says(allow()));
     let mut scene = Scene::new().validating("c", vec![hook("v.x.y", &peer)]);
-    scene.surroundings = Arc::new(Surroundings { access, ..Surroundings::default() });
+    scene.surroundings = Arc::new(HookEnvironment { access, ..HookEnvironment::default() });
     let snapshot = scene.snapshot();
     let connections = scene.connections(&snapshot);
     let asking = scene.asking(&snapshot, &connections);

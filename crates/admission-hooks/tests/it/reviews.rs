@@ -1,7 +1,7 @@
 //! What hooks are asked.
 
 use admission::{Attributes, Operation};
-use admission_hooks::Asking;
+use admission_hooks::HookRequest;
 use api_object::Tree;
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ async fn asked(
     let asking = of_peer.asking(&snapshot, &connections);
     let mut attributes = Attributes { options, ..asking.attributes };
     change(&mut attributes);
-    let asking = Asking { attributes, ..asking };
+    let asking = HookRequest { attributes, ..asking };
     of_peer.passage().validate(&asking).await.unwrap();
     let body = review(&peer.requests()[0]);
     assert_eq!(body["apiVersion"], "admission.k8s.io/v1");
@@ -123,7 +123,7 @@ async fn hooks_are_not_asked_about_their_own_configuration() {
     let mut attributes = asking.attributes;
     attributes.kind.group = "admissionregistration.k8s.io";
     attributes.kind.kind = "ValidatingWebhookConfiguration";
-    let asking = Asking { attributes, ..asking };
+    let asking = HookRequest { attributes, ..asking };
     let mut passage = scene.passage();
     passage.mutate(&asking, scene.object.clone()).await.unwrap();
     passage.validate(&asking).await.unwrap();

@@ -194,7 +194,7 @@ async fn each_ttl_counts_for_its_own_answers() {
     }
 }
 
-/// A server whose chain has other authorizers too can seat this as one of them.
+/// A server whose chain has other authorizers too can slot this as one of them.
 #[tokio::test]
 async fn it_is_an_authorizer_like_others() {
     let core = Core::start(allows());

@@ -168,7 +168,7 @@ fn patience() -> u32 {
 
 /// The names of the authorizers in order.
 pub(crate) fn names(generation: &Generation) -> String {
-    generation.seats.iter().map(|seat| seat.name()).collect::<Vec<_>>().join(",")
+    generation.slots.iter().map(|slot| slot.name()).collect::<Vec<_>>().join(",")
 }
 
 /// A configuration of built-in types.

@@ -108,12 +108,12 @@ impl Authorizing {
     }
 
     /// Follows the files and puts what they come to mean in the place of what there is.
-    pub(super) fn follow(self, reseat: Reseater, log: Log) {
+    pub(super) fn follow(self, replace_authorizers: Reseater, log: Log) {
         self.metrics.serving(&webhooks(&self.generation));
         let metrics = Arc::clone(&self.metrics);
         let publish: Publish = Arc::new(move |generation: &Arc<Generation>| {
             // The names in a configuration are unique, which is all that can be wrong here.
-            if let Err(error) = reseat(&generation.seats) {
+            if let Err(error) = replace_authorizers(&generation.slots) {
                 log.error("the authorizers can not be replaced", &[("why", &error)]);
                 return;
             }

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn one_user_gets_half_rounded_up_and_at_least_one() {
     for (calls_max, of_one_user) in [(0, 0), (1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (256, 128)] {
-        let limit = Arc::new(CallLimit::new(calls_max));
+        let limit = Arc::new(ConcurrencyLimit::new(calls_max));
         let permits: Vec<_> =
             std::iter::from_fn(|| limit.acquire("attacker").ok()).take(calls_max + 1).collect();
         assert_eq!(permits.len(), of_one_user, "of {calls_max}");
@@ -16,7 +16,7 @@ fn one_user_gets_half_rounded_up_and_at_least_one() {
 
 #[test]
 fn the_reason_says_whose_limit_it_is() {
-    let limit = Arc::new(CallLimit::new(2));
+    let limit = Arc::new(ConcurrencyLimit::new(2));
     let held = limit.acquire("jane").unwrap();
     assert_eq!(limit.acquire("jane").unwrap_err(), Busy::User { calls_max: 1 });
     let other = limit.acquire("joe").unwrap();
@@ -41,7 +41,7 @@ proptest! {
     /// is refused only at a limit. Without calls in flight nothing is kept.
     #[test]
     fn it_counts_as_a_list_does(calls_max in 0_usize..9, steps in prop::collection::vec(step(), 0..60)) {
-        let limit = Arc::new(CallLimit::new(calls_max));
+        let limit = Arc::new(ConcurrencyLimit::new(calls_max));
         let mut held: Vec<(String, Permit)> = Vec::new();
         for step in steps {
             match step {

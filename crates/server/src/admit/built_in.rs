@@ -5,8 +5,8 @@ use api_object::{Cause, GroupResource, Status, Tree};
 use api_resources::{Origin, Resource};
 use store::Store;
 
+use crate::cluster_snapshot::{Namespace, NamespacePhase};
 use crate::rest::Call;
-use crate::view::{Namespace, NamespacePhase};
 
 /// Namespaces that always exist.
 const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"];
@@ -19,8 +19,8 @@ impl<S: Store> Call<'_, S> {
         else {
             return Ok(());
         };
-        let view = self.host.follower.view();
-        let origin = view.registry.resource(group, version, plural).map(|own| &own.origin);
+        let cluster = self.server.snapshot_cache.snapshot();
+        let origin = cluster.registry.resource(group, version, plural).map(|own| &own.origin);
         match origin {
             Some(Origin::Custom(served))
                 if !served.is_terminating && served.definition_uid == begun.definition_uid =>
@@ -57,9 +57,9 @@ impl<S: Store> Call<'_, S> {
         }
         let facts = self.namespace_facts(namespace).await?;
         // The request was authorized for the namespace that was there then.
-        let begun = self.authorized.view().namespaces.get(namespace).or(facts.as_ref());
+        let begun = self.authorized.snapshot().namespaces.get(namespace).or(facts.as_ref());
         if let Some(begun) = begun {
-            self.entrance.namespace_uid.get_or_init(|| begun.uid.clone());
+            self.admission.namespace_uid.get_or_init(|| begun.uid.clone());
         }
         self.check_namespace_facts(facts.as_ref(), tree)
     }
@@ -79,7 +79,7 @@ impl<S: Store> Call<'_, S> {
         let Some(facts) = facts.filter(is_usable) else {
             return Err(Status::not_found(&GroupResource::new("", "namespaces"), namespace));
         };
-        if self.entrance.namespace_uid.get().is_some_and(|uid| *uid != facts.uid) {
+        if self.admission.namespace_uid.get().is_some_and(|uid| *uid != facts.uid) {
             let why = format!(
                 "namespace {namespace} was deleted and created again while the request was under \
                  way; please try again"
@@ -106,18 +106,18 @@ impl<S: Store> Call<'_, S> {
         }
     }
 
-    /// The facts about a namespace. The view may be behind another server, so a namespace that is
+    /// The facts about a namespace. The cluster may be behind another server, so a namespace that is
     /// missing or uninitialized there is looked up once more in the newest state.
     pub(super) async fn namespace_facts(&self, name: &str) -> Result<Option<Namespace>, Status> {
-        let follower = &self.host.follower;
-        if let Some(own) = follower.view().namespaces.get(name)
+        let snapshot_cache = &self.server.snapshot_cache;
+        if let Some(own) = snapshot_cache.snapshot().namespaces.get(name)
             && own.phase != NamespacePhase::Uninitialized
         {
             return Ok(Some(own.clone()));
         }
-        let current = self.host.store.current_rev().await;
+        let current = self.server.store.current_rev().await;
         let current = current.map_err(|error| self.read_failed("create", &error))?;
-        follower.wait_for(current).await;
-        Ok(follower.view().namespaces.get(name).cloned())
+        snapshot_cache.wait_for(current).await;
+        Ok(snapshot_cache.snapshot().namespaces.get(name).cloned())
     }
 }

@@ -42,14 +42,15 @@ impl<S: Store> Call<'_, S> {
             return Ok(());
         }
         let old = old.map(|old| self.decode_rbac(old)).transpose()?;
-        let rbac = Arc::clone(&self.host.follower.view().rbac);
+        let rbac = Arc::clone(&self.server.snapshot_cache.snapshot().rbac);
         let check = {
             let user = Arc::clone(user);
             move |steps_max: u64| confirm(&rbac, &user, &object, old.as_ref(), steps_max)
         };
         let outcome = match check(QUICK_CHECK_STEPS_MAX) {
             Err(Refusal::TooManySteps) => {
-                let Ok(permit) = self.host.escalation_checks.acquire(authz::limit_name(&user.name))
+                let Ok(permit) =
+                    self.server.escalation_checks.acquire(authz::limit_name(&user.name))
                 else {
                     let why =
                         "too many roles and bindings are being checked, please try again later";

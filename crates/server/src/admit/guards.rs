@@ -28,11 +28,11 @@ impl<S: Store> Call<'_, S> {
 
     fn guard_unenforced(&mut self, new: &Tree, old: Option<&Tree>) -> Result<(), Status> {
         // The server asks nothing of itself.
-        if Arc::ptr_eq(self.authorized.user(), &self.host.own_user) {
+        if Arc::ptr_eq(self.authorized.user(), &self.server.own_user) {
             return Ok(());
         }
         let Some(found) = api_resources::unenforced(self.resource, new, old) else { return Ok(()) };
-        if self.host.options.refuses_unenforced && !found.errors.is_empty() {
+        if self.server.options.refuses_unenforced && !found.errors.is_empty() {
             let kind = self.resource.group_kind();
             return Err(Status::invalid(&kind, api_object::name(new), &found.errors));
         }

@@ -11,9 +11,9 @@ use admission::{Attributes, CreateDecision, Operation, decide_create};
 use api_object::{Status, Tree};
 use store::{Entry, Expect, Store};
 
-use super::{Entrance, Write};
+use super::{AdmissionContext, Write};
 use crate::rest::{Call, NotWritten};
-use crate::standing::{Standing, is_configuration, refusal};
+use crate::standing::{AdmissionSnapshot, is_configuration, refusal};
 
 /// What comes of an attempt to do what a request asks for.
 pub(crate) enum Attempt<T> {
@@ -23,7 +23,7 @@ pub(crate) enum Attempt<T> {
     Again(Option<Option<Entry>>),
 }
 
-impl Entrance {
+impl AdmissionContext {
     /// Where the mark must be when the request writes; `None` if that does not matter.
     pub(crate) fn supposed_mark(&self) -> Option<Expect> {
         let standing = self.standing.as_ref().filter(|standing| standing.is_supposed)?;
@@ -44,17 +44,17 @@ impl<S: Store> Call<'_, S> {
     /// # Errors
     /// The configuration is not known well enough.
     pub(super) async fn stand(&mut self, write: &Write, tree: &Tree) -> Result<(), Status> {
-        if self.entrance.standing.is_none()
-            && self.entrance.may_suppose
+        if self.admission.standing.is_none()
+            && self.admission.may_suppose
             && !write.is_dry_run
             && !self.is_free()
         {
-            self.entrance.standing = self.host.suppose();
+            self.admission.standing = self.server.suppose();
         }
         // An update that turns into a creation is another matter to hooks.
-        let supposed = self.entrance.standing.as_ref().filter(|standing| standing.is_supposed);
+        let supposed = self.admission.standing.as_ref().filter(|standing| standing.is_supposed);
         if supposed.is_some_and(|standing| self.concerns_anybody(write, tree, standing)) {
-            self.entrance.standing = None;
+            self.admission.standing = None;
         }
         self.stand_firmly(write.operation).await
     }
@@ -64,27 +64,27 @@ impl<S: Store> Call<'_, S> {
     /// # Errors
     /// The configuration is not known well enough.
     pub(crate) async fn stand_firmly(&mut self, operation: Operation) -> Result<(), Status> {
-        if self.entrance.standing.is_none() && !self.is_free() {
-            let asked = self.host.stand(self.entrance.deadline).await;
+        if self.admission.standing.is_none() && !self.is_free() {
+            let asked = self.server.stand(self.admission.deadline).await;
             let asked = asked.map_err(|unconfirmed| {
                 if let Some(reason) = unconfirmed.reason() {
-                    self.host.admission_metrics.config_refused(reason);
+                    self.server.admission_metrics.config_refused(reason);
                 }
-                let has_initializers = self.host.initialization.is_enabled;
+                let has_initializers = self.server.initialization.is_enabled;
                 refusal(&unconfirmed, operation, self.resource, has_initializers)
             });
-            self.entrance.standing = Some(asked?);
+            self.admission.standing = Some(asked?);
         }
         Ok(())
     }
 
     /// Whether nobody is asked, whatever is configured.
     fn is_free(&self) -> bool {
-        self.entrance.is_internal || is_configuration(self.resource)
+        self.admission.is_internal || is_configuration(self.resource)
     }
 
     /// Whether a hook or an initializer has to do with a write, going by its rules.
-    fn concerns_anybody(&self, write: &Write, tree: &Tree, standing: &Standing) -> bool {
+    fn concerns_anybody(&self, write: &Write, tree: &Tree, standing: &AdmissionSnapshot) -> bool {
         let snapshot = &standing.hooks.snapshot;
         let question = self.question(write, standing);
         let attributes = question.attributes(api_object::name(tree));
@@ -93,7 +93,7 @@ impl<S: Store> Call<'_, S> {
             return true;
         }
         let attributes = Attributes { object: Some(tree), ..attributes };
-        let decision = decide_create(&self.host.initialization, &attributes, snapshot);
+        let decision = decide_create(&self.server.initialization, &attributes, snapshot);
         !matches!(decision, CreateDecision::Initialized)
     }
 
@@ -107,8 +107,8 @@ impl<S: Store> Call<'_, S> {
         let result = match outcome {
             Err(NotWritten::Changed(current)) => return Attempt::Again(Some(current)),
             Err(NotWritten::Moved) => {
-                self.entrance.standing = None;
-                self.entrance.may_suppose = false;
+                self.admission.standing = None;
+                self.admission.may_suppose = false;
                 return Attempt::Again(None);
             }
             Err(NotWritten::AddressTaken) => return Attempt::Again(None),
@@ -120,12 +120,12 @@ impl<S: Store> Call<'_, S> {
             Err(NotWritten::Failed(status)) => Err(status),
             Ok(done) => Ok(done),
         };
-        let Some(supposed) = self.entrance.supposed_mark() else { return Attempt::Over(result) };
-        self.entrance.standing = None;
+        let Some(supposed) = self.admission.supposed_mark() else { return Attempt::Over(result) };
+        self.admission.standing = None;
         if let Err(status) = self.stand_firmly(operation).await {
             return Attempt::Over(Err(status));
         }
-        match self.entrance.standing.as_ref().map(Standing::mark) == Some(supposed) {
+        match self.admission.standing.as_ref().map(AdmissionSnapshot::mark) == Some(supposed) {
             true => Attempt::Over(result),
             false => Attempt::Again(None),
         }

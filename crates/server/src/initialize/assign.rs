@@ -32,14 +32,14 @@ impl<S: Store> Call<'_, S> {
 
     async fn settle_new(&mut self, write: &Write, tree: &mut Tree) -> Result<(), Status> {
         // Without a state of the configuration the request is nobody's business but the server's.
-        let decision = match &self.entrance.standing {
+        let decision = match &self.admission.standing {
             None => CreateDecision::Initialized,
             Some(standing) => {
                 let attributes = self.attributes_of(write, api_object::name(tree));
                 let user = Some(self.authorized.user().as_ref());
                 let attributes = Attributes { object: Some(tree), user, ..attributes };
                 let snapshot = &standing.hooks.snapshot;
-                decide_create(&self.host.initialization, &attributes, snapshot)
+                decide_create(&self.server.initialization, &attributes, snapshot)
             }
         };
         let initializers = match decision {
@@ -54,7 +54,7 @@ impl<S: Store> Call<'_, S> {
             }
             CreateDecision::NeedsPermission(initializers) => {
                 self.check_may_initialize(api_object::name(tree), create_denied).await?;
-                self.entrance.origin = Origin::Client;
+                self.admission.origin = Origin::Client;
                 initializers
             }
         };
@@ -66,9 +66,9 @@ impl<S: Store> Call<'_, S> {
     fn assign(&mut self, list: PendingList) -> Initializers {
         for cycle in &list.cycles {
             let names = cycle.join(", ");
-            self.host.log.error("initializers wait for each other", &[("names", &names)]);
+            self.server.log.error("initializers wait for each other", &[("names", &names)]);
         }
-        self.entrance.origin = Origin::Configuration;
+        self.admission.origin = Origin::Configuration;
         list.into()
     }
 
@@ -81,7 +81,7 @@ impl<S: Store> Call<'_, S> {
         let name = api_object::name(tree).to_owned();
         let attributes = self.attributes_of(write, &name);
         let attributes = Attributes { object: Some(tree), old_object: old, ..attributes };
-        let decision = decide_update(&self.host.initialization, &attributes);
+        let decision = decide_update(&self.server.initialization, &attributes);
         let decision = decision
             .map_err(|errors| Status::invalid(&self.resource.group_kind(), &name, &errors))?;
         match (decision, old) {
@@ -113,7 +113,7 @@ impl<S: Store> Call<'_, S> {
         shape_initializers(tree).map_err(|error| Status::internal(&error.to_string()))?;
         match old.filter(|_| !write.subresource.is_empty()) {
             Some(old) => carry_initializers(tree, old),
-            None if self.host.initialization.is_enabled => Initializers::of(tree).write(tree),
+            None if self.server.initialization.is_enabled => Initializers::of(tree).write(tree),
             None => Initializers::default().write(tree),
         }
         Ok(())

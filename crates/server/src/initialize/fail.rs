@@ -8,9 +8,9 @@ use authz::RequestInfo;
 use store::{At, Key, Revision, Store, WriteError};
 use tokio::sync::oneshot;
 
-use super::oversee::Job;
-use crate::host::Host;
+use super::tracker::Job;
 use crate::rest::Call;
+use crate::server_state::ServerState;
 
 /// How often it is tried to delete an object. It stays hidden if that does not succeed.
 const TRIES_MAX: usize = 60;
@@ -49,7 +49,7 @@ impl<S: Store> Call<'_, S> {
         let (ended, end) = oneshot::channel();
         let (key, tree) = (key.clone(), tree.clone());
         let failed = Failed { key, tree, revision, request: None, ended };
-        self.host.overseer.begin(Job::End(Box::new(failed))).await;
+        self.server.initialization_tracker.begin(Job::End(Box::new(failed))).await;
         // What did not come to an end was logged.
         let _ = end.await;
     }
@@ -60,27 +60,27 @@ pub(crate) fn has_failed(tree: &Tree) -> bool {
     Initializers::of(tree).result.is_some()
 }
 
-pub(super) async fn end_failed<S: Store>(host: Arc<Host<S>>, failed: Failed) {
+pub(super) async fn end_failed<S: Store>(server: Arc<ServerState<S>>, failed: Failed) {
     let Failed { key, mut tree, mut revision, request, ended } = failed;
     let uid = api_object::uid(&tree).to_owned();
     for _ in 0..TRIES_MAX {
-        let current = match host.delete_own(&key, &tree, revision).await {
+        let current = match server.delete_own(&key, &tree, revision).await {
             Ok(()) => {
                 if let Some(request) = &request {
                     let why = "an initializer gave up on the object before its server ended";
-                    host.record_own_write(request, LEFT_BEHIND.to_owned(), why);
+                    server.record_own_write(request, LEFT_BEHIND.to_owned(), why);
                 }
                 None
             }
             Err(WriteError::Conflict { current }) => current,
             Err(error) => {
-                host.log.warn(
+                server.log.warn(
                     "an object that failed can not be deleted",
                     &[("key", &key), ("why", &error)],
                 );
-                let again = host.clock.now().saturating_add(host.initialization.stale_retry);
-                host.clock.sleep_until(again).await;
-                match host.store.get(&key, At::Newest).await {
+                let again = server.clock.now().saturating_add(server.initialization.stale_retry);
+                server.clock.sleep_until(again).await;
+                match server.store.get(&key, At::Newest).await {
                     Ok(got) => got.entry,
                     Err(_) => continue,
                 }
@@ -99,5 +99,5 @@ pub(super) async fn end_failed<S: Store>(host: Arc<Host<S>>, failed: Failed) {
             }
         }
     }
-    host.log.error("an object that failed stays", &[("key", &key)]);
+    server.log.error("an object that failed stays", &[("key", &key)]);
 }

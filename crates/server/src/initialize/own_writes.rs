@@ -7,10 +7,10 @@ use std::time::Duration;
 use api_object::Tree;
 use store::{Delete, Entry, Expect, Key, Put, ReadError, Revision, Store, WriteError};
 
-use crate::addresses::AddressChange;
-use crate::host::Host;
+use crate::cluster_ips::AddressChange;
+use crate::server_state::ServerState;
 
-impl<S: Store> Host<S> {
+impl<S: Store> ServerState<S> {
     /// Puts the next state of an object in the place of one that is stored.
     pub(super) async fn write_own(
         &self,

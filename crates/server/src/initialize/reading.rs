@@ -4,9 +4,9 @@ use admission::{Awaited, accepted, is_uninitialized, repair};
 use api_object::{Status, Tree};
 use store::{Entry, Store, WriteError};
 
+use crate::cluster_snapshot::is_tracked;
 use crate::confirm::Unconfirmed;
 use crate::rest::{Call, Shown};
-use crate::view::is_tracked;
 
 /// What who reads an uninitialized object by its name gets to see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,8 +39,8 @@ impl<S: Store> Call<'_, S> {
     fn show(&self, entry: &Entry, includes: bool) -> Result<Read, Status> {
         let tree = self.parse_authorized(entry)?;
         let is_shown = includes
-            || self.host.get_mode == GetMode::Object
-            || !self.host.initialization.is_enabled
+            || self.server.get_mode == GetMode::Object
+            || !self.server.initialization.is_enabled
             || !is_uninitialized(&tree);
         if is_shown {
             return Ok(Read::Object(Shown { tree, revision: Some(entry.mod_rev) }));
@@ -59,17 +59,17 @@ impl<S: Store> Call<'_, S> {
         }
         let key = self.key(self.name)?;
         // A task of this server looks after it.
-        if self.host.follower.onlookers().is_followed(&key) {
+        if self.server.snapshot_cache.object_watchers().is_followed(&key) {
             return Ok(entry);
         }
         let Ok(tree) = codec::from_stored(&entry.value) else { return Ok(entry) };
-        let (options, now) = (&self.host.initialization, self.host.clock.wall());
+        let (options, now) = (&self.server.initialization, self.server.clock.wall());
         // The picture tells for most objects that nothing is due, without asking the store.
-        let view = self.host.follower.view();
-        if repair(options, &tree, now, Some(&view.hooks.snapshot)).is_none() {
+        let cluster = self.server.snapshot_cache.snapshot();
+        if repair(options, &tree, now, Some(&cluster.hooks.snapshot)).is_none() {
             return Ok(entry);
         }
-        let standing = match self.host.stand(self.entrance.deadline).await {
+        let standing = match self.server.stand(self.admission.deadline).await {
             Ok(standing) => Some(standing),
             // A reader in a hurry does not choose what the repair is made by.
             Err(Unconfirmed::DeadlineExceeded) => return Ok(entry),
@@ -77,11 +77,11 @@ impl<S: Store> Call<'_, S> {
         };
         let snapshot = standing.as_ref().map(|standing| standing.hooks.snapshot.as_ref());
         let Some(repair) = repair(options, &tree, now, snapshot) else { return Ok(entry) };
-        match self.host.write_own(&key, &entry, &repair.tree, self.ttl()).await {
+        match self.server.write_own(&key, &entry, &repair.tree, self.ttl()).await {
             Ok(entry) => {
-                self.host.admission_metrics.initializer_repaired(&repair.name);
-                if is_tracked(&self.host.prefix, &key) {
-                    self.host.follower.wait_for(entry.mod_rev).await;
+                self.server.admission_metrics.initializer_repaired(&repair.name);
+                if is_tracked(&self.server.prefix, &key) {
+                    self.server.snapshot_cache.wait_for(entry.mod_rev).await;
                 }
                 Ok(entry)
             }
@@ -89,7 +89,7 @@ impl<S: Store> Call<'_, S> {
             Err(WriteError::Conflict { current: Some(entry) }) => Ok(entry),
             Err(WriteError::Conflict { current: None }) => Err(self.not_found(self.name)),
             Err(error) => {
-                self.host
+                self.server
                     .log
                     .warn("an object can not be repaired", &[("key", &key), ("why", &error)]);
                 Ok(entry)

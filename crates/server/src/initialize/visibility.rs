@@ -8,9 +8,9 @@ use bytes::Bytes;
 use memchr::memmem::Finder;
 use store::{At, Key, Revision, Store};
 
-use crate::host::Host;
+use crate::cluster_snapshot::ClusterSnapshot;
 use crate::rest::{Call, Filter, Query};
-use crate::view::View;
+use crate::server_state::ServerState;
 
 /// Below the prefix there is a mark here for each resource that ever had an uninitialized object. Where
 /// there is none, nothing is hidden, and nobody has to look.
@@ -32,8 +32,8 @@ pub(crate) fn is_shown(stored: &&Bytes) -> bool {
 }
 
 /// Whether a resource has, or once had, objects that are not initialized.
-pub(super) fn has_uninitialized(view: &View, resource: &Resource) -> bool {
-    resource.storage_path.as_ref().is_some_and(|path| view.uninitialized.contains(path))
+pub(super) fn has_uninitialized(cluster: &ClusterSnapshot, resource: &Resource) -> bool {
+    resource.storage_path.as_ref().is_some_and(|path| cluster.uninitialized.contains(path))
 }
 
 impl Query {
@@ -58,7 +58,7 @@ impl<S: Store> Call<'_, S> {
     pub(crate) fn filter(&self) -> Result<Filter, Status> {
         let filter = Filter::parse(self.resource, self.query, self.name)?;
         let includes = self.query.includes_uninitialized()?;
-        Ok(match includes || !self.host.initialization.is_enabled {
+        Ok(match includes || !self.server.initialization.is_enabled {
             true => filter,
             false => filter.hiding_uninitialized(),
         })
@@ -66,22 +66,22 @@ impl<S: Store> Call<'_, S> {
 
     /// Whether the picture is sure that nothing of the resource was hidden in a state of the store.
     pub(crate) fn hides_nothing(&self, at: Revision) -> bool {
-        let view = self.host.follower.view();
-        view.revision >= at && !has_uninitialized(&view, self.resource)
+        let cluster = self.server.snapshot_cache.snapshot();
+        cluster.revision >= at && !has_uninitialized(&cluster, self.resource)
     }
 
     /// The same, for who can not do without an answer. The store is asked if the picture is behind.
     pub(crate) async fn surely_hides_nothing(&self, at: Revision) -> bool {
-        if self.host.follower.view().revision >= at {
+        if self.server.snapshot_cache.snapshot().revision >= at {
             return self.hides_nothing(at);
         }
-        let Some(key) = self.host.uninitialized_key(self.resource) else { return false };
-        let got = self.host.store.get(&key, At::Exactly(at)).await;
+        let Some(key) = self.server.uninitialized_key(self.resource) else { return false };
+        let got = self.server.store.get(&key, At::Exactly(at)).await;
         got.is_ok_and(|got| got.entry.is_none())
     }
 }
 
-impl<S> Host<S> {
+impl<S> ServerState<S> {
     /// The mark of a resource that has uninitialized objects.
     pub(crate) fn uninitialized_key(&self, resource: &Resource) -> Option<Key> {
         let path = resource.storage_path.as_ref()?;

@@ -9,14 +9,14 @@ use api_resources::Verb;
 use store::{Entry, Expect, Key, Mark, Put, Revision, Store, Transaction, WriteError};
 use tokio::sync::{oneshot, watch};
 
-use super::oversee::{Job, Newcomer, Outcome, Progress};
+use super::tracker::{Job, Outcome, PendingObject, Progress};
 use super::visibility::has_uninitialized;
 use super::waiting_objects::{Creator, Full, Reservation};
-use crate::addresses::AddressChange;
+use crate::cluster_ips::AddressChange;
+use crate::cluster_snapshot::is_tracked;
 use crate::gate::Admitted;
 use crate::object_ref::ObjectRef;
 use crate::rest::{Call, NotWritten, Shown};
-use crate::view::is_tracked;
 
 /// What is kept of the time of a request for telling how far the object is.
 const ANSWER_TIME: Duration = Duration::from_millis(20);
@@ -44,9 +44,9 @@ impl<S: Store> Call<'_, S> {
             name: authz::limit_name(&user.name),
             is_exempt: user.is_in_group("system:masters"),
         };
-        let waiting = self.host.follower.waiting();
+        let waiting = self.server.snapshot_cache.waiting();
         let reservation = waiting
-            .reserve(&self.host.initialization, creator, &key, api_object::uid(tree), value.len())
+            .reserve(&self.server.initialization, creator, &key, api_object::uid(tree), value.len())
             .map_err(full)?;
         let reservation = Arc::new(reservation);
         let (record_key, record) = reservation.record.clone();
@@ -65,7 +65,7 @@ impl<S: Store> Call<'_, S> {
             let attempt = owners.attach(transaction.clone());
             let (written, progress) = self.begin_following(attempt, tree, &reservation).await?;
             if let Some(written) = self.renew_owners(&mut owners, written, tree)? {
-                let is_tracked = is_tracked(&self.host.prefix, &key);
+                let is_tracked = is_tracked(&self.server.prefix, &key);
                 let revision = self.settle(written, "create", is_tracked).await?;
                 return Ok((revision, Waiting { key, progress }));
             }
@@ -81,9 +81,9 @@ impl<S: Store> Call<'_, S> {
     ) -> Result<(Result<Revision, WriteError>, watch::Receiver<Progress>), NotWritten> {
         let (sender, written) = oneshot::channel();
         let (progress, receiver) = watch::channel(Progress::default());
-        let newcomer = Newcomer {
+        let pending = PendingObject {
             transaction,
-            origin: self.entrance.origin,
+            origin: self.admission.origin,
             request: ObjectRef::of(self.resource, self.namespace, api_object::name(tree))
                 .request(Verb::Update),
             tree: tree.clone(),
@@ -91,9 +91,9 @@ impl<S: Store> Call<'_, S> {
             progress,
             reservation: Arc::clone(reservation),
         };
-        self.entrance.write_progress.begin();
+        self.admission.write_progress.begin();
         let storing = async {
-            self.host.overseer.begin(Job::Follow(Box::new(newcomer))).await;
+            self.server.initialization_tracker.begin(Job::Follow(Box::new(pending))).await;
             written.await
         };
         match self.timed("create", storing).await {
@@ -107,10 +107,10 @@ impl<S: Store> Call<'_, S> {
 
     /// What says that the resource has uninitialized objects. It is there for good once it is there.
     fn uninitialized_mark(&self) -> Option<Mark> {
-        if has_uninitialized(&self.host.follower.view(), self.resource) {
+        if has_uninitialized(&self.server.snapshot_cache.snapshot(), self.resource) {
             return None;
         }
-        Some(Mark::Move { key: self.host.uninitialized_key(self.resource)?, expect: None })
+        Some(Mark::Move { key: self.server.uninitialized_key(self.resource)?, expect: None })
     }
 
     /// Waits until an object is initialized.
@@ -123,14 +123,14 @@ impl<S: Store> Call<'_, S> {
         mut waiting: Waiting,
     ) -> Result<Shown, Status> {
         // Who waits takes no room from those who are waited for.
-        self.entrance.permit = None;
+        self.admission.permit = None;
         let begun = Instant::now();
-        let limit = self.entrance.deadline.checked_sub(ANSWER_TIME);
-        let limit = limit.unwrap_or(self.entrance.deadline);
+        let limit = self.admission.deadline.checked_sub(ANSWER_TIME);
+        let limit = limit.unwrap_or(self.admission.deadline);
         let concluded = waiting.progress.wait_for(|progress| progress.outcome.is_some());
         let concluded = tokio::time::timeout_at(limit, concluded).await;
         let concluded = concluded.map(|progress| progress.map(|progress| progress.outcome.clone()));
-        self.host.admission_metrics.initializers_waited(begun.elapsed());
+        self.server.admission_metrics.initializers_waited(begun.elapsed());
         let (outcome, entry) = match concluded {
             Ok(Ok(Some(concluded))) => concluded,
             Ok(Ok(None) | Err(_)) => {
@@ -141,8 +141,8 @@ impl<S: Store> Call<'_, S> {
         let tree = self.parse(&entry)?;
         match outcome {
             Outcome::Initialized => {
-                if is_tracked(&self.host.prefix, &waiting.key) {
-                    self.host.follower.wait_for(entry.mod_rev).await;
+                if is_tracked(&self.server.prefix, &waiting.key) {
+                    self.server.snapshot_cache.wait_for(entry.mod_rev).await;
                 }
                 Ok(Shown { tree, revision: Some(entry.mod_rev) })
             }

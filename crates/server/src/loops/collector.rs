@@ -16,8 +16,8 @@ use serde_json::Value;
 use store::{Change, Entry, Event, Key, ListRequest, Prefix, Revision, Store, Watch};
 use tokio::task::{Id, JoinSet};
 
-use crate::host::Host;
 use crate::object_ref::ObjectRef;
+use crate::server_state::ServerState;
 use crate::undecodable;
 
 /// How long to wait before work that failed is tried again.
@@ -33,7 +33,7 @@ const WORKERS_PER_NAMESPACE_MAX: usize = 8;
 struct Dependents {
     by_owner: HashMap<String, BTreeSet<Key>>,
     owners_of: HashMap<Key, Vec<String>>,
-    /// Owners that are being deleted and wait for their dependents.
+    /// CreatePreconditions that are being deleted and wait for their dependents.
     waiting: HashMap<String, Key>,
 }
 
@@ -81,24 +81,24 @@ impl Workers {
     /// Begins what there is room for and leaves the rest.
     fn begin<S: Store>(
         &mut self,
-        host: &Arc<Host<S>>,
+        server: &Arc<ServerState<S>>,
         dependents: &SharedDependents,
         work: &mut HashSet<Work>,
     ) {
         work.retain(|item| {
-            let namespace = api_resources::share(&host.prefix, item.key());
+            let namespace = api_resources::share(&server.prefix, item.key());
             if !self.is_room_for(item, namespace) {
                 return true;
             }
-            let (host, dependents, own) = (Arc::clone(host), dependents.clone(), item.clone());
-            let task = self.tasks.spawn(async move { do_work(&host, &dependents, &own).await });
+            let (server, dependents, own) = (Arc::clone(server), dependents.clone(), item.clone());
+            let task = self.tasks.spawn(async move { do_work(&server, &dependents, &own).await });
             self.running.insert(task.id(), (item.clone(), namespace.to_owned()));
             false
         });
     }
 
     /// Waits until some work is over, and returns it if it failed.
-    async fn next_failed<S>(&mut self, host: &Host<S>) -> Option<Work> {
+    async fn next_failed<S>(&mut self, server: &ServerState<S>) -> Option<Work> {
         let (id, why) = match self.tasks.join_next_with_id().await? {
             Ok((id, Ok(()))) => (id, None),
             Ok((id, Err(status))) => (id, Some(status.message)),
@@ -106,32 +106,33 @@ impl Workers {
         };
         let (work, _) = self.running.remove(&id)?;
         let why = why?;
-        host.log.warn("garbage can not be collected", &[("key", work.key()), ("why", &why)]);
+        server.log.warn("garbage can not be collected", &[("key", work.key()), ("why", &why)]);
         Some(work)
     }
 }
 
 /// Follows the store and does the work until the task is dropped.
-pub(crate) async fn collect_garbage<S: Store>(host: Arc<Host<S>>) {
+pub(crate) async fn collect_garbage<S: Store>(server: Arc<ServerState<S>>) {
     loop {
-        if let Err(why) = collect(&host).await {
-            host.log.warn("dependents can not be followed", &[("why", &why)]);
+        if let Err(why) = collect(&server).await {
+            server.log.warn("dependents can not be followed", &[("why", &why)]);
         }
         tokio::time::sleep(RETRY).await;
     }
 }
 
-async fn collect<S: Store>(host: &Arc<Host<S>>) -> Result<(), String> {
-    let prefix = Prefix::new(&format!("{}/", host.prefix)).map_err(|error| error.to_string())?;
+async fn collect<S: Store>(server: &Arc<ServerState<S>>) -> Result<(), String> {
+    let prefix = Prefix::new(&format!("{}/", server.prefix)).map_err(|error| error.to_string())?;
     let dependents = SharedDependents::default();
     let mut work: HashSet<Work> = HashSet::new();
-    let revision = load(host, &dependents, &prefix, &mut work).await?;
-    let mut watch = host.store.watch(prefix, revision).await.map_err(|error| error.to_string())?;
+    let revision = load(server, &dependents, &prefix, &mut work).await?;
+    let mut watch =
+        server.store.watch(prefix, revision).await.map_err(|error| error.to_string())?;
     let mut workers = Workers { tasks: JoinSet::new(), running: HashMap::new() };
     let mut failed: Vec<Work> = Vec::new();
     let mut retry = tokio::time::interval(RETRY);
     loop {
-        workers.begin(host, &dependents, &mut work);
+        workers.begin(server, &dependents, &mut work);
         tokio::select! {
             batch = watch.next() => {
                 let batch = batch.map_err(|error| error.to_string())?;
@@ -140,7 +141,7 @@ async fn collect<S: Store>(host: &Arc<Host<S>>) -> Result<(), String> {
                     dependents.learn(event, &mut work);
                 }
             }
-            ended = workers.next_failed(host), if !workers.running.is_empty() => {
+            ended = workers.next_failed(server), if !workers.running.is_empty() => {
                 failed.extend(ended);
             }
             // What failed is tried again even if nothing happens meanwhile.
@@ -150,12 +151,12 @@ async fn collect<S: Store>(host: &Arc<Host<S>>) -> Result<(), String> {
 }
 
 async fn load<S: Store>(
-    host: &Host<S>,
+    server: &ServerState<S>,
     dependents: &SharedDependents,
     prefix: &Prefix,
     work: &mut HashSet<Work>,
 ) -> Result<Revision, String> {
-    let page = host.store.list(prefix, ListRequest::default()).await;
+    let page = server.store.list(prefix, ListRequest::default()).await;
     let page = page.map_err(|error| error.to_string())?;
     let mut dependents = dependents.lock();
     for item in &page.items {
@@ -249,25 +250,25 @@ fn owners(tree: &Tree) -> Vec<String> {
 }
 
 async fn do_work<S: Store>(
-    host: &Host<S>,
+    server: &ServerState<S>,
     dependents: &SharedDependents,
     work: &Work,
 ) -> Result<(), Status> {
-    let Some(found) = read(host, work.key()).await? else { return Ok(()) };
+    let Some(found) = read(server, work.key()).await? else { return Ok(()) };
     match work {
-        Work::Check(_) => check(host, found).await,
-        Work::Serve(_) => serve(host, dependents, found).await,
+        Work::Check(_) => check(server, found).await,
+        Work::Serve(_) => serve(server, dependents, found).await,
     }
 }
 
 /// Deletes an object whose owners are all gone, or lets it forget those that are.
-async fn check<S: Store>(host: &Host<S>, mut found: Found) -> Result<(), Status> {
+async fn check<S: Store>(server: &ServerState<S>, mut found: Found) -> Result<(), Status> {
     let tree = &mut found.tree;
     let namespace = api_object::namespace(tree).to_owned();
     let mut kept = Vec::new();
     let mut n_gone = 0;
     for owner in references(tree) {
-        match owner_state(host, owner, &namespace).await? {
+        match owner_state(server, owner, &namespace).await? {
             OwnerState::Present | OwnerState::WaitsForDependents => kept.push(owner.clone()),
             OwnerState::Gone => n_gone += 1,
         }
@@ -276,15 +277,15 @@ async fn check<S: Store>(host: &Host<S>, mut found: Found) -> Result<(), Status>
         return Ok(());
     }
     if kept.is_empty() {
-        return delete(host, &found).await;
+        return delete(server, &found).await;
     }
     api_object::metadata_mut(tree).insert("ownerReferences".to_owned(), kept.into());
-    found.update(host).await
+    found.update(server).await
 }
 
 /// Does what an owner that is being deleted waits for.
 async fn serve<S: Store>(
-    host: &Host<S>,
+    server: &ServerState<S>,
     dependents: &SharedDependents,
     mut found: Found,
 ) -> Result<(), Status> {
@@ -298,24 +299,24 @@ async fn serve<S: Store>(
     let has = |finalizer: &str| api_object::finalizers(tree).contains(&finalizer);
     let done = if has(ORPHAN_FINALIZER) {
         for key in &keys {
-            let Some(dependent) = read(host, key).await? else { continue };
-            dependent.disown(host, &found).await?;
+            let Some(dependent) = read(server, key).await? else { continue };
+            dependent.disown(server, &found).await?;
         }
         ORPHAN_FINALIZER
     } else if has(FOREGROUND_FINALIZER) {
         let mut is_blocked = false;
         for key in &keys {
-            let Some(dependent) = read(host, key).await? else { continue };
+            let Some(dependent) = read(server, key).await? else { continue };
             let Some(reference) = dependent.reference_to(&found) else { continue };
             let is_blocking = reference["blockOwnerDeletion"] == Value::Bool(true);
-            if dependent.has_other_owner(host, &found).await? {
-                dependent.disown(host, &found).await?;
+            if dependent.has_other_owner(server, &found).await? {
+                dependent.disown(server, &found).await?;
                 continue;
             }
             if !api_object::is_terminating(&dependent.tree) {
-                delete(host, &dependent).await?;
+                delete(server, &dependent).await?;
             }
-            is_blocked |= is_blocking && read(host, key).await?.is_some();
+            is_blocked |= is_blocking && read(server, key).await?.is_some();
         }
         if is_blocked {
             return Ok(());
@@ -328,7 +329,7 @@ async fn serve<S: Store>(
         api_object::finalizers(tree).into_iter().map(str::to_owned).collect();
     kept.retain(|finalizer| finalizer != done);
     api_object::metadata_mut(&mut found.tree).insert("finalizers".to_owned(), kept.into());
-    found.update(host).await
+    found.update(server).await
 }
 
 /// What others do meanwhile makes new work by itself.
@@ -339,13 +340,13 @@ fn settled(result: Result<(), Status>) -> Result<(), Status> {
     }
 }
 
-async fn delete<S: Store>(host: &Host<S>, found: &Found) -> Result<(), Status> {
+async fn delete<S: Store>(server: &ServerState<S>, found: &Found) -> Result<(), Status> {
     let options = DeleteOptions {
         propagation: Some(Propagation::Background),
         uid: Some(api_object::uid(&found.tree).to_owned()),
         ..DeleteOptions::default()
     };
-    settled(host.own_delete(found.reference(), &options).await.map(drop))
+    settled(server.own_delete(found.reference(), &options).await.map(drop))
 }
 
 /// How an owner that a reference names is.
@@ -359,7 +360,7 @@ enum OwnerState {
 /// Looks for an owner where the reference says that it is. One that the registry does not know may be
 /// served again later, so it counts as present.
 async fn owner_state<S: Store>(
-    host: &Host<S>,
+    server: &ServerState<S>,
     owner: &Value,
     namespace: &str,
 ) -> Result<OwnerState, Status> {
@@ -367,8 +368,8 @@ async fn owner_state<S: Store>(
     let Some(own) = api_object::GroupVersion::parse(text("apiVersion")) else {
         return Ok(OwnerState::Present);
     };
-    let view = host.follower.view();
-    let resource = view.registry.resources().find(|resource| {
+    let cluster = server.snapshot_cache.snapshot();
+    let resource = cluster.registry.resources().find(|resource| {
         resource.group == own.group && resource.kind == text("kind") && resource.is_stored()
     });
     let Some(resource) = resource else { return Ok(OwnerState::Present) };
@@ -377,9 +378,9 @@ async fn owner_state<S: Store>(
         return Ok(OwnerState::Present);
     }
     let namespace = resource.is_namespaced().then_some(namespace);
-    let key = api_resources::key(&host.prefix, resource, namespace, text("name"));
+    let key = api_resources::key(&server.prefix, resource, namespace, text("name"));
     let Some(key) = key.and_then(|key| Key::new(&key).ok()) else { return Ok(OwnerState::Gone) };
-    let got = host.store.get(&key, store::At::Newest).await;
+    let got = server.store.get(&key, store::At::Newest).await;
     let got = got.map_err(|error| Status::internal(&error.to_string()))?;
     let Some(entry) = got.entry else { return Ok(OwnerState::Gone) };
     // Nothing is deleted for an owner that can not be read.
@@ -405,8 +406,8 @@ impl Found {
         ObjectRef::of(&self.resource, self.namespace.as_deref(), &self.name)
     }
 
-    async fn update<S: Store>(&self, host: &Host<S>) -> Result<(), Status> {
-        settled(host.own_update(self.reference(), self.tree.clone()).await.map(drop))
+    async fn update<S: Store>(&self, server: &ServerState<S>) -> Result<(), Status> {
+        settled(server.own_update(self.reference(), self.tree.clone()).await.map(drop))
     }
 
     /// The reference of this object to an owner. A uid alone makes no owner: the reference names the
@@ -425,13 +426,14 @@ impl Found {
     /// Whether somebody else who is not going owns this object.
     async fn has_other_owner<S: Store>(
         &self,
-        host: &Host<S>,
+        server: &ServerState<S>,
         owner: &Self,
     ) -> Result<bool, Status> {
         let namespace = api_object::namespace(&self.tree);
         for other in references(&self.tree) {
             let is_other = other["uid"] != api_object::uid(&owner.tree);
-            if is_other && matches!(owner_state(host, other, namespace).await?, OwnerState::Present)
+            if is_other
+                && matches!(owner_state(server, other, namespace).await?, OwnerState::Present)
             {
                 return Ok(true);
             }
@@ -440,7 +442,11 @@ impl Found {
     }
 
     /// Takes an owner off this object, if it is one.
-    async fn disown<S: Store>(mut self, host: &Host<S>, owner: &Self) -> Result<(), Status> {
+    async fn disown<S: Store>(
+        mut self,
+        server: &ServerState<S>,
+        owner: &Self,
+    ) -> Result<(), Status> {
         if self.reference_to(owner).is_none() {
             return Ok(());
         }
@@ -448,19 +454,19 @@ impl Found {
         kept.retain(|reference| reference["uid"] != api_object::uid(&owner.tree));
         let metadata = api_object::metadata_mut(&mut self.tree);
         metadata.insert("ownerReferences".to_owned(), kept.into());
-        self.update(host).await
+        self.update(server).await
     }
 }
 
 /// Reads what is stored under a key, as a client would.
-async fn read<S: Store>(host: &Host<S>, key: &Key) -> Result<Option<Found>, Status> {
-    let view = host.follower.view();
-    let found = view.registry.resources().find_map(|resource| {
-        let (namespace, name) = api_resources::names(&host.prefix, resource, key)?;
+async fn read<S: Store>(server: &ServerState<S>, key: &Key) -> Result<Option<Found>, Status> {
+    let cluster = server.snapshot_cache.snapshot();
+    let found = cluster.registry.resources().find_map(|resource| {
+        let (namespace, name) = api_resources::names(&server.prefix, resource, key)?;
         Some((resource, namespace, name))
     });
     let Some((resource, namespace, name)) = found else { return Ok(None) };
-    match host.own_get(ObjectRef::of(resource, namespace, name)).await {
+    match server.own_get(ObjectRef::of(resource, namespace, name)).await {
         Ok(shown) => Ok(Some(Found {
             resource: Arc::clone(resource),
             namespace: namespace.map(str::to_owned),

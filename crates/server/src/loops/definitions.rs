@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use store::{ListRequest, Store};
 
 use super::endings::{Endings, end_by, is_going};
-use crate::host::Host;
 use crate::object_ref::ObjectRef;
+use crate::server_state::ServerState;
 
 /// How often a definition that is not settled yet is looked at again.
 const RETRY: Duration = Duration::from_millis(200);
@@ -21,18 +21,18 @@ const RETRY: Duration = Duration::from_millis(200);
 const DEFINITIONS: (&str, &str, &str) = ("apiextensions.k8s.io", "v1", "customresourcedefinitions");
 
 /// Looks at definitions whenever one changed, and again while one is going.
-pub(crate) async fn establish_definitions<S: Store>(host: Arc<Host<S>>) {
+pub(crate) async fn establish_definitions<S: Store>(server: Arc<ServerState<S>>) {
     let mut endings = Endings::default();
     let mut seen = 0;
     loop {
-        let view = host.follower.view();
+        let cluster = server.snapshot_cache.snapshot();
         let mut is_busy = false;
-        for (name, stored) in view.definitions.iter() {
+        for (name, stored) in cluster.definitions.iter() {
             if api_object::is_terminating(&stored.tree) {
-                endings.begin(name, || try_to_end(Arc::clone(&host), name.clone()));
+                endings.begin(name, || try_to_end(Arc::clone(&server), name.clone()));
                 continue;
             }
-            match settle(&host, name).await {
+            match settle(&server, name).await {
                 Ok(is_open) => is_busy |= is_open,
                 // Somebody else changes or deletes it; that wakes us again.
                 Err(status) if status.is_own() && matches!(status.code, 404 | 409) => {
@@ -41,7 +41,7 @@ pub(crate) async fn establish_definitions<S: Store>(host: Arc<Host<S>>) {
                 Err(status) => {
                     let why = status.message;
                     let facts: [crate::log::Fact<'_>; 2] = [("name", name), ("why", &why)];
-                    host.log.warn("a definition can not be settled", &facts);
+                    server.log.warn("a definition can not be settled", &facts);
                     is_busy = true;
                 }
             }
@@ -50,51 +50,51 @@ pub(crate) async fn establish_definitions<S: Store>(host: Arc<Host<S>>) {
             tokio::time::sleep(RETRY).await;
             continue;
         }
-        while Arc::ptr_eq(&view.definitions, &host.follower.view().definitions) {
+        while Arc::ptr_eq(&cluster.definitions, &server.snapshot_cache.snapshot().definitions) {
             tokio::select! {
                 () = endings.next_ended() => break,
-                next = host.follower.changed(seen) => seen = next,
+                next = server.snapshot_cache.changed(seen) => seen = next,
             }
         }
-        host.metrics.forget_unserved(&host.follower.view().registry);
+        server.metrics.forget_unserved(&server.snapshot_cache.snapshot().registry);
     }
 }
 
 /// Takes one definition a step further; `true` if there will be another.
-async fn settle<S: Store>(host: &Host<S>, name: &str) -> Result<bool, Status> {
+async fn settle<S: Store>(server: &ServerState<S>, name: &str) -> Result<bool, Status> {
     let own = ObjectRef::built_in(DEFINITIONS, "", name);
-    let mut tree = host.own_get(own).await?.into_tree();
+    let mut tree = server.own_get(own).await?.into_tree();
     if api_object::is_terminating(&tree) {
         return Ok(true);
     }
     if let Some(definition) = Definition::read(&tree).filter(|own| !own.is_served()) {
-        leftovers::remove(host, &definition).await?;
+        leftovers::remove(server, &definition).await?;
     }
     let now = Timestamp::now();
-    let view = host.follower.view();
-    let others = view.definitions.iter().filter(|(own, _)| own.as_str() != name);
+    let cluster = server.snapshot_cache.snapshot();
+    let others = cluster.definitions.iter().filter(|(own, _)| own.as_str() != name);
     let others: Vec<Definition> =
         others.filter_map(|(_, own)| Definition::read(&own.tree)).collect();
     if api_resources::settle_names(&mut tree, &others, now) {
         // The write returns when the resource is served, for decisions and routes see it by then.
-        tree = host.own_update(own.part("status"), tree).await?.into_tree();
+        tree = server.own_update(own.part("status"), tree).await?.into_tree();
     }
     if api_resources::establish(&mut tree, now) {
-        host.own_update(own.part("status"), tree).await?;
+        server.own_update(own.part("status"), tree).await?;
     }
     Ok(false)
 }
 
-async fn try_to_end<S: Store>(host: Arc<Host<S>>, name: String) {
-    let attempt = || end(&host, &name);
-    end_by(host.log, "a definition can not be emptied", &name, attempt).await;
+async fn try_to_end<S: Store>(server: Arc<ServerState<S>>, name: String) {
+    let attempt = || end(&server, &name);
+    end_by(server.log, "a definition can not be emptied", &name, attempt).await;
 }
 
 /// Deletes the objects of a definition that ends, and then the definition. Returns how many objects are
 /// left; `None` if the definition stays.
-async fn end<S: Store>(host: &Host<S>, name: &str) -> Result<Option<usize>, Status> {
+async fn end<S: Store>(server: &ServerState<S>, name: &str) -> Result<Option<usize>, Status> {
     let own = ObjectRef::built_in(DEFINITIONS, "", name);
-    let mut tree = host.own_get(own).await?.into_tree();
+    let mut tree = server.own_get(own).await?.into_tree();
     if !api_object::is_terminating(&tree) {
         return Ok(None);
     }
@@ -104,7 +104,7 @@ async fn end<S: Store>(host: &Host<S>, name: &str) -> Result<Option<usize>, Stat
     // Nothing is created once the definition is known to end, since each create depends on its key. The
     // second pass sees what was on its way during the first.
     for _ in 0..2 {
-        let n_found = empty(host, &tree).await?;
+        let n_found = empty(server, &tree).await?;
         if n_found > 0 {
             return Ok(Some(n_found));
         }
@@ -113,39 +113,39 @@ async fn end<S: Store>(host: &Host<S>, name: &str) -> Result<Option<usize>, Stat
         api_object::finalizers(&tree).into_iter().map(str::to_owned).collect();
     kept.retain(|finalizer| finalizer != CLEANUP_FINALIZER);
     api_object::metadata_mut(&mut tree).insert("finalizers".to_owned(), kept.into());
-    host.own_update(own, tree).await?;
+    server.own_update(own, tree).await?;
     Ok(Some(0))
 }
 
 /// Deletes the objects of a definition, wherever it is or was served, and returns how many there were. What
 /// the API serves is deleted through it. An object that can not be deleted now does not keep the others.
-async fn empty<S: Store>(host: &Host<S>, tree: &Tree) -> Result<usize, Status> {
+async fn empty<S: Store>(server: &ServerState<S>, tree: &Tree) -> Result<usize, Status> {
     let Some(definition) = Definition::read(tree) else { return Ok(0) };
-    let Some(prefix) = leftovers::prefix(host, &definition) else { return Ok(0) };
-    let view = host.follower.view();
-    let served = view.registry.resources().find(|resource| {
+    let Some(prefix) = leftovers::prefix(server, &definition) else { return Ok(0) };
+    let cluster = server.snapshot_cache.snapshot();
+    let served = cluster.registry.resources().find(|resource| {
         resource.is_custom()
             && resource.group == definition.group
             && resource.plural == definition.names.plural
     });
-    let page = host.store.list(&prefix, ListRequest::default()).await;
+    let page = server.store.list(&prefix, ListRequest::default()).await;
     let page = page.map_err(|error| Status::internal(&error.to_string()))?;
     let options =
         DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
     let mut refused = None;
     for item in &page.items {
         let names = served.and_then(|resource| {
-            let (namespace, name) = api_resources::names(&host.prefix, resource, &item.key)?;
+            let (namespace, name) = api_resources::names(&server.prefix, resource, &item.key)?;
             Some(ObjectRef::of(resource, namespace, name))
         });
         let Some(of) = names else {
-            leftovers::end(host, &definition, item).await?;
+            leftovers::end(server, &definition, item).await?;
             continue;
         };
         if is_going(&item.entry.value) {
             continue;
         }
-        match host.own_delete(of, &options).await {
+        match server.own_delete(of, &options).await {
             Err(status) if status.is_own() && status.code == 404 => {}
             Err(status) => refused = refused.or(Some(status)),
             Ok(_) => {}

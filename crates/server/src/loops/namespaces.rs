@@ -8,38 +8,41 @@ use serde_json::Value;
 use store::{ListRequest, Prefix, Store};
 
 use super::endings::{Endings, end_by, is_going};
-use crate::host::Host;
+use crate::cluster_snapshot::NamespacePhase;
 use crate::object_ref::ObjectRef;
-use crate::view::NamespacePhase;
+use crate::server_state::ServerState;
 
 /// Looks at terminating namespaces whenever something changed.
-pub(crate) async fn end_namespaces<S: Store>(host: Arc<Host<S>>) {
+pub(crate) async fn end_namespaces<S: Store>(server: Arc<ServerState<S>>) {
     let mut endings = Endings::default();
     let mut seen = 0;
     loop {
-        let view = host.follower.view();
-        for (name, own) in view.namespaces.iter() {
+        let cluster = server.snapshot_cache.snapshot();
+        for (name, own) in cluster.namespaces.iter() {
             if own.phase == NamespacePhase::Terminating {
-                endings.begin(name, || try_to_end(Arc::clone(&host), name.clone()));
+                endings.begin(name, || try_to_end(Arc::clone(&server), name.clone()));
             }
         }
         tokio::select! {
             () = endings.next_ended() => {}
-            next = host.follower.changed(seen) => seen = next,
+            next = server.snapshot_cache.changed(seen) => seen = next,
         }
     }
 }
 
-async fn try_to_end<S: Store>(host: Arc<Host<S>>, name: String) {
-    let attempt = || end_namespace(&host, &name);
-    end_by(host.log, "a namespace can not be emptied", &name, attempt).await;
+async fn try_to_end<S: Store>(server: Arc<ServerState<S>>, name: String) {
+    let attempt = || end_namespace(&server, &name);
+    end_by(server.log, "a namespace can not be emptied", &name, attempt).await;
 }
 
 /// Deletes what is in a namespace that ends, and then the namespace. Returns how many objects are left;
 /// `None` if the namespace stays.
-async fn end_namespace<S: Store>(host: &Host<S>, name: &str) -> Result<Option<usize>, Status> {
+async fn end_namespace<S: Store>(
+    server: &ServerState<S>,
+    name: &str,
+) -> Result<Option<usize>, Status> {
     let own = ObjectRef::built_in(("", "v1", "namespaces"), "", name);
-    let mut tree = host.own_get(own).await?.into_tree();
+    let mut tree = server.own_get(own).await?.into_tree();
     if !api_object::is_terminating(&tree) {
         return Ok(None);
     }
@@ -47,7 +50,7 @@ async fn end_namespace<S: Store>(host: &Host<S>, name: &str) -> Result<Option<us
     // second pass begins after the first is complete: it sees what the first one left and what the deletion
     // of one object made of others.
     for _ in 0..2 {
-        let n_found = delete_contents(host, name).await?;
+        let n_found = delete_contents(server, name).await?;
         if n_found > 0 {
             return Ok(Some(n_found));
         }
@@ -56,7 +59,7 @@ async fn end_namespace<S: Store>(host: &Host<S>, name: &str) -> Result<Option<us
     if let Some(Value::Array(finalizers)) = spec.get_mut("finalizers") {
         finalizers.retain(|finalizer| finalizer != "kubernetes");
     }
-    match host.own_update(own.part("finalize"), tree).await {
+    match server.own_update(own.part("finalize"), tree).await {
         Err(status) if status.is_own() && status.code == 409 => Ok(Some(0)),
         Err(status) => Err(status),
         // It is gone, or finalizers of others hold it.
@@ -69,16 +72,16 @@ async fn end_namespace<S: Store>(host: &Host<S>, name: &str) -> Result<Option<us
 ///
 /// # Errors
 /// The first refusal, after all objects were tried.
-async fn delete_contents<S: Store>(host: &Host<S>, name: &str) -> Result<usize, Status> {
+async fn delete_contents<S: Store>(server: &ServerState<S>, name: &str) -> Result<usize, Status> {
     // Resources that another server has defined meanwhile count, too.
-    let current = host.store.current_rev().await;
+    let current = server.store.current_rev().await;
     let current = current.map_err(|error| Status::internal(&error.to_string()))?;
-    host.follower.wait_for(current).await;
-    let view = host.follower.view();
+    server.snapshot_cache.wait_for(current).await;
+    let cluster = server.snapshot_cache.snapshot();
     let (mut n_found, mut refused) = (0, None);
-    for resource in view.registry.resources() {
+    for resource in cluster.registry.resources() {
         if resource.is_namespaced() && resource.is_stored() {
-            n_found += delete_all_of(host, resource, name, &mut refused).await?;
+            n_found += delete_all_of(server, resource, name, &mut refused).await?;
         }
     }
     refused.map_or(Ok(n_found), Err)
@@ -86,14 +89,14 @@ async fn delete_contents<S: Store>(host: &Host<S>, name: &str) -> Result<usize, 
 
 /// Deletes what a namespace has of a resource and returns how many objects there were.
 async fn delete_all_of<S: Store>(
-    host: &Host<S>,
+    server: &ServerState<S>,
     resource: &Resource,
     namespace: &str,
     refused: &mut Option<Status>,
 ) -> Result<usize, Status> {
-    let prefix = api_resources::prefix(&host.prefix, resource, Some(namespace));
+    let prefix = api_resources::prefix(&server.prefix, resource, Some(namespace));
     let Some(prefix) = prefix.and_then(|text| Prefix::new(&text).ok()) else { return Ok(0) };
-    let page = host.store.list(&prefix, ListRequest::default()).await;
+    let page = server.store.list(&prefix, ListRequest::default()).await;
     let page = page.map_err(|error| Status::internal(&error.to_string()))?;
     let options =
         DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
@@ -102,11 +105,11 @@ async fn delete_all_of<S: Store>(
         if is_going(&item.entry.value) {
             continue;
         }
-        let Some((_, name)) = api_resources::names(&host.prefix, resource, &item.key) else {
+        let Some((_, name)) = api_resources::names(&server.prefix, resource, &item.key) else {
             continue;
         };
         let of = ObjectRef::of(resource, Some(namespace), name);
-        match host.own_delete(of, &options).await {
+        match server.own_delete(of, &options).await {
             Err(status) if status.is_own() && status.code == 404 => {}
             Err(status) if refused.is_none() => *refused = Some(status),
             Ok(_) | Err(_) => {}

@@ -7,8 +7,8 @@ use api_resources::Verb;
 use http::header::{CONTENT_TYPE, HeaderMap};
 use store::Store;
 
-use super::{Errand, Unread};
-use crate::admit::Entrance;
+use super::{AuthorizedRequest, Unread};
+use crate::admit::AdmissionContext;
 use crate::initialize::Read;
 use crate::record::Record;
 use crate::respond::Reply;
@@ -21,19 +21,19 @@ use crate::trace;
 use crate::undecodable;
 use crate::watch_body;
 
-impl<S: Store> Errand<'_, S> {
+impl<S: Store> AuthorizedRequest<'_, S> {
     /// What admission leaves behind: for the log, for the client, and in headers.
     pub(super) async fn tell_admission(
         &self,
-        entrance: &mut Entrance,
+        admission: &mut AdmissionContext,
         record: &mut Record,
         warnings: &mut Vec<String>,
         headers: &mut HeaderMap,
     ) {
-        if let Some(standing) = &entrance.standing {
+        if let Some(standing) = &admission.standing {
             headers.insert(trace::REVISION, standing.revision.number().into());
         }
-        let all = entrance.take_notes();
+        let all = admission.take_notes();
         if trace::is_wanted(&self.parts.headers, self.authorized).await
             && let Some(value) = trace::header(&all)
         {
@@ -55,8 +55,8 @@ impl<S: Store> Errand<'_, S> {
         let timeout = if is_waiting { ack_timeout(self.query)? } else { None };
         let reply = self.act_at_once(route, call, body, record).await?;
         if let Some(timeout) = timeout {
-            let revision = self.host.mark().await.map_err(|why| Status::internal(&why))?;
-            let warning = self.host.wait_for_servers(revision, timeout, self.deadline).await;
+            let revision = self.server.mark().await.map_err(|why| Status::internal(&why))?;
+            let warning = self.server.wait_for_servers(revision, timeout, self.deadline).await;
             call.warnings.extend(warning);
         }
         Ok(reply)
@@ -89,7 +89,7 @@ impl<S: Store> Errand<'_, S> {
             Verb::Watch => {
                 let filter = call.filter()?;
                 let options = self.query.watch_options()?;
-                let ends_at = watch_body::end(self.host, options.timeout_seconds);
+                let ends_at = watch_body::end(self.server, options.timeout_seconds);
                 let watcher = call.watch(Arc::clone(resource), filter, options, ends_at).await?;
                 Ok(Reply::Watch { watcher: Box::new(watcher) })
             }
@@ -97,7 +97,7 @@ impl<S: Store> Errand<'_, S> {
                 Some("token") => review::token(call, self, body, record).await,
                 Some(_) => Err(Status::method_not_allowed()),
                 None if !resource.is_stored() => {
-                    review::token_review(self.host, route, self, body, record).await
+                    review::token_review(self.server, route, self, body, record).await
                 }
                 None => {
                     let (tree, options) =

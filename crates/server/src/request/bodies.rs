@@ -8,14 +8,14 @@ use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use https_server::CollectError;
 use store::Store;
 
-use super::{BODY_BYTES_MAX, Errand, Unread};
+use super::{AuthorizedRequest, BODY_BYTES_MAX, Unread};
 use crate::failure::asked;
 use crate::record::Record;
 use crate::respond::{Form, IncludeObject};
 use crate::rest::{Call, FieldValidation, WriteOptions};
 use crate::route::Route;
 
-impl<S: Store> Errand<'_, S> {
+impl<S: Store> AuthorizedRequest<'_, S> {
     /// In which form the client wants the answer.
     pub(super) fn asked(&self) -> Asked<'_> {
         asked(self.parts, self.query.get("pretty"))

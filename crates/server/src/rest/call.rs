@@ -7,16 +7,16 @@ use api_resources::Resource;
 use jiff::Timestamp;
 use store::{Entry, Expect, Key, Prefix, ReadError, Revision, Store};
 
-use crate::admit::Entrance;
+use crate::admit::AdmissionContext;
 use crate::gate::Authorized;
-use crate::host::Host;
 use crate::rest::Query;
 use crate::route::Route;
+use crate::server_state::ServerState;
 use crate::undecodable;
 
 /// A request on its way.
 pub(crate) struct Call<'a, S> {
-    pub(crate) host: &'a Host<S>,
+    pub(crate) server: &'a ServerState<S>,
     pub(crate) authorized: &'a Authorized,
     pub(crate) resource: &'a Resource,
     /// The namespace that was authorized; `None` for resources of the cluster and for all namespaces.
@@ -30,7 +30,7 @@ pub(crate) struct Call<'a, S> {
     /// What the client should be told beside the answer.
     pub(crate) warnings: Vec<String>,
     /// How far it is with admission.
-    pub(crate) entrance: Entrance,
+    pub(crate) admission: AdmissionContext,
     /// Whether the object is one of a collection that is deleted.
     pub(crate) is_collection: bool,
     /// Where the mark of the configuration was when the object was checked against the others of its
@@ -60,14 +60,14 @@ impl Shown {
 impl<'a, S: Store> Call<'a, S> {
     /// Begins to execute what was authorized.
     pub(crate) fn new(
-        host: &'a Host<S>,
+        server: &'a ServerState<S>,
         route: &'a Route<'a>,
         query: &'a Query,
         now: Timestamp,
-        entrance: Entrance,
+        admission: AdmissionContext,
     ) -> Self {
         Self {
-            host,
+            server,
             authorized: route.authorized,
             resource: &route.resource,
             namespace: route.namespace,
@@ -76,7 +76,7 @@ impl<'a, S: Store> Call<'a, S> {
             query,
             now,
             warnings: Vec::new(),
-            entrance,
+            admission,
             is_collection: false,
             expected_mark: None,
         }
@@ -87,9 +87,9 @@ impl<'a, S: Store> Call<'a, S> {
     pub(crate) fn under<'b>(&'b mut self, authorized: &'b Authorized) -> Call<'b, S> {
         let target = authorized.target();
         let namespace = target.map(|target| target.namespace.as_str());
-        let deadline = self.entrance.deadline;
+        let deadline = self.admission.deadline;
         Call {
-            host: self.host,
+            server: self.server,
             authorized,
             resource: self.resource,
             namespace: namespace.filter(|_| self.resource.is_namespaced()),
@@ -98,7 +98,7 @@ impl<'a, S: Store> Call<'a, S> {
             query: self.query,
             now: self.now,
             warnings: std::mem::take(&mut self.warnings),
-            entrance: std::mem::replace(&mut self.entrance, Entrance::new(deadline)),
+            admission: std::mem::replace(&mut self.admission, AdmissionContext::new(deadline)),
             is_collection: self.is_collection,
             expected_mark: self.expected_mark.take(),
         }
@@ -108,13 +108,13 @@ impl<'a, S: Store> Call<'a, S> {
 impl<S: Store> Call<'_, S> {
     /// The key of an object of this resource.
     pub(crate) fn key(&self, name: &str) -> Result<Key, Status> {
-        let text = api_resources::key(&self.host.prefix, self.resource, self.namespace, name);
+        let text = api_resources::key(&self.server.prefix, self.resource, self.namespace, name);
         text.and_then(|text| Key::new(&text).ok()).ok_or_else(|| self.not_found(name))
     }
 
     /// What the keys of a list begin with.
     pub(crate) fn key_prefix(&self) -> Result<Prefix, Status> {
-        let text = api_resources::prefix(&self.host.prefix, self.resource, self.namespace);
+        let text = api_resources::prefix(&self.server.prefix, self.resource, self.namespace);
         text.and_then(|text| Prefix::new(&text).ok()).ok_or_else(Status::unknown_resource)
     }
 
@@ -127,7 +127,7 @@ impl<S: Store> Call<'_, S> {
         let started = Instant::now();
         let answer = request.await;
         let labels = [operation, &self.resource.plural];
-        self.host
+        self.server
             .metrics
             .store_requests
             .with_label_values(&labels)
@@ -164,7 +164,7 @@ impl<S: Store> Call<'_, S> {
                 Status::too_large_resource_version(requested.number(), current.number())
             }
             ReadError::Unavailable(why) => {
-                self.host.log.error("the store can not be read", &[("why", why)]);
+                self.server.log.error("the store can not be read", &[("why", why)]);
                 Status::server_timeout(&self.resource.group_resource(), operation)
             }
             ReadError::Timeout => Status::timeout(),

@@ -6,8 +6,8 @@ use authz::User;
 use serde_json::Value;
 use store::{Expect, Store};
 
-use crate::addresses::AddressChange;
 use crate::admit::{Attempt, Write};
+use crate::cluster_ips::AddressChange;
 use crate::initialize::Waiting;
 use crate::rest::persist::NotWritten;
 use crate::rest::{Call, Shown, WriteOptions};
@@ -46,7 +46,7 @@ impl<S: Store> Call<'_, S> {
     ) -> Result<Created, Status> {
         let includes_uninitialized = self.query.includes_uninitialized()?;
         let n_warnings = self.warnings.len();
-        self.entrance.may_suppose = true;
+        self.admission.may_suppose = true;
         let stored = loop {
             self.warnings.truncate(n_warnings);
             let outcome = self.create_once(tree.clone(), options).await;
@@ -90,7 +90,7 @@ impl<S: Store> Call<'_, S> {
         }
         let mut name = String::new();
         for _ in 0..NAME_TRIES {
-            name = api_object::generated_name(&prefix, self.host.random());
+            name = api_object::generated_name(&prefix, self.server.random());
             let mut tree = tree.clone();
             api_object::metadata_mut(&mut tree).insert("name".to_owned(), name.as_str().into());
             match self.create_named(&write, tree, options).await {
@@ -109,7 +109,7 @@ impl<S: Store> Call<'_, S> {
         options: WriteOptions,
     ) -> Result<Stored, NotWritten> {
         let now = api_object::rfc3339(self.now);
-        let uid = api_object::uuid4(self.host.random());
+        let uid = api_object::uuid4(self.server.random());
         let requester = requester(self.authorized.user());
         api_resources::complete_create(self.resource, &mut tree, &requester)?;
         api_object::begin_metadata(&mut tree, uid, &now, self.resource.has_generation)?;
@@ -122,7 +122,7 @@ impl<S: Store> Call<'_, S> {
         let mut errors =
             api_object::metadata_errors(&tree, self.resource.is_namespaced(), name_faults);
         errors.append(api_resources::validate_create(self.resource, &tree));
-        let pending_max = self.host.initialization.pending_max;
+        let pending_max = self.server.initialization.pending_max;
         errors.append(Initializers::of(&tree).create_errors(pending_max));
         if !errors.is_empty() {
             return Err(Status::invalid(&self.resource.group_kind(), &name, &errors).into());
@@ -152,7 +152,7 @@ impl<S: Store> Call<'_, S> {
         let admitted = self.admit_validating(write, tree, None).await?;
         let key = self.key(name)?;
         if options.is_dry_run {
-            let got = self.host.store.get(&key, store::At::Newest).await;
+            let got = self.server.store.get(&key, store::At::Newest).await;
             let got = got.map_err(|error| self.read_failed("create", &error))?;
             return match got.entry {
                 Some(entry) => Err(self.exists(name, Some(&entry)).into()),

@@ -10,8 +10,8 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 use store::{At, Entry, Expect, Item, Store};
 
-use crate::addresses::AddressChange;
-use crate::admit::{Attempt, Entrance, Write};
+use crate::admit::{AdmissionContext, Attempt, Write};
+use crate::cluster_ips::AddressChange;
 use crate::gate::Admitted;
 use crate::rest::persist::NotWritten;
 use crate::rest::{Call, Filter, Listed, Shown};
@@ -31,12 +31,12 @@ impl<S: Store> Call<'_, S> {
     pub(crate) async fn delete(&mut self, options: &DeleteOptions) -> Result<Deleted, Status> {
         let key = self.key(self.name)?;
         let mut known: Option<Option<Entry>> = None;
-        self.entrance.may_suppose = true;
+        self.admission.may_suppose = true;
         loop {
             let current = match known.take() {
                 Some(current) => current,
                 None => {
-                    let got = self.timed("get", self.host.store.get(&key, At::Newest)).await;
+                    let got = self.timed("get", self.server.store.get(&key, At::Newest)).await;
                     got.map_err(|error| self.read_failed("delete", &error))?.entry
                 }
             };
@@ -75,12 +75,12 @@ impl<S: Store> Call<'_, S> {
         let admitted = self.admit_validating(&write, old.clone(), None).await?;
         let key = self.key(self.name)?;
         let expect = Expect::At(entry.mod_rev);
-        let mut finalizers = match self.host.options.has_garbage_collector {
+        let mut finalizers = match self.server.options.has_garbage_collector {
             true => options.finalizers(&old),
             false => api_object::finalizers(&old).into_iter().map(str::to_owned).collect(),
         };
         if is_placeholder && !options.is_dry_run {
-            self.host.log.warn("an object that can not be decoded is deleted", &[("key", &key)]);
+            self.server.log.warn("an object that can not be decoded is deleted", &[("key", &key)]);
         }
         if let Some(deleted) = self.delete_gracefully(options, &admitted, entry).await? {
             return Ok(deleted);
@@ -119,7 +119,7 @@ impl<S: Store> Call<'_, S> {
         entry: &Entry,
     ) -> Result<Option<Deleted>, NotWritten> {
         let old = admitted.tree();
-        if !self.host.options.has_graceful_pods || !is_running_pod(self.resource, old) {
+        if !self.server.options.has_graceful_pods || !is_running_pod(self.resource, old) {
             return Ok(None);
         }
         let seconds = match options.grace_period_seconds {
@@ -162,13 +162,13 @@ impl<S: Store> Call<'_, S> {
         // The collection is refused as a whole while the configuration is not known.
         self.stand_firmly(Operation::Delete).await?;
         let listed = self.list(filter).await?;
-        for some in listed.items.chunks(self.host.options.delete_workers.max(1)) {
+        for some in listed.items.chunks(self.server.options.delete_workers.max(1)) {
             let deleting = some.iter().map(|item| Box::pin(self.delete_item(item, options)));
             let mut refused = None;
-            for (result, mut entrance) in all(deleting.collect()).await {
-                self.entrance.add_notes(entrance.take_notes());
+            for (result, mut admission) in all(deleting.collect()).await {
+                self.admission.add_notes(admission.take_notes());
                 // The answer names the newest configuration that an object was admitted by.
-                self.entrance.standing = entrance.standing.or(self.entrance.standing.take());
+                self.admission.standing = admission.standing.or(self.admission.standing.take());
                 match result {
                     // Somebody else has deleted it meanwhile.
                     Err(status) if status.is_own() && status.code == 404 => {}
@@ -187,18 +187,18 @@ impl<S: Store> Call<'_, S> {
         &self,
         item: &Item,
         options: &DeleteOptions,
-    ) -> (Result<(), Status>, Entrance) {
-        let entrance = self.entrance.beside();
-        let names = api_resources::names(&self.host.prefix, self.resource, &item.key);
+    ) -> (Result<(), Status>, AdmissionContext) {
+        let admission = self.admission.beside();
+        let names = api_resources::names(&self.server.prefix, self.resource, &item.key);
         let Some((namespace, name)) = names else {
-            return (Err(Status::internal("a stored key names no object")), entrance);
+            return (Err(Status::internal("a stored key names no object")), admission);
         };
         let Some(member) = self.authorized.member(namespace, name) else {
             let why = "the object is not part of the collection that was authorized";
-            return (Err(Status::internal(why)), entrance);
+            return (Err(Status::internal(why)), admission);
         };
         let mut one = Call {
-            host: self.host,
+            server: self.server,
             authorized: &member,
             resource: self.resource,
             namespace,
@@ -207,12 +207,12 @@ impl<S: Store> Call<'_, S> {
             query: self.query,
             now: self.now,
             warnings: Vec::new(),
-            entrance,
+            admission,
             is_collection: true,
             expected_mark: None,
         };
         let result = one.delete(options).await.map(drop);
-        (result, one.entrance)
+        (result, one.admission)
     }
 
     /// The answer to a deletion that leaves nothing to show.

@@ -9,7 +9,7 @@ use store::{At, Item, Key, ListRequest, Prefix, ReadError, Revision, Store};
 use crate::initialize::is_hidden;
 use crate::rest::query::WantedState;
 use crate::rest::{Call, Filter};
-use crate::undecodable::Sighted;
+use crate::undecodable::ListedEntry;
 
 /// How many objects are read at once where most may turn out not to be wanted.
 const ROUND_ITEMS_MAX: usize = 10_000;
@@ -82,7 +82,7 @@ impl<S: Store> Call<'_, S> {
             let is_plain = filter.is_open() && !filter.hides_uninitialized();
             let wanted = if is_plain { limit.saturating_sub(items.len()) } else { round };
             let request = ListRequest { from, limit: NonZeroUsize::new(wanted), at };
-            let page = self.timed("list", self.host.store.list(prefix, request)).await?;
+            let page = self.timed("list", self.server.store.list(prefix, request)).await?;
             at = At::Exactly(page.revision);
             let hides = filter.hides_uninitialized() && !self.hides_nothing(page.revision);
             let last = page.items.last().map(|item| item.key.clone());
@@ -91,7 +91,7 @@ impl<S: Store> Call<'_, S> {
                 if hides && is_hidden(&entry.value) {
                     continue;
                 }
-                let sighted = self.host.sound_versions.sight(self.resource, &key, entry);
+                let sighted = self.server.decodable_versions.sight(self.resource, &key, entry);
                 if !self.is_wanted(filter, &key, &sighted) {
                     continue;
                 }
@@ -126,7 +126,7 @@ impl<S: Store> Call<'_, S> {
         }
     }
 
-    fn is_wanted(&self, filter: &Filter, key: &Key, sighted: &Sighted) -> bool {
+    fn is_wanted(&self, filter: &Filter, key: &Key, sighted: &ListedEntry) -> bool {
         if filter.is_open() {
             return true;
         }

@@ -6,13 +6,13 @@ use api_object::{Status, Tree};
 use store::{Delete, Entry, Expect, Key, Mark, Put, Revision, Store, VALUE_BYTES_MAX, WriteError};
 use tokio::time::Instant;
 
-use crate::addresses::{AddressChange, is_reservation};
+use crate::cluster_ips::{AddressChange, is_reservation};
+use crate::cluster_snapshot::is_tracked;
 use crate::gate::Admitted;
 use crate::rest::Call;
-use crate::rest::owners::Owners;
+use crate::rest::create_preconditions::CreatePreconditions;
 use crate::standing::is_configuration;
 use crate::store_status;
-use crate::view::is_tracked;
 
 /// Why something was not written.
 pub(crate) enum NotWritten {
@@ -47,7 +47,7 @@ impl<S: Store> Call<'_, S> {
         stored: Option<&Tree>,
     ) -> Result<Revision, NotWritten> {
         let value = codec::to_stored(admitted.tree()).into();
-        let is_tracked = is_tracked(&self.host.prefix, &key);
+        let is_tracked = is_tracked(&self.server.prefix, &key);
         let put = Put { key, value, expect, ttl: self.ttl(), mark: self.mark()? };
         let mut transaction = addresses.attach(put.into());
         if stored.is_some_and(|stored| is_step_of_removal(admitted.tree(), stored)) {
@@ -55,14 +55,14 @@ impl<S: Store> Call<'_, S> {
         }
         let (operation, mut owners) = match expect {
             Expect::Absent => ("create", self.owners(admitted.tree()).await?),
-            Expect::At(_) => ("update", Owners::default()),
+            Expect::At(_) => ("update", CreatePreconditions::default()),
         };
-        self.entrance.write_progress.begin();
+        self.admission.write_progress.begin();
         let written = loop {
             let attempt = owners.attach(transaction.clone());
-            let written = self.timed(operation, self.host.store.write(attempt)).await;
+            let written = self.timed(operation, self.server.store.write(attempt)).await;
             // INVARIANT: conditions are checked in their order, and that on the mark comes first.
-            self.entrance.confirm_mark(written.is_ok() || owners.has_failed(&written));
+            self.admission.confirm_mark(written.is_ok() || owners.has_failed(&written));
             if let Some(written) = self.renew_owners(&mut owners, written, admitted.tree())? {
                 break written;
             }
@@ -80,14 +80,14 @@ impl<S: Store> Call<'_, S> {
         expect: Expect,
     ) -> Result<Revision, NotWritten> {
         let delete = Delete { key: key.clone(), expect, mark: self.mark()? };
-        self.entrance.write_progress.begin();
+        self.admission.write_progress.begin();
         loop {
-            let held = self.host.held_reservation(stored).await;
+            let held = self.server.held_reservation(stored).await;
             let held = held.map_err(|error| self.read_failed("delete", &error))?;
             let transaction = AddressChange::free(held).attach(delete.clone().into());
-            let written = self.timed("delete", self.host.store.write(transaction)).await;
-            self.entrance.confirm_mark(written.is_ok());
-            match self.settle(written, "delete", is_tracked(&self.host.prefix, key)).await {
+            let written = self.timed("delete", self.server.store.write(transaction)).await;
+            self.admission.confirm_mark(written.is_ok());
+            match self.settle(written, "delete", is_tracked(&self.server.prefix, key)).await {
                 Err(NotWritten::AddressTaken) => self.check_time()?,
                 outcome => return outcome,
             }
@@ -99,7 +99,7 @@ impl<S: Store> Call<'_, S> {
     /// # Errors
     /// 504 if it has none.
     pub(crate) fn check_time(&self) -> Result<(), Status> {
-        if Instant::now() < self.entrance.deadline { Ok(()) } else { Err(Status::timeout()) }
+        if Instant::now() < self.admission.deadline { Ok(()) } else { Err(Status::timeout()) }
     }
 
     /// Waits until decisions see what was written, or says why it was not.
@@ -112,7 +112,7 @@ impl<S: Store> Call<'_, S> {
         match written {
             Ok(revision) => {
                 if is_tracked {
-                    self.host.follower.wait_for(revision).await;
+                    self.server.snapshot_cache.wait_for(revision).await;
                 }
                 Ok(revision)
             }
@@ -126,13 +126,13 @@ impl<S: Store> Call<'_, S> {
             }
             Err(WriteError::Timeout) => Err(NotWritten::Unknown(Status::timeout())),
             Err(WriteError::ConditionFailed { key, .. })
-                if is_reservation(&self.host.prefix, &key) =>
+                if is_reservation(&self.server.prefix, &key) =>
             {
                 Err(NotWritten::AddressTaken)
             }
             Err(WriteError::ConditionFailed { .. }) => Err(NotWritten::Moved),
             Err(WriteError::Unavailable(why)) => {
-                self.host.log.error("the store can not be written", &[("why", &why)]);
+                self.server.log.error("the store can not be written", &[("why", &why)]);
                 let resource = self.resource.group_resource();
                 Err(NotWritten::Unknown(Status::server_timeout(&resource, operation)))
             }
@@ -143,18 +143,18 @@ impl<S: Store> Call<'_, S> {
     /// all servers know that they have to look; and it stays where it was for what is only supposed to
     /// be admitted by the newest.
     fn mark(&self) -> Result<Option<Mark>, Status> {
-        let key = || self.host.mark_key().map_err(|why| Status::internal(&why));
+        let key = || self.server.mark_key().map_err(|why| Status::internal(&why));
         if is_configuration(self.resource) {
             return Ok(Some(Mark::Move { key: key()?, expect: self.expected_mark }));
         }
-        let Some(expect) = self.entrance.supposed_mark() else { return Ok(None) };
+        let Some(expect) = self.admission.supposed_mark() else { return Ok(None) };
         Ok(Some(Mark::Keep { key: key()?, expect }))
     }
 
     /// How long an object lives that nobody deletes.
     pub(crate) fn ttl(&self) -> Option<Duration> {
         (self.resource.kind == "Event" && !self.resource.is_custom())
-            .then_some(self.host.options.event_ttl)
+            .then_some(self.server.options.event_ttl)
     }
 }
 

@@ -28,7 +28,7 @@ impl<S: Store> Call<'_, S> {
             text => self.not_older_than(parse_version(text)?, "get").await?,
         };
         let key = self.key(self.name)?;
-        let got = self.timed("get", self.host.store.get(&key, at)).await;
+        let got = self.timed("get", self.server.store.get(&key, at)).await;
         let got = got.map_err(|error| self.read_failed("get", &error))?;
         got.entry.ok_or_else(|| self.not_found(self.name))
     }
@@ -36,12 +36,12 @@ impl<S: Store> Call<'_, S> {
     /// Waits a little for a state that the client has seen and this server has not.
     pub(crate) async fn not_older_than(&self, number: u64, verb: &str) -> Result<At, Status> {
         let revision = Revision::new(number);
-        let waiting = self.host.store.wait_for(revision);
+        let waiting = self.server.store.wait_for(revision);
         match tokio::time::timeout(FUTURE_WAIT, waiting).await {
             Ok(Ok(_)) => Ok(At::NotOlderThan(revision)),
             Ok(Err(error)) => Err(self.read_failed(verb, &error)),
             Err(_) => {
-                let current = self.host.store.current_rev().await;
+                let current = self.server.store.current_rev().await;
                 let current = current.map_err(|error| self.read_failed(verb, &error))?;
                 Err(self.read_failed(verb, &ReadError::Future { requested: revision, current }))
             }

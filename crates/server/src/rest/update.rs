@@ -9,8 +9,8 @@ use field_errors::{FieldErrors, FieldPath};
 use object_patch::{PatchError, SmpSchema};
 use store::{At, Entry, Expect, Revision, Store};
 
-use crate::addresses::AddressChange;
 use crate::admit::{Attempt, Write};
+use crate::cluster_ips::AddressChange;
 use crate::initialize::has_failed;
 use crate::rest::persist::NotWritten;
 use crate::rest::query::parse_version;
@@ -43,13 +43,13 @@ impl<S: Store> Call<'_, S> {
         let key = self.key(self.name)?;
         let mut known: Option<Option<Entry>> = None;
         let n_warnings = self.warnings.len();
-        self.entrance.may_suppose = true;
+        self.admission.may_suppose = true;
         loop {
             self.warnings.truncate(n_warnings);
             let current = match known.take() {
                 Some(current) => current,
                 None => {
-                    let got = self.timed("get", self.host.store.get(&key, At::Newest)).await;
+                    let got = self.timed("get", self.server.store.get(&key, At::Newest)).await;
                     got.map_err(|error| self.read_failed("update", &error))?.entry
                 }
             };
@@ -81,8 +81,8 @@ impl<S: Store> Call<'_, S> {
         api_object::metadata_mut(&mut tree).shift_remove("resourceVersion");
         let mut create = self.under(&authorized);
         let created = create.create(tree, options).await;
-        let Call { warnings, entrance, expected_mark, .. } = create;
-        (self.warnings, self.entrance, self.expected_mark) = (warnings, entrance, expected_mark);
+        let Call { warnings, admission, expected_mark, .. } = create;
+        (self.warnings, self.admission, self.expected_mark) = (warnings, admission, expected_mark);
         let created = created?;
         Ok(Updated { code: created.code(), shown: created.shown })
     }
@@ -188,7 +188,7 @@ impl<S: Store> Call<'_, S> {
             true => api_resources::validate_create(self.resource, new),
             false => api_resources::validate_update(self.resource, new, old, subresource),
         };
-        let pending_max = self.host.initialization.pending_max;
+        let pending_max = self.server.initialization.pending_max;
         let (new, old) = (Initializers::of(new), Initializers::of(old));
         errors.append(new.update_errors(&old, pending_max));
         errors

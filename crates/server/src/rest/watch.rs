@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::initialize::is_hidden;
 use crate::rest::call::parse;
 use crate::rest::{Call, Filter, WatchOptions, WatchStart};
-use crate::undecodable::SoundVersions;
+use crate::undecodable::DecodableVersions;
 
 /// How long before its end a watch says how far it came.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
@@ -51,7 +51,7 @@ pub(crate) struct Watcher<S: Store> {
     store: Arc<S>,
     source: Option<S::Watch>,
     prefix: Prefix,
-    sound_versions: Arc<SoundVersions>,
+    decodable_versions: Arc<DecodableVersions>,
     pub(crate) resource: Arc<Resource>,
     filter: Filter,
     ready: VecDeque<WatchEvent>,
@@ -77,16 +77,16 @@ impl<S: Store> Call<'_, S> {
     ) -> Result<Watcher<S>, Status> {
         let permit = self.watch_permit()?;
         let mut watcher = Watcher {
-            store: Arc::clone(&self.host.store),
+            store: Arc::clone(&self.server.store),
             source: None,
             prefix: self.key_prefix()?,
-            sound_versions: Arc::clone(&self.host.sound_versions),
+            decodable_versions: Arc::clone(&self.server.decodable_versions),
             resource,
             filter,
             ready: VecDeque::new(),
             through: Revision::ZERO,
             allows_bookmarks: options.allows_bookmarks,
-            bookmark_every: self.host.options.bookmark_every,
+            bookmark_every: self.server.options.bookmark_every,
             last_bookmark: (Instant::now(), Revision::ZERO),
             ends_at,
             is_over: false,
@@ -94,7 +94,7 @@ impl<S: Store> Call<'_, S> {
         };
         match options.start {
             WatchStart::After(0) => {
-                let current = self.host.store.current_rev().await;
+                let current = self.server.store.current_rev().await;
                 watcher.through = current.map_err(|error| self.read_failed("watch", &error))?;
             }
             WatchStart::After(number) => watcher.through = Revision::new(number),
@@ -121,8 +121,8 @@ impl<S: Store> Call<'_, S> {
         if user.is_in_group("system:masters") {
             return Ok(None);
         }
-        self.host.watches.acquire(authz::limit_name(&user.name)).map(Some).map_err(|busy| {
-            self.host.metrics.terminations.with_label_values(&["429"]).inc();
+        self.server.watches.acquire(authz::limit_name(&user.name)).map(Some).map_err(|busy| {
+            self.server.metrics.terminations.with_label_values(&["429"]).inc();
             let why = match busy {
                 Busy::User { calls_max } => format!(
                     "{calls_max} watches of this user are open, which is the most for one user, \
@@ -138,7 +138,7 @@ impl<S: Store> Call<'_, S> {
 
     async fn tell_current(&self, watcher: &mut Watcher<S>) -> Result<(), Status> {
         let request = ListRequest { at: At::Newest, ..ListRequest::default() };
-        let page = self.host.store.list(&watcher.prefix, request).await;
+        let page = self.server.store.list(&watcher.prefix, request).await;
         let page = page.map_err(|error| self.read_failed("watch", &error))?;
         for item in page.items {
             let revision = item.entry.mod_rev;
@@ -244,7 +244,7 @@ impl<S: Store> Watcher<S> {
         if self.filter.hides_uninitialized() && is_hidden(&entry.value) {
             return None;
         }
-        let sighted = self.sound_versions.sight(&self.resource, key, entry);
+        let sighted = self.decodable_versions.sight(&self.resource, key, entry);
         let is_wanted = |tree: Tree| match sighted.is_placeholder {
             true => self.filter.matches_placeholder(&self.resource, &tree),
             false => self.filter.matches(&self.resource, &tree),

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use authn::{Anonymous, ServiceAccountOptions, SigningKey, TokenFile, TokenIssuer};
-use authz_chain::{Seat, Seated};
+use authz_chain::{ActiveAuthorizer, AuthorizerSlot};
 use https_server::{
     DrainPlan, Limits, Listener, Pki, PkiOptions, ReloadingCertificate, ServerNames, Supplied,
 };
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use server::{
-    AdmissionOptions, AuthorityFiles, HostOptions, Level, Log, LogFormat, Server, ServerOptions,
+    AdmissionOptions, AuthorityFiles, Level, Log, LogFormat, RequestOptions, Server, ServerOptions,
     ServiceDirectory, ServiceRouting, SyncOptions,
 };
 use store_embedded::Embedded;
@@ -166,7 +166,7 @@ pub(crate) fn options(pki: &Pki, address: SocketAddr) -> ServerOptions {
     let authorization_metrics =
         authz_metrics::Metrics::new(&registry, "test", true).expect("metrics");
     ServerOptions {
-        host: HostOptions {
+        requests: RequestOptions {
             event_ttl: Duration::from_secs(3600),
             has_garbage_collector: true,
             has_graceful_pods: false,
@@ -181,7 +181,9 @@ pub(crate) fn options(pki: &Pki, address: SocketAddr) -> ServerOptions {
             advertised: address.to_string(),
         },
         prefix: "/registry".to_owned(),
-        seats: [Seated::Node, Seated::Rbac].map(Seat::unobserved).into(),
+        slots: [ActiveAuthorizer::Node, ActiveAuthorizer::Rbac]
+            .map(AuthorizerSlot::unobserved)
+            .into(),
         authorization_status: Arc::new(|| serde_json::Value::Null),
         directory: Arc::new(ServiceDirectory::new(ServiceRouting::Endpoints)),
         registry,

@@ -95,7 +95,7 @@ impl Hooks {
             let directory = Arc::new(ServiceDirectory::new(ServiceRouting::Endpoints));
             let metrics = Arc::clone(&options.authorization_metrics);
             let assembler = self.assembler(Arc::clone(&directory), metrics);
-            options.seats = Arc::clone(&assembler.start(plan).expect("authorizers").seats);
+            options.slots = Arc::clone(&assembler.start(plan).expect("authorizers").slots);
             options.directory = directory;
         })
         .await

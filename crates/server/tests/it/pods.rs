@@ -8,7 +8,7 @@ use crate::cluster::Cluster;
 /// api-server §3.8: only where it is asked for, and only on a node.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pod_on_a_node_stays_until_it_is_deleted_without_grace() {
-    let cluster = Cluster::start_with(|options, _| options.host.has_graceful_pods = true).await;
+    let cluster = Cluster::start_with(|options, _| options.requests.has_graceful_pods = true).await;
     let admin = cluster.admin();
     let pods = "/api/v1/namespaces/default/pods";
     let pod = |name: &str, node: &str| {

@@ -152,7 +152,7 @@ async fn a_request_keeps_the_authorizers_that_it_began_with() {
     let old = tokio::spawn(async move { alice.get(MAPS).await });
     assert!(peer.wait_requests(1, LONG));
     let open = hooks.plan(&[json!({"type": "AlwaysAllow", "name": "alwaysallow"})]);
-    cluster.reseater()(&Arc::clone(&hooks.generation(&open).seats)).expect("other authorizers");
+    cluster.reseater()(&Arc::clone(&hooks.generation(&open).slots)).expect("other authorizers");
     cluster.alice().get(MAPS).await.expect(200);
     old.await.unwrap().expect(403);
     assert_eq!(peer.requests().len(), 1);

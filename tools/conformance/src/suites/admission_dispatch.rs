@@ -12,7 +12,8 @@ use admission::{
     GroupVersionResource, Operation, Snapshot,
 };
 use admission_hooks::{
-    Admission, Asking, Connections, Notes, Passage, Phase, Surroundings, Unobserved, Untyped, admit,
+    Admission, Connections, HookEnvironment, HookRequest, HookSession, Notes, Phase, Unobserved,
+    Untyped, admit,
 };
 use api_object::Tree;
 use authz::{Answer as Decided, Authorizer, Decision, Recorder};
@@ -34,7 +35,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
     }
     let snapshot = Snapshot::new(&configurations);
     let services = Some(peers.hosts() as Arc<dyn admission_hooks::Services>);
-    let surroundings = Arc::new(Surroundings { services, ..Surroundings::default() });
+    let surroundings = Arc::new(HookEnvironment { services, ..HookEnvironment::default() });
     let connections = Connections::new(&snapshot, &surroundings, &Connections::default());
 
     let request = vector.member("request")?;
@@ -59,7 +60,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
         user: user.as_ref(),
         equivalents: &equivalents,
     };
-    let asking = Asking {
+    let asking = HookRequest {
         attributes,
         snapshot: &snapshot,
         connections: &connections,
@@ -71,7 +72,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let admission = runtime.map_err(|error| error.to_string())?.block_on(async {
         let deadline = tokio::time::Instant::now() + REQUEST_TIMEOUT;
-        admit(Passage::new(deadline), &asking).await
+        admit(HookSession::new(deadline), &asking).await
     });
     let want = vector.member("expect")?.clone();
     Ok(Answer { want, got: shown(admission, peers.calls()), warnings: Vec::new() })

@@ -9,8 +9,8 @@ use api_resources::{Definition, Verb};
 use jiff::Timestamp;
 use store::{At, Delete, Expect, Item, Key, ListRequest, Prefix, Put, Store, WriteError};
 
-use crate::host::Host;
 use crate::object_ref::ObjectRef;
+use crate::server_state::ServerState;
 
 const GROUP: &str = "apiextensions.k8s.io";
 const DEFINITIONS: &str = "customresourcedefinitions";
@@ -22,8 +22,8 @@ const ANNOTATION: &str = "leftover.apiextensions.portcullis.io/reason";
 const PAGE_ITEMS: Option<NonZeroUsize> = NonZeroUsize::new(500);
 
 /// What the keys of a definition's objects begin with.
-pub(super) fn prefix<S: Store>(host: &Host<S>, definition: &Definition) -> Option<Prefix> {
-    let text = api_resources::definition_prefix(&host.prefix, definition)?;
+pub(super) fn prefix<S: Store>(server: &ServerState<S>, definition: &Definition) -> Option<Prefix> {
+    let text = api_resources::definition_prefix(&server.prefix, definition)?;
     Prefix::new(&text).ok()
 }
 
@@ -32,21 +32,21 @@ pub(super) fn prefix<S: Store>(host: &Host<S>, definition: &Definition) -> Optio
 /// An object belongs to an earlier definition exactly if the store knew it before this one; a status that
 /// somebody wrote or lost says nothing about that, so no object of a definition that lives is at risk.
 pub(super) async fn remove<S: Store>(
-    host: &Host<S>,
+    server: &ServerState<S>,
     definition: &Definition,
 ) -> Result<(), Status> {
-    let Some(prefix) = prefix(host, definition) else { return Ok(()) };
-    let Some(key) = definition_key(host, &definition.name) else { return Ok(()) };
-    let got = host.store.get(&key, At::Newest).await.map_err(|error| unread(&error))?;
+    let Some(prefix) = prefix(server, definition) else { return Ok(()) };
+    let Some(key) = definition_key(server, &definition.name) else { return Ok(()) };
+    let got = server.store.get(&key, At::Newest).await.map_err(|error| unread(&error))?;
     let Some(entry) = got.entry else { return Ok(()) };
     let mut n_removed = 0_usize;
     let mut from = Bound::Unbounded;
     loop {
         let request = ListRequest { from, limit: PAGE_ITEMS, at: At::Newest };
-        let page = host.store.list(&prefix, request).await.map_err(|error| unread(&error))?;
+        let page = server.store.list(&prefix, request).await.map_err(|error| unread(&error))?;
         let Some(last) = page.items.last().map(|item| item.key.clone()) else { break };
         for item in page.items.iter().filter(|item| item.entry.create_rev < entry.create_rev) {
-            delete(host, definition, item, "it is of an earlier definition").await?;
+            delete(server, definition, item, "it is of an earlier definition").await?;
             n_removed += 1;
         }
         if page.remaining == 0 {
@@ -56,7 +56,7 @@ pub(super) async fn remove<S: Store>(
     }
     if n_removed > 0 {
         let facts: [crate::log::Fact<'_>; 2] = [("name", &definition.name), ("count", &n_removed)];
-        host.log.warn("objects of an earlier definition were removed", &facts);
+        server.log.warn("objects of an earlier definition were removed", &facts);
     }
     Ok(())
 }
@@ -64,13 +64,13 @@ pub(super) async fn remove<S: Store>(
 /// Ends an object that no path leads to. One that somebody has to finalize first stays; that is possible
 /// when the definition serves a version again.
 pub(super) async fn end<S: Store>(
-    host: &Host<S>,
+    server: &ServerState<S>,
     definition: &Definition,
     item: &Item,
 ) -> Result<(), Status> {
     let tree: Option<Tree> = codec::from_stored(&item.entry.value).ok();
     let Some(mut tree) = tree.filter(|tree| !api_object::finalizers(tree).is_empty()) else {
-        return delete(host, definition, item, "its definition goes and serves it nowhere").await;
+        return delete(server, definition, item, "its definition goes and serves it nowhere").await;
     };
     let kept: Vec<String> = api_object::finalizers(&tree).into_iter().map(str::to_owned).collect();
     if !api_object::begin_deletion(&mut tree, &kept, &api_object::rfc3339(Timestamp::now())) {
@@ -83,26 +83,26 @@ pub(super) async fn end<S: Store>(
         ttl: None,
         mark: None,
     };
-    settle(&item.key, host.store.put(put).await.map(drop))
+    settle(&item.key, server.store.put(put).await.map(drop))
 }
 
 /// Deletes an object in the store and records why. No hook is asked: to the API there is no such object.
 async fn delete<S: Store>(
-    host: &Host<S>,
+    server: &ServerState<S>,
     definition: &Definition,
     item: &Item,
     why: &str,
 ) -> Result<(), Status> {
     let expect = Expect::At(item.entry.mod_rev);
     let delete = Delete { key: item.key.clone(), expect, mark: None };
-    settle(&item.key, host.store.delete(delete).await.map(drop))?;
-    let prefix = api_resources::definition_prefix(&host.prefix, definition).unwrap_or_default();
+    settle(&item.key, server.store.delete(delete).await.map(drop))?;
+    let prefix = api_resources::definition_prefix(&server.prefix, definition).unwrap_or_default();
     let names = item.key.strip_prefix(prefix.as_str()).unwrap_or_default();
     let (namespace, name) = names.split_once('/').unwrap_or(("", names));
     let version = definition.storage_version().map_or("", |version| version.name.as_str());
     let resource = (definition.group.as_str(), version, definition.names.plural.as_str());
     let request = ObjectRef::built_in(resource, namespace, name).request(Verb::Delete);
-    host.record_own_write(&request, ANNOTATION.to_owned(), why);
+    server.record_own_write(&request, ANNOTATION.to_owned(), why);
     Ok(())
 }
 
@@ -117,10 +117,10 @@ fn settle(key: &Key, written: Result<(), WriteError>) -> Result<(), Status> {
     })
 }
 
-fn definition_key<S: Store>(host: &Host<S>, name: &str) -> Option<Key> {
-    let view = host.follower.view();
-    let definitions = view.registry.resource(GROUP, "v1", DEFINITIONS)?;
-    Key::new(&api_resources::key(&host.prefix, definitions, None, name)?).ok()
+fn definition_key<S: Store>(server: &ServerState<S>, name: &str) -> Option<Key> {
+    let cluster = server.snapshot_cache.snapshot();
+    let definitions = cluster.registry.resource(GROUP, "v1", DEFINITIONS)?;
+    Key::new(&api_resources::key(&server.prefix, definitions, None, name)?).ok()
 }
 
 fn unread(error: &store::ReadError) -> Status {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use authz::Unavailable;
-use authz_chain::{Member, Seat, Seated};
+use authz_chain::{ActiveAuthorizer, AuthorizerSlot, Member};
 use authz_webhook::{
     Caching, Connection, FailurePolicy, Fault, FaultKind, Guards, MatchConditions, ReviewVersion,
     Sending, Timeout, Transport, Unobserved, Webhook, WebhookSettings,
@@ -158,7 +158,8 @@ async fn with_transport(broken: Broken, policy: &str) -> Answer {
         folder,
         |_, _| {},
         |options| {
-            options.seats = members.map(Seated::Fixed).map(Seat::unobserved).into();
+            options.slots =
+                members.map(ActiveAuthorizer::Fixed).map(AuthorizerSlot::unobserved).into();
         },
     )
     .await;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use authz_chain::{Chain, Seat};
+use authz_chain::{AuthorizerSlot, Chain};
 use authz_node::Policy;
 use authz_rbac::Snapshot;
 use authz_reload::{Assembler, FilePlan, Plan};
@@ -60,8 +60,9 @@ impl Place {
             policy_file: self.policy_file.clone(),
         });
         let generation = assembler.start(&plan).map_err(|error| error.to_string())?;
-        let member = |seat: &Seat| (seat.member(&self.rbac, &self.node), seat.observe.clone());
-        Chain::observed(generation.seats.iter().map(member)).map_err(|error| error.to_string())
+        let member =
+            |slot: &AuthorizerSlot| (slot.member(&self.rbac, &self.node), slot.observe.clone());
+        Chain::observed(generation.slots.iter().map(member)).map_err(|error| error.to_string())
     }
 }
 

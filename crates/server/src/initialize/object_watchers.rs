@@ -16,7 +16,7 @@ const EVENTS_MAX: usize = 64;
 
 /// All who follow an object.
 #[derive(Debug, Default)]
-pub(crate) struct Onlookers {
+pub(crate) struct ObjectWatchers {
     slots: Mutex<HashMap<Key, Vec<Arc<Slot>>>>,
     /// How many keys there are, so that most events need no lock.
     n_keys: AtomicUsize,
@@ -25,7 +25,7 @@ pub(crate) struct Onlookers {
 /// Somebody who follows an object, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Onlooker {
-    onlookers: Arc<Onlookers>,
+    object_watchers: Arc<ObjectWatchers>,
     key: Key,
     slot: Arc<Slot>,
 }
@@ -45,14 +45,14 @@ pub(crate) struct Seen {
     pub(crate) has_gap: bool,
 }
 
-impl Onlookers {
+impl ObjectWatchers {
     /// Begins to follow an object, which need not exist.
     pub(crate) fn follow(self: &Arc<Self>, key: &Key) -> Onlooker {
         let slot = Arc::new(Slot::default());
         let mut slots = self.slots();
         slots.entry(key.clone()).or_default().push(Arc::clone(&slot));
         self.n_keys.store(slots.len(), Ordering::Release);
-        Onlooker { onlookers: Arc::clone(self), key: key.clone(), slot }
+        Onlooker { object_watchers: Arc::clone(self), key: key.clone(), slot }
     }
 
     /// Whether somebody follows an object.
@@ -120,14 +120,14 @@ impl Onlooker {
 
 impl Drop for Onlooker {
     fn drop(&mut self) {
-        let mut slots = self.onlookers.slots();
+        let mut slots = self.object_watchers.slots();
         if let Some(own) = slots.get_mut(&self.key) {
             own.retain(|slot| !Arc::ptr_eq(slot, &self.slot));
             if own.is_empty() {
                 slots.remove(&self.key);
             }
         }
-        self.onlookers.n_keys.store(slots.len(), Ordering::Release);
+        self.object_watchers.n_keys.store(slots.len(), Ordering::Release);
     }
 }
 
@@ -146,7 +146,7 @@ mod tests {
 
     #[tokio::test]
     async fn each_is_told_of_its_own_object() {
-        let all = Arc::new(Onlookers::default());
+        let all = Arc::new(ObjectWatchers::default());
         let [a, b] = ["/a", "/b"].map(|text| Key::new(text).unwrap());
         let (first, second) = (all.follow(&a), all.follow(&a));
         assert!(all.is_followed(&a) && !all.is_followed(&b));
@@ -166,7 +166,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_does_not_look_has_to_read() {
-        let all = Arc::new(Onlookers::default());
+        let all = Arc::new(ObjectWatchers::default());
         let key = Key::new("/a").unwrap();
         let onlooker = all.follow(&key);
         let many: Vec<Event> = (1..=64).map(|number| event(&key, number)).collect();

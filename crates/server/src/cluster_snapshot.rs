@@ -9,7 +9,7 @@ use std::sync::Arc;
 use admission::ConfigurationKind;
 use api_object::Tree;
 use api_resources::Registry;
-use authz_chain::{Chain, ConfigurationError, Seat};
+use authz_chain::{AuthorizerSlot, Chain, ConfigurationError};
 use serde_json::Value;
 use store::{Change, Event, Item, Revision};
 
@@ -29,7 +29,7 @@ pub struct StoredDefinition {
 
 /// The picture, as of one revision of the store.
 #[derive(Clone)]
-pub struct View {
+pub struct ClusterSnapshot {
     /// Everything up to here is in it.
     pub revision: Revision,
     /// Roles and bindings.
@@ -53,7 +53,7 @@ pub struct View {
     pub undecodable: Arc<BTreeMap<String, String>>,
     /// Where resources are stored that have, or once had, objects that are not initialized.
     pub uninitialized: Arc<BTreeSet<String>>,
-    seats: Arc<[Seat]>,
+    slots: Arc<[AuthorizerSlot]>,
 }
 
 /// Which objects the picture is made of, by where they are stored.
@@ -67,7 +67,7 @@ enum Tracked {
     /// Moves with every change of the hooks.
     Mark,
     Uninitialized,
-    /// Records of objects that wait for initializers, which are counted beside the view.
+    /// Records of objects that wait for initializers, which are counted beside the cluster.
     Waiting,
     /// No decision depends on where services are, but who has written one wants it to be found.
     Address,
@@ -129,17 +129,17 @@ pub struct Noticed {
     pub stale_roles: Vec<Arc<authz_rbac::Role>>,
 }
 
-impl View {
+impl ClusterSnapshot {
     /// The picture of an empty store.
     ///
     /// # Errors
     /// Two authorizers have one name.
     pub fn empty(
-        seats: Arc<[Seat]>,
+        slots: Arc<[AuthorizerSlot]>,
         node: authz_node::Policy,
         hooks: Hooks,
     ) -> Result<Self, ConfigurationError> {
-        let view = Self {
+        let cluster = Self {
             revision: Revision::ZERO,
             rbac: Arc::default(),
             node: Arc::new(node),
@@ -151,37 +151,37 @@ impl View {
             mark: None,
             undecodable: Arc::default(),
             uninitialized: Arc::default(),
-            seats,
+            slots,
         };
-        Ok(Self { chain: view.chain_on(&view.seats)?, ..view })
+        Ok(Self { chain: cluster.chain_on(&cluster.slots)?, ..cluster })
     }
 
     /// The same objects, and other authorizers around them.
     ///
     /// # Errors
     /// Two authorizers have one name.
-    pub fn with_seats(&self, seats: &Arc<[Seat]>) -> Result<Self, ConfigurationError> {
-        let chain = self.chain_on(seats)?;
-        Ok(Self { chain, seats: Arc::clone(seats), ..self.clone() })
+    pub fn with_seats(&self, slots: &Arc<[AuthorizerSlot]>) -> Result<Self, ConfigurationError> {
+        let chain = self.chain_on(slots)?;
+        Ok(Self { chain, slots: Arc::clone(slots), ..self.clone() })
     }
 
     /// The authorizers, in order.
-    pub(crate) fn seats(&self) -> &Arc<[Seat]> {
-        &self.seats
+    pub(crate) fn slots(&self) -> &Arc<[AuthorizerSlot]> {
+        &self.slots
     }
 
     /// The chain over these objects for somebody who began with other authorizers, perhaps.
     pub(crate) fn chain_as_of(&self, begun: &Self) -> Arc<Chain> {
-        match Arc::ptr_eq(&self.seats, &begun.seats) {
+        match Arc::ptr_eq(&self.slots, &begun.slots) {
             true => Arc::clone(&self.chain),
             // Names were unique then.
-            false => self.chain_on(&begun.seats).unwrap_or_else(|_| Arc::clone(&begun.chain)),
+            false => self.chain_on(&begun.slots).unwrap_or_else(|_| Arc::clone(&begun.chain)),
         }
     }
 
-    fn chain_on(&self, seats: &[Seat]) -> Result<Arc<Chain>, ConfigurationError> {
+    fn chain_on(&self, slots: &[AuthorizerSlot]) -> Result<Arc<Chain>, ConfigurationError> {
         let members =
-            seats.iter().map(|seat| (seat.member(&self.rbac, &self.node), seat.observe.clone()));
+            slots.iter().map(|slot| (slot.member(&self.rbac, &self.node), slot.observe.clone()));
         Chain::observed(members).map(Arc::new)
     }
 
@@ -363,7 +363,7 @@ impl View {
         }
         if is_chain_stale {
             // Names were unique before, and they are the same.
-            next.chain = next.chain_on(&next.seats).unwrap_or(next.chain);
+            next.chain = next.chain_on(&next.slots).unwrap_or(next.chain);
         }
         if let Some(namespaces) = touched.namespaces {
             next.namespaces = Arc::new(namespaces);

@@ -12,7 +12,7 @@ use store::{
 
 use super::address_of;
 use super::reservation::{Holder, holder_name, parse_address};
-use crate::host::Host;
+use crate::server_state::ServerState;
 
 /// A service that has an address.
 struct Held {
@@ -37,7 +37,7 @@ pub(crate) struct Repaired {
     pub(crate) n_reserved: usize,
 }
 
-impl<S: Store> Host<S> {
+impl<S: Store> ServerState<S> {
     /// Frees the addresses that no service has, reserves those that services have without a reservation, and
     /// logs which services share one.
     ///
@@ -111,8 +111,8 @@ impl<S: Store> Host<S> {
     }
 
     fn services_prefix(&self) -> Option<Prefix> {
-        let view = self.follower.view();
-        let services = view.registry.resource("", "v1", "services")?;
+        let cluster = self.snapshot_cache.snapshot();
+        let services = cluster.registry.resource("", "v1", "services")?;
         Prefix::new(&api_resources::prefix(&self.prefix, services, None)?).ok()
     }
 }

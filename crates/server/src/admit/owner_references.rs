@@ -32,7 +32,7 @@ impl<S: Store> Call<'_, S> {
     pub(super) async fn check_owners(&self, new: &Tree, old: Option<&Tree>) -> Result<(), Status> {
         let before = old.map_or(&[][..], references);
         let after = references(new);
-        if after == before || self.entrance.is_internal {
+        if after == before || self.admission.is_internal {
             return Ok(());
         }
         let name = api_object::name(new);
@@ -68,9 +68,9 @@ impl<S: Store> Call<'_, S> {
     /// resources; the permission is needed for all of them.
     async fn check_may_block(&self, name: &str, owner: &Owner<'_>) -> Result<(), Status> {
         let Owner { api_version, kind, name: owner_name } = *owner;
-        let view = self.host.follower.view();
+        let cluster = self.server.snapshot_cache.snapshot();
         let version = GroupVersion::parse(api_version);
-        let resources = view.registry.resources().filter(|resource| {
+        let resources = cluster.registry.resources().filter(|resource| {
             resource.kind == kind && version.as_ref() == Some(&resource.group_version())
         });
         let mut is_known = false;

@@ -17,9 +17,9 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::fail::{Failed, end_failed};
-use super::onlookers::Onlooker;
+use super::object_watchers::Onlooker;
 use super::waiting_objects::Reservation;
-use crate::host::Host;
+use crate::server_state::ServerState;
 
 /// How many jobs may wait to be begun. How many objects are followed is bounded by how many may wait for
 /// initializers, see [`super::waiting_objects`].
@@ -30,7 +30,7 @@ const STAND_MAX: Duration = Duration::from_secs(1);
 
 /// How the tasks are reached.
 #[derive(Debug)]
-pub(crate) struct Overseer {
+pub(crate) struct InitializationTracker {
     jobs: mpsc::Sender<Job>,
 }
 
@@ -38,14 +38,14 @@ pub(crate) struct Overseer {
 #[derive(Debug)]
 pub(crate) enum Job {
     /// An object is stored and followed.
-    Follow(Box<Newcomer>),
+    Follow(Box<PendingObject>),
     /// An object that failed goes.
     End(Box<Failed>),
 }
 
 /// An object that is about to be stored.
 #[derive(Debug)]
-pub(crate) struct Newcomer {
+pub(crate) struct PendingObject {
     pub(super) transaction: Transaction,
     pub(super) tree: Tree,
     pub(super) origin: Origin,
@@ -81,7 +81,7 @@ pub(super) enum Outcome {
     Lost,
 }
 
-impl Overseer {
+impl InitializationTracker {
     /// Jobs come out of the receiver, for [`oversee_all`].
     pub(crate) fn new() -> (Self, mpsc::Receiver<Job>) {
         let (jobs, receiver) = mpsc::channel(JOBS_MAX);
@@ -95,32 +95,36 @@ impl Overseer {
 }
 
 /// Does jobs until it is dropped, which ends them all.
-pub(crate) async fn oversee_all<S: Store>(host: Arc<Host<S>>, mut jobs: mpsc::Receiver<Job>) {
+pub(crate) async fn oversee_all<S: Store>(
+    server: Arc<ServerState<S>>,
+    mut jobs: mpsc::Receiver<Job>,
+) {
     let mut tasks = JoinSet::new();
     loop {
         tokio::select! {
             job = jobs.recv() => match job {
-                Some(Job::Follow(newcomer)) => drop(tasks.spawn(follow(Arc::clone(&host), *newcomer))),
-                Some(Job::End(failed)) => drop(tasks.spawn(end_failed(Arc::clone(&host), *failed))),
+                Some(Job::Follow(pending)) => drop(tasks.spawn(follow(Arc::clone(&server), *pending))),
+                Some(Job::End(failed)) => drop(tasks.spawn(end_failed(Arc::clone(&server), *failed))),
                 None => return,
             },
             Some(ended) = tasks.join_next() => if let Err(error) = ended {
-                host.log.error("an object is no longer followed", &[("why", &error)]);
+                server.log.error("an object is no longer followed", &[("why", &error)]);
             },
         }
     }
 }
 
 /// Stores an object and follows it.
-async fn follow<S: Store>(host: Arc<Host<S>>, newcomer: Newcomer) {
-    let Newcomer { transaction, tree, origin, request, written, progress, reservation } = newcomer;
+async fn follow<S: Store>(server: Arc<ServerState<S>>, pending: PendingObject) {
+    let PendingObject { transaction, tree, origin, request, written, progress, reservation } =
+        pending;
     let key = transaction.key().clone();
-    let onlooker = host.follower.onlookers().follow(&key);
+    let onlooker = server.snapshot_cache.object_watchers().follow(&key);
     let content = transaction.content();
     let value = content.map(|content| content.value.clone()).unwrap_or_default();
     let ttl = content.and_then(|content| content.ttl);
-    let outcome = host.store.write(transaction).await;
-    let begun = host.clock.now();
+    let outcome = server.store.write(transaction).await;
+    let begun = server.clock.now();
     let revision = match &outcome {
         Ok(revision) => Some(*revision),
         // It may turn out to be there.
@@ -131,15 +135,16 @@ async fn follow<S: Store>(host: Arc<Host<S>>, newcomer: Newcomer) {
     let _ = written.send(outcome);
     let Some(mod_rev) = revision else { return };
     reservation.keep();
-    let steps = Steps::new(&host.initialization, origin);
+    let steps = Steps::new(&server.initialization, origin);
     let entry = Entry { value, mod_rev, create_rev: mod_rev };
-    let mut case = Case { host, onlooker, key, ttl, request, progress, steps, begun, entry, tree };
+    let mut case =
+        Case { server, onlooker, key, ttl, request, progress, steps, begun, entry, tree };
     case.run().await;
 }
 
 /// An object that is followed.
 struct Case<S: Store> {
-    host: Arc<Host<S>>,
+    server: Arc<ServerState<S>>,
     onlooker: Onlooker,
     key: Key,
     ttl: Option<Duration>,
@@ -166,14 +171,14 @@ impl<S: Store> Case<S> {
             let due = self.begun.saturating_add(self.steps.next_due());
             flow = tokio::select! {
                 () = self.onlooker.changed() => self.catch_up().await,
-                () = self.host.clock.sleep_until(due) => self.fire().await,
+                () = self.server.clock.sleep_until(due) => self.fire().await,
             };
         }
     }
 
     /// How old the object is.
     fn now(&self) -> Duration {
-        self.host.clock.now().saturating_sub(self.begun)
+        self.server.clock.now().saturating_sub(self.begun)
     }
 
     async fn catch_up(&mut self) -> Flow {
@@ -200,20 +205,21 @@ impl<S: Store> Case<S> {
     /// Finds out what the object is like, however long that takes.
     async fn reread(&mut self) -> Flow {
         loop {
-            match self.host.store.get(&self.key, At::Newest).await.map(|got| got.entry) {
+            match self.server.store.get(&self.key, At::Newest).await.map(|got| got.entry) {
                 Ok(None) => return self.conclude(Outcome::Deleted),
                 Ok(Some(entry)) if entry.mod_rev > self.entry.mod_rev => return self.take(entry),
                 Ok(Some(_)) => return Flow::Continue(()),
                 Err(error) => {
-                    self.host.log.warn(
+                    self.server.log.warn(
                         "an object can not be followed",
                         &[("key", &self.key), ("why", &error)],
                     );
                     let _ = self.conclude(Outcome::Lost);
                 }
             }
-            let again = self.host.clock.now().saturating_add(self.host.initialization.stale_retry);
-            self.host.clock.sleep_until(again).await;
+            let again =
+                self.server.clock.now().saturating_add(self.server.initialization.stale_retry);
+            self.server.clock.sleep_until(again).await;
             if self.steps.is_over(self.now()) {
                 return Flow::Break(());
             }
@@ -259,13 +265,13 @@ impl<S: Store> Case<S> {
         if self.steps.is_over(self.now()) {
             return Flow::Break(());
         }
-        let standing = self.host.stand(Instant::now() + STAND_MAX).await.ok();
+        let standing = self.server.stand(Instant::now() + STAND_MAX).await.ok();
         let snapshot = standing.as_ref().map(|standing| standing.hooks.snapshot.as_ref());
         for expired in self.steps.fire(self.now(), snapshot) {
             match expired.action {
                 ExpiryAction::Remove => self.remove(&expired.name).await?,
                 ExpiryAction::Fail => {
-                    let metrics = &self.host.admission_metrics;
+                    let metrics = &self.server.admission_metrics;
                     metrics.initializer_timed_out(&expired.name, TimeoutAction::Failed);
                     let _ = self.conclude(Outcome::StepFailed(expired.idx));
                 }
@@ -278,17 +284,17 @@ impl<S: Store> Case<S> {
     /// due, if it is still there.
     async fn remove(&mut self, name: &str) -> Flow {
         let Some(next) = without(&self.tree, name) else { return Flow::Continue(()) };
-        match self.host.write_own(&self.key, &self.entry, &next, self.ttl).await {
+        match self.server.write_own(&self.key, &self.entry, &next, self.ttl).await {
             Ok(entry) => {
-                let metrics = &self.host.admission_metrics;
+                let metrics = &self.server.admission_metrics;
                 metrics.initializer_timed_out(name, TimeoutAction::Removed);
-                self.host.record_own_write(&self.request, self.steps.annotation(name), name);
+                self.server.record_own_write(&self.request, self.steps.annotation(name), name);
                 self.take(entry)
             }
             Err(WriteError::Conflict { current: Some(entry) }) => self.take(entry),
             Err(WriteError::Conflict { current: None }) => self.conclude(Outcome::Deleted),
             Err(error) => {
-                self.host.log.warn(
+                self.server.log.warn(
                     "an initializer can not be taken out",
                     &[("key", &self.key), ("why", &error)],
                 );

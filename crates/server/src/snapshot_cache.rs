@@ -11,15 +11,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use authz_chain::{ConfigurationError, Seat};
+use authz_chain::{AuthorizerSlot, ConfigurationError};
 use store::{At, Change, Item, ListRequest, Prefix, ReadError, Revision, Store, Watch, WatchError};
 use tokio::sync::{mpsc, watch};
 
+use crate::cluster_snapshot::{ClusterSnapshot, Noticed, TRACKED_PATHS, address_path};
 use crate::hooks::mark_key;
-use crate::initialize::{Onlookers, WaitingObjects, is_shown};
+use crate::initialize::{ObjectWatchers, WaitingObjects, is_shown};
 use crate::log::Log;
 use crate::service_directory::ServiceDirectory;
-use crate::view::{Noticed, TRACKED_PATHS, View, address_path};
 
 /// How many objects are read at once at start.
 const PAGE_ITEMS: usize = 10_000;
@@ -30,11 +30,11 @@ const RETRY: Duration = Duration::from_millis(500);
 const NOTICES_MAX: usize = 64;
 
 /// The newest picture, and how to wait for a newer one.
-pub(crate) struct Follower<S> {
+pub(crate) struct SnapshotCache<S> {
     store: Arc<S>,
     /// Without a slash at the end.
     prefix: String,
-    view: ArcSwap<View>,
+    cluster: ArcSwap<ClusterSnapshot>,
     /// Held by whoever makes the next picture from the last one: objects and authorizers change
     /// independently, and neither may undo the other.
     changing: Mutex<()>,
@@ -42,12 +42,12 @@ pub(crate) struct Follower<S> {
     reached: watch::Sender<u64>,
     is_synced: AtomicBool,
     notices: mpsc::Sender<Noticed>,
-    onlookers: Arc<Onlookers>,
+    object_watchers: Arc<ObjectWatchers>,
     waiting: Arc<WaitingObjects>,
     log: Log,
 }
 
-impl<S: Store> Follower<S> {
+impl<S: Store> SnapshotCache<S> {
     /// Reads everything once. What is noticed from then on is sent to the receiver.
     ///
     /// # Errors
@@ -55,31 +55,31 @@ impl<S: Store> Follower<S> {
     pub(crate) async fn start(
         store: Arc<S>,
         prefix: &str,
-        empty: View,
+        empty: ClusterSnapshot,
         directory: Arc<ServiceDirectory>,
         log: Log,
     ) -> Result<(Arc<Self>, mpsc::Receiver<Noticed>), ReadError> {
         let (notices, receiver) = mpsc::channel(NOTICES_MAX);
-        let follower = Self {
+        let snapshot_cache = Self {
             store,
             prefix: prefix.to_owned(),
-            view: ArcSwap::from_pointee(empty.clone()),
+            cluster: ArcSwap::from_pointee(empty.clone()),
             changing: Mutex::new(()),
             directory,
             reached: watch::Sender::new(0),
             is_synced: AtomicBool::new(false),
             notices,
-            onlookers: Arc::default(),
+            object_watchers: Arc::default(),
             waiting: Arc::new(WaitingObjects::new(prefix)),
             log,
         };
-        follower.load(&empty).await?;
-        Ok((Arc::new(follower), receiver))
+        snapshot_cache.load(&empty).await?;
+        Ok((Arc::new(snapshot_cache), receiver))
     }
 
     /// Who follows what happens to single objects.
-    pub(crate) fn onlookers(&self) -> &Arc<Onlookers> {
-        &self.onlookers
+    pub(crate) fn object_watchers(&self) -> &Arc<ObjectWatchers> {
+        &self.object_watchers
     }
 
     /// The objects that wait for initializers.
@@ -88,18 +88,21 @@ impl<S: Store> Follower<S> {
     }
 
     /// The newest picture.
-    pub(crate) fn view(&self) -> Arc<View> {
-        self.view.load_full()
+    pub(crate) fn snapshot(&self) -> Arc<ClusterSnapshot> {
+        self.cluster.load_full()
     }
 
     /// Puts other authorizers around the objects, for requests that begin from now on.
     ///
     /// # Errors
     /// Two authorizers have one name; then nothing changes.
-    pub(crate) fn reseat(&self, seats: &Arc<[Seat]>) -> Result<(), ConfigurationError> {
+    pub(crate) fn replace_authorizers(
+        &self,
+        slots: &Arc<[AuthorizerSlot]>,
+    ) -> Result<(), ConfigurationError> {
         let _changing = self.changing();
-        let next = self.view.load().with_seats(seats)?;
-        self.view.store(Arc::new(next));
+        let next = self.cluster.load().with_seats(slots)?;
+        self.cluster.store(Arc::new(next));
         Ok(())
     }
 
@@ -114,7 +117,7 @@ impl<S: Store> Follower<S> {
 
     /// Waits until the picture has everything up to a revision.
     pub(crate) async fn wait_for(&self, revision: Revision) {
-        if self.view.load().revision >= revision {
+        if self.cluster.load().revision >= revision {
             return;
         }
         let mut reached = self.reached.subscribe();
@@ -127,16 +130,16 @@ impl<S: Store> Follower<S> {
         let mut reached = self.reached.subscribe();
         // As above.
         let _ = reached.wait_for(|reached| *reached > than).await;
-        self.view.load().revision.number()
+        self.cluster.load().revision.number()
     }
 
     /// Follows the store until the task is dropped.
-    pub(crate) async fn run(self: Arc<Self>, empty: View) {
+    pub(crate) async fn run(self: Arc<Self>, empty: ClusterSnapshot) {
         loop {
             let why = match self.follow().await {
                 WatchError::Compacted { .. } => match self.load(&empty).await {
                     Ok(()) => {
-                        self.onlookers.lose();
+                        self.object_watchers.lose();
                         continue;
                     }
                     Err(error) => error.to_string(),
@@ -153,7 +156,7 @@ impl<S: Store> Follower<S> {
         let Ok(prefix) = Prefix::new(&format!("{}/", self.prefix)) else {
             return unavailable("the prefix of the store is malformed");
         };
-        let after = self.view.load().revision;
+        let after = self.cluster.load().revision;
         let mut watch = match self.store.watch(prefix, after).await {
             Ok(watch) => watch,
             Err(error) => return error,
@@ -172,10 +175,10 @@ impl<S: Store> Follower<S> {
                 self.locate(&event.key, value);
             }
             let _changing = self.changing();
-            let old = self.view.load();
+            let old = self.cluster.load();
             let (next, noticed) = old.with_events(&self.prefix, &batch.events, batch.through);
             self.publish(next, noticed);
-            self.onlookers.tell(&batch.events);
+            self.object_watchers.tell(&batch.events);
             self.waiting.tell(&batch.events);
         }
     }
@@ -190,7 +193,7 @@ impl<S: Store> Follower<S> {
     }
 
     /// Makes the picture from all objects of one state of the store.
-    async fn load(&self, empty: &View) -> Result<(), ReadError> {
+    async fn load(&self, empty: &ClusterSnapshot) -> Result<(), ReadError> {
         let mut items: Vec<Item> = Vec::new();
         let mut at = At::Newest;
         let mut revision = Revision::ZERO;
@@ -222,19 +225,19 @@ impl<S: Store> Follower<S> {
         }
         // What is known of the ways to hooks stays.
         let mut empty = empty.clone();
-        empty.hooks = self.view.load().hooks.cleared();
-        let (view, noticed) = empty.with_items(&self.prefix, &items, revision);
+        empty.hooks = self.cluster.load().hooks.cleared();
+        let (cluster, noticed) = empty.with_items(&self.prefix, &items, revision);
         let _changing = self.changing();
         // The authorizers may have changed since the server began with an empty picture. They have
         // made a chain before, so they make one again.
-        let view = view.with_seats(self.view.load().seats()).unwrap_or(view);
-        self.publish(view, noticed);
+        let cluster = cluster.with_seats(self.cluster.load().slots()).unwrap_or(cluster);
+        self.publish(cluster, noticed);
         Ok(())
     }
 
-    fn publish(&self, view: View, noticed: Noticed) {
-        let revision = view.revision;
-        self.view.store(Arc::new(view));
+    fn publish(&self, cluster: ClusterSnapshot, noticed: Noticed) {
+        let revision = cluster.revision;
+        self.cluster.store(Arc::new(cluster));
         self.reached.send_replace(revision.number());
         for (key, why) in &noticed.unreadable {
             self.log.error("a stored object can not be read", &[("key", key), ("why", why)]);

@@ -4,7 +4,7 @@
 //!
 //! A service and its reservation are written in one transaction: an address is taken with the write that
 //! stores it in the service, and free with the write that removes it. A request that fails, is aborted or
-//! is killed leaves nothing behind. [`Host::repair_addresses`](crate::host::Host::repair_addresses) brings
+//! is killed leaves nothing behind. [`Host::repair_addresses`](crate::server_state::Host::repair_addresses) brings
 //! data in line that earlier versions left otherwise.
 
 mod picked;
@@ -82,7 +82,7 @@ impl<S: Store> Call<'_, S> {
         {
             change = AddressChange::free(self.held_reservation(old).await?);
         }
-        let Some(range) = self.host.options.service_range else { return Ok(change) };
+        let Some(range) = self.server.options.service_range else { return Ok(change) };
         self.check_single_stack(new, old)?;
         let held = old.and_then(address_of);
         match wanted {
@@ -90,7 +90,7 @@ impl<S: Store> Call<'_, S> {
             Wanted::Any if old.is_some() && api_object::is_terminating(new) => {}
             Wanted::Any => {
                 let address = match is_dry_run {
-                    true => range.get(u32::from_be_bytes(self.host.random())),
+                    true => range.get(u32::from_be_bytes(self.server.random())),
                     false => self.pick(range, &Holder::of(new), &mut change).await?,
                 };
                 let spec = api_object::object_mut(new, "spec");
@@ -170,27 +170,27 @@ impl<S: Store> Call<'_, S> {
         change: &mut AddressChange,
     ) -> Result<Ipv4Addr, Status> {
         for _ in 0..DRAWS {
-            let address = range.get(u32::from_be_bytes(self.host.random()));
+            let address = range.get(u32::from_be_bytes(self.server.random()));
             if address == range.first() {
                 continue;
             }
-            let Some(picked) = self.host.picked_addresses.pick(address) else { continue };
+            let Some(picked) = self.server.picked_addresses.pick(address) else { continue };
             if self.reservation(address).await?.is_none() {
                 change._picked = Some(picked);
                 return Ok(address);
             }
         }
-        let reserved = self.host.reservations(store::At::Newest).await;
+        let reserved = self.server.reservations(store::At::Newest).await;
         let reserved = reserved.map_err(|error| self.read_failed("create", &error))?;
         let reserved: HashSet<Ipv4Addr> = reserved.iter().filter_map(parse_address).collect();
-        let start = u32::from_be_bytes(self.host.random());
+        let start = u32::from_be_bytes(self.server.random());
         let mut last_choice = None;
         for step in 0..range.len() {
             let address = range.get(start.wrapping_add(step));
             if address == range.first() || reserved.contains(&address) {
                 continue;
             }
-            if let Some(picked) = self.host.picked_addresses.pick(address) {
+            if let Some(picked) = self.server.picked_addresses.pick(address) {
                 change._picked = Some(picked);
                 return Ok(address);
             }

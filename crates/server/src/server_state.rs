@@ -7,29 +7,29 @@ use admission::InitializerOptions;
 use audit::Auditor;
 use authn::{Authenticator, Impersonator, TokenIssuer};
 use authz::User;
-use concurrency_limit::CallLimit;
+use concurrency_limit::ConcurrencyLimit;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use https_server::{InFlight, Shutdown};
 
-use crate::addresses::{PickedAddresses, ServiceRange};
 use crate::audit_id::AuditIds;
 use crate::clock::Clock;
-use crate::confirm::Confirmer;
-use crate::follow::Follower;
+use crate::cluster_ips::{PickedAddresses, ServiceRange};
+use crate::confirm::FreshnessBarrier;
 use crate::health::Readiness;
-use crate::initialize::{GetMode, Overseer};
+use crate::initialize::{GetMode, InitializationTracker};
 use crate::log::Log;
 use crate::metrics::Metrics;
+use crate::snapshot_cache::SnapshotCache;
 use crate::standing::PolledConfiguration;
-use crate::undecodable::SoundVersions;
+use crate::undecodable::DecodableVersions;
 
 /// The most checks of roles and bindings that run at one time beside those that take no time.
 pub(crate) const ESCALATION_CHECKS_MAX: usize = 4;
 
 /// How the server behaves.
 #[derive(Debug, Clone)]
-pub struct HostOptions {
+pub struct RequestOptions {
     /// How long an Event lives.
     pub event_ttl: Duration,
     /// Whether dependents of what is deleted are taken care of.
@@ -58,14 +58,14 @@ pub struct HostOptions {
 }
 
 /// What all requests share.
-pub(crate) struct Host<S> {
+pub(crate) struct ServerState<S> {
     pub(crate) store: Arc<S>,
     /// Of the keys in the store, without a slash at the end.
     pub(crate) prefix: String,
-    pub(crate) follower: Arc<Follower<S>>,
+    pub(crate) snapshot_cache: Arc<SnapshotCache<S>>,
     /// Which versions of objects lists and watches can send as they are stored.
-    pub(crate) sound_versions: Arc<SoundVersions>,
-    pub(crate) options: HostOptions,
+    pub(crate) decodable_versions: Arc<DecodableVersions>,
+    pub(crate) options: RequestOptions,
     pub(crate) metrics: Metrics,
     pub(crate) log: Log,
     pub(crate) rng: SystemRandom,
@@ -81,7 +81,7 @@ pub(crate) struct Host<S> {
     pub(crate) authorization_metrics: Arc<authz_metrics::Metrics>,
     pub(crate) admission_metrics: Arc<admission_metrics::Metrics>,
     /// Knows how new the configuration of admission is.
-    pub(crate) confirmer: Confirmer,
+    pub(crate) barrier: FreshnessBarrier,
     /// When it began to read the store.
     pub(crate) started: Instant,
     /// Who this server is to the others, from its start to its end.
@@ -97,22 +97,22 @@ pub(crate) struct Host<S> {
     /// What who reads an uninitialized object gets to see.
     pub(crate) get_mode: GetMode,
     /// Follows objects that wait for initializers.
-    pub(crate) overseer: Overseer,
+    pub(crate) initialization_tracker: InitializationTracker,
     /// What they wait by.
     pub(crate) clock: Clock,
     /// Which authorizers are in use, and how they fare.
     pub(crate) authorization_status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
     pub(crate) in_flight: InFlight,
     /// Checks whether users hold what they grant, where that takes long.
-    pub(crate) escalation_checks: Arc<CallLimit>,
+    pub(crate) escalation_checks: Arc<ConcurrencyLimit>,
     /// The watches of all users who are not in `system:masters`.
-    pub(crate) watches: Arc<CallLimit>,
+    pub(crate) watches: Arc<ConcurrencyLimit>,
     pub(crate) shutdown: Shutdown,
     /// Addresses that services are about to take.
     pub(crate) picked_addresses: PickedAddresses,
 }
 
-impl<S> Host<S> {
+impl<S> ServerState<S> {
     /// Bytes that nobody can guess. Where the system has none the server can not go on safely, and
     /// names and ids of zeros collide rather than leak.
     pub(crate) fn random<const N: usize>(&self) -> [u8; N] {

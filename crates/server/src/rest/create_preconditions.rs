@@ -10,12 +10,12 @@ use api_object::{Status, Tree};
 use api_resources::Origin;
 use store::{At, Entry, Expect, Key, Revision, Store, Transaction, WriteError};
 
+use crate::cluster_snapshot::{Namespace, NamespacePhase};
 use crate::rest::Call;
-use crate::view::{Namespace, NamespacePhase};
 
 /// The owners of a new object, each in the version that was checked.
 #[derive(Debug, Default)]
-pub(crate) struct Owners(Vec<Owner>);
+pub(crate) struct CreatePreconditions(Vec<Owner>);
 
 #[derive(Debug)]
 struct Owner {
@@ -30,7 +30,7 @@ enum OwnerKind {
     Definition,
 }
 
-impl Owners {
+impl CreatePreconditions {
     /// Has a transaction depend on them.
     pub(crate) fn attach(&self, transaction: Transaction) -> Transaction {
         self.0.iter().fold(transaction, |transaction, owner| {
@@ -54,20 +54,20 @@ impl<S: Store> Call<'_, S> {
     ///
     /// # Errors
     /// One of them ends or is gone.
-    pub(crate) async fn owners(&self, tree: &Tree) -> Result<Owners, Status> {
-        let view = self.host.follower.view();
+    pub(crate) async fn owners(&self, tree: &Tree) -> Result<CreatePreconditions, Status> {
+        let cluster = self.server.snapshot_cache.snapshot();
         let mut owners = Vec::new();
         if let Some(namespace) = self.namespace.filter(|_| self.resource.is_namespaced()) {
-            let known = view.namespaces.get(namespace).filter(|own| {
+            let known = cluster.namespaces.get(namespace).filter(|own| {
                 own.phase == NamespacePhase::Active
-                    && self.entrance.namespace_uid.get() == Some(&own.uid)
+                    && self.admission.namespace_uid.get() == Some(&own.uid)
             });
             let known = known.map(|own| own.mod_rev);
             let key = self.owner_key("", "namespaces", namespace)?;
             owners.push(self.owner(OwnerKind::Namespace, key, known, tree).await?);
         }
         if let Origin::Custom(begun) = &self.resource.origin {
-            let known = view.definitions.get(&begun.definition).filter(|own| {
+            let known = cluster.definitions.get(&begun.definition).filter(|own| {
                 !api_object::is_terminating(&own.tree)
                     && api_object::uid(&own.tree) == begun.definition_uid
             });
@@ -76,7 +76,7 @@ impl<S: Store> Call<'_, S> {
             let key = self.owner_key(group, plural, &begun.definition)?;
             owners.push(self.owner(OwnerKind::Definition, key, known, tree).await?);
         }
-        Ok(Owners(owners))
+        Ok(CreatePreconditions(owners))
     }
 
     /// The outcome of a write; `None` if it failed only because an owner has changed, which was checked
@@ -86,7 +86,7 @@ impl<S: Store> Call<'_, S> {
     /// The owner ends or is gone, or the request has no more time.
     pub(crate) fn renew_owners(
         &self,
-        owners: &mut Owners,
+        owners: &mut CreatePreconditions,
         written: Result<Revision, WriteError>,
         tree: &Tree,
     ) -> Result<Option<Result<Revision, WriteError>>, Status> {
@@ -111,7 +111,7 @@ impl<S: Store> Call<'_, S> {
         let checked = match known {
             Some(revision) => revision,
             None => {
-                let got = self.host.store.get(&key, At::Newest).await;
+                let got = self.server.store.get(&key, At::Newest).await;
                 let got = got.map_err(|error| self.read_failed("create", &error))?;
                 self.check_owner(kind, got.entry.as_ref(), tree)?
             }
@@ -152,9 +152,10 @@ impl<S: Store> Call<'_, S> {
     }
 
     fn owner_key(&self, group: &str, plural: &str, name: &str) -> Result<Key, Status> {
-        let registry = &self.authorized.view().registry;
+        let registry = &self.authorized.snapshot().registry;
         let resource = registry.resource(group, "v1", plural);
-        let text = resource.and_then(|own| api_resources::key(&self.host.prefix, own, None, name));
+        let text =
+            resource.and_then(|own| api_resources::key(&self.server.prefix, own, None, name));
         let key = text.and_then(|text| Key::new(&text).ok());
         key.ok_or_else(|| Status::internal("an owner can not be stored"))
     }

@@ -6,23 +6,23 @@ use std::time::Instant;
 
 use api_object::Status;
 
-use crate::host::Host;
 use crate::record::Record;
+use crate::server_state::ServerState;
 
 /// The record of a request that is under way. It writes the last audit event, the line of the log and the
 /// metrics exactly once: with the code of the answer by [`Self::finish`], or when it is dropped. Then the
 /// task of the request has panicked or was cancelled when the server stopped, and the outcome is unknown:
 /// the event says 500 or 504.
-pub(crate) struct RecordGuard<S> {
-    host: Arc<Host<S>>,
+pub(crate) struct AuditRecordGuard<S> {
+    server: Arc<ServerState<S>>,
     record: Record,
     started: Instant,
     is_finished: bool,
 }
 
-impl<S> RecordGuard<S> {
-    pub(crate) fn new(host: &Arc<Host<S>>, record: Record) -> Self {
-        Self { host: Arc::clone(host), record, started: Instant::now(), is_finished: false }
+impl<S> AuditRecordGuard<S> {
+    pub(crate) fn new(server: &Arc<ServerState<S>>, record: Record) -> Self {
+        Self { server: Arc::clone(server), record, started: Instant::now(), is_finished: false }
     }
 
     /// The answer is known.
@@ -32,11 +32,11 @@ impl<S> RecordGuard<S> {
 
     fn write(&mut self, code: u16) {
         self.is_finished = true;
-        self.record.finish(&self.host, code, self.started.elapsed());
+        self.record.finish(&self.server, code, self.started.elapsed());
     }
 }
 
-impl<S> Deref for RecordGuard<S> {
+impl<S> Deref for AuditRecordGuard<S> {
     type Target = Record;
 
     fn deref(&self) -> &Record {
@@ -44,13 +44,13 @@ impl<S> Deref for RecordGuard<S> {
     }
 }
 
-impl<S> DerefMut for RecordGuard<S> {
+impl<S> DerefMut for AuditRecordGuard<S> {
     fn deref_mut(&mut self) -> &mut Record {
         &mut self.record
     }
 }
 
-impl<S> Drop for RecordGuard<S> {
+impl<S> Drop for AuditRecordGuard<S> {
     fn drop(&mut self) {
         if self.is_finished {
             return;

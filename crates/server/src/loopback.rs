@@ -14,14 +14,14 @@ use jiff::Timestamp;
 use store::Store;
 use tokio::time::Instant;
 
-use crate::admit::Entrance;
+use crate::admit::AdmissionContext;
 use crate::authorize::authorize;
 use crate::gate::Authorized;
-use crate::host::Host;
 use crate::object_ref::ObjectRef;
 use crate::record;
 use crate::rest::{Call, Change, Deleted, Query, Shown, WriteOptions};
 use crate::route::{NoRoute, Route};
+use crate::server_state::ServerState;
 
 /// Who the server is to itself.
 pub const SERVER_USER: &str = "system:apiserver";
@@ -36,7 +36,7 @@ struct OwnRequest<'h, S> {
 /// The event of a request of the server to itself. It is written when it is dropped, with 504 for the
 /// outcome if nobody knows it, so that a loop that is stopped leaves nothing unrecorded.
 struct OwnEvent<'h, S> {
-    host: &'h Host<S>,
+    server: &'h ServerState<S>,
     /// `None` if the audit policy leaves it out.
     event: Option<Box<Event>>,
 }
@@ -48,7 +48,7 @@ impl<S> Drop for OwnEvent<'_, S> {
                 let status = Status::timeout();
                 event.respond(status.code, serde_json::to_value(&status).ok().as_ref());
             }
-            record::write(self.host, event, Stage::ResponseComplete);
+            record::write(self.server, event, Stage::ResponseComplete);
         }
     }
 }
@@ -56,7 +56,7 @@ impl<S> Drop for OwnEvent<'_, S> {
 /// What the server calls itself in the audit log.
 const USER_AGENT: &str = "portcullis/loops";
 
-impl<S: Store> Host<S> {
+impl<S: Store> ServerState<S> {
     /// Authorizes a request to itself.
     async fn authorize_own(
         &self,
@@ -64,10 +64,10 @@ impl<S: Store> Host<S> {
         of: ObjectRef<'_>,
     ) -> Result<OwnRequest<'_, S>, Status> {
         let info = of.request(verb);
-        let view = self.follower.view();
+        let cluster = self.snapshot_cache.snapshot();
         let user = Arc::clone(&self.own_user);
-        let mut event = OwnEvent { host: self, event: self.own_event(&info) };
-        let (authorized, decided) = authorize(view, user, info).await;
+        let mut event = OwnEvent { server: self, event: self.own_event(&info) };
+        let (authorized, decided) = authorize(cluster, user, info).await;
         let decision = decided.decision;
         let authorized = authorized.map_err(|_| {
             let status = Status::internal(&format!("the server may not: {}", decision.reason));
@@ -122,7 +122,7 @@ impl<S: Store> Host<S> {
                 let mut call = own.call(self, &route);
                 let tree = typed(&route.resource, tree);
                 let result = call.create(tree, WriteOptions::default()).await;
-                (result.map(|created| created.shown), call.entrance.take_notes())
+                (result.map(|created| created.shown), call.admission.take_notes())
             }
             Err(status) => (Err(status), Vec::new()),
         };
@@ -137,7 +137,7 @@ impl<S: Store> Host<S> {
                 let mut call = own.call(self, &route);
                 let change = Change::Replace(typed(&route.resource, tree));
                 let result = call.update(&change, WriteOptions::default()).await;
-                (result.map(|updated| updated.shown), call.entrance.take_notes())
+                (result.map(|updated| updated.shown), call.admission.take_notes())
             }
             Err(status) => (Err(status), Vec::new()),
         };
@@ -154,7 +154,7 @@ impl<S: Store> Host<S> {
         let (result, notes) = match own.route() {
             Ok(route) => {
                 let mut call = own.call(self, &route);
-                (call.delete(options).await, call.entrance.take_notes())
+                (call.delete(options).await, call.admission.take_notes())
             }
             Err(status) => (Err(status), Vec::new()),
         };
@@ -178,11 +178,11 @@ impl<S: Store> OwnRequest<'_, S> {
         })
     }
 
-    fn call<'a>(&'a self, host: &'a Host<S>, route: &'a Route<'a>) -> Call<'a, S> {
-        let mut entrance = Entrance::new(Instant::now() + host.options.request_timeout);
+    fn call<'a>(&'a self, server: &'a ServerState<S>, route: &'a Route<'a>) -> Call<'a, S> {
+        let mut admission = AdmissionContext::new(Instant::now() + server.options.request_timeout);
         // What a server can not do without must not depend on hooks, which may need the server.
-        entrance.is_internal = !host.readiness.is_bootstrapped.load(Ordering::Acquire);
-        Call::new(host, route, &self.query, Timestamp::now(), entrance)
+        admission.is_internal = !server.readiness.is_bootstrapped.load(Ordering::Acquire);
+        Call::new(server, route, &self.query, Timestamp::now(), admission)
     }
 
     /// Records what it came to, and what hooks said of it.

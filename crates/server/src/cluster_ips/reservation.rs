@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use store::{At, Entry, Expect, Item, Key, ListRequest, Prefix, ReadError, Revision, Store};
 
 use super::address_of;
-use crate::host::Host;
 use crate::rest::Call;
+use crate::server_state::ServerState;
 
 /// Where reservations are stored, below the prefix of the store.
 const PATH: &str = "ranges/serviceips";
@@ -73,7 +73,7 @@ pub(super) fn parse_address(reservation: &Item) -> Option<Ipv4Addr> {
     reservation.key.rsplit('/').next()?.parse().ok()
 }
 
-impl<S: Store> Host<S> {
+impl<S: Store> ServerState<S> {
     pub(super) fn address_key(&self, address: Ipv4Addr) -> Option<Key> {
         Key::new(&format!("{}/{PATH}/{address}", self.prefix)).ok()
     }
@@ -110,13 +110,13 @@ impl<S: Store> Call<'_, S> {
         &self,
         stored: &Tree,
     ) -> Result<Option<(Key, Revision)>, Status> {
-        let held = self.host.held_reservation(stored).await;
+        let held = self.server.held_reservation(stored).await;
         held.map_err(|error| self.read_failed("update", &error))
     }
 
     pub(super) async fn reservation(&self, address: Ipv4Addr) -> Result<Option<Entry>, Status> {
-        let Some(key) = self.host.address_key(address) else { return Ok(None) };
-        let got = self.host.store.get(&key, At::Newest).await;
+        let Some(key) = self.server.address_key(address) else { return Ok(None) };
+        let got = self.server.store.get(&key, At::Newest).await;
         got.map(|got| got.entry).map_err(|error| self.read_failed("create", &error))
     }
 
@@ -126,7 +126,7 @@ impl<S: Store> Call<'_, S> {
         holder: &Holder,
         expect: Expect,
     ) -> Result<Reservation, Status> {
-        let key = self.host.address_key(address);
+        let key = self.server.address_key(address);
         let key = key.ok_or_else(|| Status::internal("an address can not be reserved"))?;
         Ok(Reservation { key, value: holder.reservation(), expect })
     }

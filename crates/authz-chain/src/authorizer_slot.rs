@@ -10,18 +10,18 @@ use crate::observe::Observe;
 /// One place in the order of authorizers.
 ///
 /// Seats outlive the objects that authorizers decide from: a new state of the objects makes a new
-/// chain on the same seats, and a new configuration puts new seats around the same objects.
+/// chain on the same slots, and a new configuration puts new slots around the same objects.
 #[derive(Clone)]
-pub struct Seat {
+pub struct AuthorizerSlot {
     /// Who sits there.
-    pub authorizer: Seated,
+    pub authorizer: ActiveAuthorizer,
     /// Who is told what it answers; `None` if nobody wants to know.
     pub observe: Option<Arc<dyn Observe>>,
 }
 
 /// Who sits in a place.
 #[derive(Debug, Clone)]
-pub enum Seated {
+pub enum ActiveAuthorizer {
     /// An authorizer that does not depend on objects.
     Fixed(Member),
     /// The one that decides what nodes may do.
@@ -30,9 +30,9 @@ pub enum Seated {
     Rbac,
 }
 
-impl Seat {
-    /// A seat that nobody looks at.
-    pub const fn unobserved(authorizer: Seated) -> Self {
+impl AuthorizerSlot {
+    /// A slot that nobody looks at.
+    pub const fn unobserved(authorizer: ActiveAuthorizer) -> Self {
         Self { authorizer, observe: None }
     }
 
@@ -43,33 +43,37 @@ impl Seat {
         node: &Arc<authz_node::Policy>,
     ) -> Member {
         match &self.authorizer {
-            Seated::Fixed(member) => member.clone(),
-            Seated::Node => Member::Node(Arc::clone(node)),
-            Seated::Rbac => Member::Rbac(Arc::clone(rbac)),
+            ActiveAuthorizer::Fixed(member) => member.clone(),
+            ActiveAuthorizer::Node => Member::Node(Arc::clone(node)),
+            ActiveAuthorizer::Rbac => Member::Rbac(Arc::clone(rbac)),
         }
     }
 
     /// Its type; an authorizer written by others has none.
     pub fn authorizer_type(&self) -> Option<AuthorizerType> {
         match &self.authorizer {
-            Seated::Fixed(member) => member.authorizer_type(),
-            Seated::Node => Some(AuthorizerType::Node),
-            Seated::Rbac => Some(AuthorizerType::Rbac),
+            ActiveAuthorizer::Fixed(member) => member.authorizer_type(),
+            ActiveAuthorizer::Node => Some(AuthorizerType::Node),
+            ActiveAuthorizer::Rbac => Some(AuthorizerType::Rbac),
         }
     }
 
     /// Its name in metrics and reasons.
     pub fn name(&self) -> &str {
         match &self.authorizer {
-            Seated::Fixed(member) => member.name(),
-            Seated::Node => AuthorizerType::Node.required_authorizer_name().unwrap_or_default(),
-            Seated::Rbac => AuthorizerType::Rbac.required_authorizer_name().unwrap_or_default(),
+            ActiveAuthorizer::Fixed(member) => member.name(),
+            ActiveAuthorizer::Node => {
+                AuthorizerType::Node.required_authorizer_name().unwrap_or_default()
+            }
+            ActiveAuthorizer::Rbac => {
+                AuthorizerType::Rbac.required_authorizer_name().unwrap_or_default()
+            }
         }
     }
 }
 
-impl fmt::Debug for Seat {
+impl fmt::Debug for AuthorizerSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Seat").field(&self.name()).finish()
+        f.debug_tuple("AuthorizerSlot").field(&self.name()).finish()
     }
 }
