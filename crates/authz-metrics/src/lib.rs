@@ -14,7 +14,6 @@
 
 mod authorizer;
 mod certificate;
-mod delegated;
 mod family;
 mod metrics;
 mod names;
@@ -24,5 +23,4 @@ mod samples;
 mod stripes;
 mod webhook;
 
-pub use delegated::DelegatedMetrics;
 pub use metrics::Metrics;

@@ -131,27 +131,8 @@ pub(super) const TABLE: &[Row] = &[
         dev: &["fake-http"],
     },
     Row {
-        from: "authz-delegated",
-        to: &[
-            "authz",
-            "authz-chain",
-            "authz-reload",
-            "authz-webhook",
-            "kubeconfig",
-            "https-client",
-        ],
-        dev: &["fake-http"],
-    },
-    Row {
         from: "authz-metrics",
-        to: &[
-            "authz",
-            "authz-chain",
-            "authz-delegated",
-            "authz-reload",
-            "authz-webhook",
-            "https-client",
-        ],
+        to: &["authz", "authz-chain", "authz-reload", "authz-webhook", "https-client"],
         dev: &["monitoring-lint"],
     },
     Row {
