@@ -71,7 +71,8 @@ fn strings(list: &Value) -> Vec<String> {
 /// Loading, checking and compiling a configuration with 64 conditions.
 pub fn load_configuration(effort: Effort) -> Result<Measured, String> {
     let text = cases::largest_configuration();
-    let options = LoadOptions { role: Role::Main, probe: &assume_regular, ..LoadOptions::default() };
+    let options =
+        LoadOptions { role: Role::Main, probe: &assume_regular, ..LoadOptions::default() };
     let source = Source { name: "bench.yaml", bytes: text.as_bytes() };
     if let Err(error) = load(&source, &options).outcome {
         return Err(format!("the configuration does not load: {error}"));
