@@ -12,10 +12,10 @@ use std::thread::JoinHandle;
 
 use store::Revision;
 
-use crate::files;
 use crate::recovery::SealedLog;
 use crate::snapshot;
-use crate::state::State;
+use crate::store_files;
+use crate::store_state::StoreState;
 
 /// Restarts leave small logs behind. So many superfluous ones are reason enough for a snapshot.
 const LOGS_MAX: usize = 64;
@@ -29,26 +29,30 @@ pub(crate) struct Checkpoint {
 }
 
 /// How many of the oldest logs a snapshot of the floor makes superfluous, if that is worth one.
-pub(crate) fn worthwhile(
+pub(crate) fn n_logs_worth_a_snapshot(
     sealed: &[SealedLog],
     newest_base: Revision,
     floor: Revision,
     bytes_min: u64,
 ) -> Option<usize> {
-    let n_logs = superfluous(sealed, newest_base, floor);
+    let n_logs = n_obsolete_logs(sealed, newest_base, floor);
     let bytes: u64 = sealed.iter().take(n_logs).map(|log| log.bytes).sum();
     (n_logs > 0 && (bytes >= bytes_min || n_logs >= LOGS_MAX)).then_some(n_logs)
 }
 
 /// A log is superfluous when the one after it begins at or before the floor.
-pub(crate) fn superfluous(sealed: &[SealedLog], newest_base: Revision, floor: Revision) -> usize {
+pub(crate) fn n_obsolete_logs(
+    sealed: &[SealedLog],
+    newest_base: Revision,
+    floor: Revision,
+) -> usize {
     let next_bases = sealed.iter().skip(1).map(|log| log.base).chain([newest_base]);
     next_bases.take(sealed.len()).take_while(|base| *base <= floor).count()
 }
 
 impl Checkpoint {
     /// Starts a thread that writes the snapshot.
-    pub(crate) fn start(directory: PathBuf, state: State) -> io::Result<Self> {
+    pub(crate) fn start(directory: PathBuf, state: StoreState) -> io::Result<Self> {
         let cancel = Arc::new(AtomicBool::new(false));
         let revision = state.floor;
         let is_cancelled = cancel.clone();
@@ -79,7 +83,7 @@ impl Checkpoint {
 
 /// Removes the oldest logs and older snapshots. The oldest log goes first, and one that can not be removed
 /// stays in the list for another time, so that what is left is contiguous.
-pub(crate) fn remove(
+pub(crate) fn remove_obsolete(
     directory: &Path,
     sealed: &mut Vec<SealedLog>,
     n_logs: usize,
@@ -87,7 +91,7 @@ pub(crate) fn remove(
 ) -> io::Result<()> {
     for _ in 0..n_logs.min(sealed.len()) {
         if let Some(log) = sealed.first() {
-            match fs::remove_file(files::log(directory, log.sequence)) {
+            match fs::remove_file(store_files::log_path(directory, log.sequence)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 Ok(()) | Err(_) => {}
             }
@@ -104,7 +108,7 @@ pub(crate) fn remove(
             fs::remove_file(path)?;
         }
     }
-    files::sync_directory(directory)
+    store_files::sync_directory(directory)
 }
 
 #[cfg(test)]
@@ -124,7 +128,7 @@ mod tests {
     #[test]
     fn a_log_is_superfluous_when_the_next_begins_at_the_floor() {
         let count = |bases: &[u64], newest: u64, floor: u64| {
-            superfluous(&logs(bases), Revision::new(newest), Revision::new(floor))
+            n_obsolete_logs(&logs(bases), Revision::new(newest), Revision::new(floor))
         };
         assert_eq!(count(&[], 5, 9), 0);
         assert_eq!(count(&[1, 5], 9, 4), 0);
@@ -136,7 +140,7 @@ mod tests {
     #[test]
     fn a_snapshot_is_written_when_it_frees_enough() {
         let worth = |bases: &[u64], bytes_min| {
-            worthwhile(&logs(bases), Revision::new(9), Revision::new(9), bytes_min)
+            n_logs_worth_a_snapshot(&logs(bases), Revision::new(9), Revision::new(9), bytes_min)
         };
         assert_eq!(worth(&[], 0), None);
         assert_eq!(worth(&[1, 5], 201), None);
@@ -150,13 +154,13 @@ mod tests {
     fn a_log_that_can_not_be_removed_stays_in_the_list() {
         let directory = tempfile::tempdir().unwrap();
         let mut sealed = logs(&[1, 5, 9]);
-        fs::write(files::log(directory.path(), 0), "").unwrap();
-        fs::create_dir(files::log(directory.path(), 1)).unwrap();
-        fs::write(files::log(directory.path(), 2), "").unwrap();
+        fs::write(store_files::log_path(directory.path(), 0), "").unwrap();
+        fs::create_dir(store_files::log_path(directory.path(), 1)).unwrap();
+        fs::write(store_files::log_path(directory.path(), 2), "").unwrap();
         remove(directory.path(), &mut sealed, 3, Revision::new(9)).unwrap_err();
         assert_eq!(sealed, logs(&[1, 5, 9])[1..]);
-        assert!(files::log(directory.path(), 2).exists());
-        fs::remove_dir(files::log(directory.path(), 1)).unwrap();
+        assert!(store_files::log_path(directory.path(), 2).exists());
+        fs::remove_dir(store_files::log_path(directory.path(), 1)).unwrap();
         remove(directory.path(), &mut sealed, 2, Revision::new(9)).unwrap();
         assert_eq!(sealed, []);
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::error::OpenError;
-use crate::files::{self, io_error};
+use crate::store_files::{self, io_error};
 
 /// A directory is made for its owner alone.
 pub const DIRECTORY_MODE: u32 = 0o700;
@@ -42,7 +42,7 @@ impl LockedDirectory {
         loop {
             let mut options = OpenOptions::new();
             let options = options.write(true).create(true).truncate(false);
-            let lock = files::open_with(options, &file)
+            let lock = store_files::open_no_follow(options, &file)
                 .map_err(|source| io_error("open", &file, source))?;
             match lock.try_lock() {
                 // The owner before may have removed the file; then another one is to be locked.

@@ -1,7 +1,7 @@
 //! Files of checked frames: the shape of logs and snapshots.
 //!
 //! A file begins with a header that is complete from the moment the file has its name, because it is
-//! written and synced under another name before. Then come frames. A log frame is one batch of writes,
+//! written and synced_revision under another name before. Then come frames. A log frame is one batch of writes,
 //! so what the disk tears apart in a crash is a frame that nobody was told of.
 //!
 //! ```text
@@ -32,12 +32,12 @@ pub(crate) const FRAME_HEADER_BYTES: usize = 20;
 
 /// What a file is, in its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FileKind {
     Log,
     Snapshot,
 }
 
-impl Kind {
+impl FileKind {
     fn magic(self) -> [u8; VERSION_AT] {
         match self {
             Self::Log => *b"PCULLOG",
@@ -49,12 +49,12 @@ impl Kind {
 /// The first bytes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
-    pub(crate) kind: Kind,
+    pub(crate) kind: FileKind,
     /// Of a log: the revision before its first record. Of a snapshot: the state it holds.
     pub(crate) base: Revision,
     pub(crate) salt: u64,
     /// Whether frames were acknowledged before they were durable.
-    pub(crate) is_lazy: bool,
+    pub(crate) defers_sync: bool,
 }
 
 /// Why a file does not begin with a header that this program reads.
@@ -68,7 +68,7 @@ pub(crate) enum HeaderError {
 
 /// What [`read`] found.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found<'a> {
+pub(crate) enum FrameRead<'a> {
     /// The payload of a good frame, and where the next one begins.
     Frame { payload: &'a [u8], next: usize },
     /// The file ends here.
@@ -81,9 +81,9 @@ pub(crate) enum Found<'a> {
 
 impl Header {
     /// A header with a new salt.
-    pub(crate) fn new(kind: Kind, base: Revision, is_lazy: bool) -> Self {
+    pub(crate) fn new(kind: FileKind, base: Revision, defers_sync: bool) -> Self {
         // The standard library's hash keys are random, and each state has its own.
-        Self { kind, base, salt: RandomState::new().hash_one(base.number()), is_lazy }
+        Self { kind, base, salt: RandomState::new().hash_one(base.number()), defers_sync }
     }
 
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
@@ -92,21 +92,21 @@ impl Header {
         bytes[VERSION_AT] = b'0' + FORMAT_VERSION;
         bytes[8..16].copy_from_slice(&self.base.number().to_le_bytes());
         bytes[16..24].copy_from_slice(&self.salt.to_le_bytes());
-        bytes[24..28].copy_from_slice(&u32::from(self.is_lazy).to_le_bytes());
+        bytes[24..28].copy_from_slice(&u32::from(self.defers_sync).to_le_bytes());
         let checksum = crc32fast::hash(&bytes[..28]);
         bytes[28..].copy_from_slice(&checksum.to_le_bytes());
         bytes
     }
 
     /// Reads the header of a file that should be of this kind.
-    pub(crate) fn decode(file: &[u8], kind: Kind) -> Result<Self, HeaderError> {
+    pub(crate) fn decode(file: &[u8], kind: FileKind) -> Result<Self, HeaderError> {
         Self::check_version(file, kind)?;
         Self::decode_checked(file, kind).ok_or(HeaderError::Malformed)
     }
 
     /// Refuses the files of later programs. Of these only kind and version are known to be where they
     /// are; but where everything else is as in a file of this program, the version is what was damaged.
-    pub(crate) fn check_version(file: &[u8], kind: Kind) -> Result<(), HeaderError> {
+    pub(crate) fn check_version(file: &[u8], kind: FileKind) -> Result<(), HeaderError> {
         let Some(version) = file.get(VERSION_AT).and_then(|digit| digit.checked_sub(b'0')) else {
             return Ok(());
         };
@@ -126,7 +126,7 @@ impl Header {
         }
     }
 
-    fn decode_checked(file: &[u8], kind: Kind) -> Option<Self> {
+    fn decode_checked(file: &[u8], kind: FileKind) -> Option<Self> {
         let bytes: &[u8; HEADER_BYTES] = file.first_chunk()?;
         if bytes[..VERSION_AT] != kind.magic()
             || !(b'1'..=b'0' + FORMAT_VERSION).contains(&bytes[VERSION_AT])
@@ -135,17 +135,17 @@ impl Header {
             return None;
         }
         let base = Revision::new(u64_at(bytes, 8)?);
-        let is_lazy = match u32_at(bytes, 24)? {
+        let defers_sync = match u32_at(bytes, 24)? {
             0 => false,
             1 => true,
             _ => return None,
         };
-        Some(Self { kind, base, salt: u64_at(bytes, 16)?, is_lazy })
+        Some(Self { kind, base, salt: u64_at(bytes, 16)?, defers_sync })
     }
 }
 
 /// Makes a frame of a payload that stands in `frame` after room for the frame's header.
-pub(crate) fn seal(frame: &mut [u8], salt: u64, offset: u64, durable: u64) {
+pub(crate) fn seal_frame(frame: &mut [u8], salt: u64, offset: u64, durable: u64) {
     let Some((header, payload)) = frame.split_first_chunk_mut::<FRAME_HEADER_BYTES>() else {
         return;
     };
@@ -157,20 +157,20 @@ pub(crate) fn seal(frame: &mut [u8], salt: u64, offset: u64, durable: u64) {
 }
 
 /// Reads what is at an offset of a whole file.
-pub(crate) fn read(file: &[u8], salt: u64, offset: usize) -> Found<'_> {
+pub(crate) fn read_frame(file: &[u8], salt: u64, offset: usize) -> FrameRead<'_> {
     if offset == file.len() {
-        return Found::End;
+        return FrameRead::End;
     }
     if let Some((payload, _)) = frame_at(file, salt, offset) {
-        return Found::Frame { payload, next: offset + FRAME_HEADER_BYTES + payload.len() };
+        return FrameRead::Frame { payload, next: offset + FRAME_HEADER_BYTES + payload.len() };
     }
     let proves = |at| frame_at(file, salt, at).is_some_and(|(_, durable)| durable > offset as u64);
-    if (offset + 1..file.len()).any(proves) { Found::Damaged } else { Found::Torn }
+    if (offset + 1..file.len()).any(proves) { FrameRead::Damaged } else { FrameRead::Torn }
 }
 
 /// Reads the next frame of a file that has no torn end, such as a snapshot, so that the file need not be
 /// in memory as a whole. `bytes_max` is what is left of the file. Absent when there is no good frame.
-pub(crate) fn read_from(
+pub(crate) fn read_next_frame(
     file: &mut dyn Read,
     salt: u64,
     offset: u64,
@@ -194,11 +194,11 @@ pub(crate) fn read_from(
 }
 
 /// Whether bytes that stand at an offset of a file are good frames and nothing else.
-pub(crate) fn are_frames(bytes: &[u8], salt: u64, offset: u64) -> bool {
+pub(crate) fn are_valid_frames(bytes: &[u8], salt: u64, offset: u64) -> bool {
     let mut at = 0;
     while let Some(mut rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
         let left = rest.len() as u64;
-        match read_from(&mut rest, salt, offset + at as u64, left) {
+        match read_next_frame(&mut rest, salt, offset + at as u64, left) {
             Ok(Some(payload)) => at += FRAME_HEADER_BYTES + payload.len(),
             Ok(None) | Err(_) => return false,
         }
@@ -255,27 +255,27 @@ mod tests {
         let offset = file.len();
         file.extend([0; FRAME_HEADER_BYTES]);
         file.extend(payload);
-        seal(&mut file[offset..], SALT, offset as u64, durable);
+        seal_frame(&mut file[offset..], SALT, offset as u64, durable);
     }
 
     #[test]
     fn headers_are_read_as_written_and_any_flipped_bit_is_found() {
-        let header = Header::new(Kind::Log, Revision::new(7), true);
+        let header = Header::new(FileKind::Log, Revision::new(7), true);
         let bytes = header.encode();
         let malformed = Err(HeaderError::Malformed);
-        assert_eq!(Header::decode(&bytes, Kind::Log), Ok(header));
-        assert_eq!(Header::decode(&bytes, Kind::Snapshot), malformed);
-        assert_eq!(Header::decode(&bytes[..31], Kind::Log), malformed);
+        assert_eq!(Header::decode(&bytes, FileKind::Log), Ok(header));
+        assert_eq!(Header::decode(&bytes, FileKind::Snapshot), malformed);
+        assert_eq!(Header::decode(&bytes[..31], FileKind::Log), malformed);
         for bit in 0..HEADER_BYTES * 8 {
             let mut bytes = bytes;
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Header::decode(&bytes, Kind::Log), malformed, "bit {bit}");
+            assert_eq!(Header::decode(&bytes, FileKind::Log), malformed, "bit {bit}");
         }
     }
 
     #[test]
     fn headers_of_later_programs_are_told_from_damage() {
-        for kind in [Kind::Log, Kind::Snapshot] {
+        for kind in [FileKind::Log, FileKind::Snapshot] {
             let mut bytes = Header::new(kind, Revision::new(7), false).encode();
             bytes[VERSION_AT] = b'3';
             // The checksum of a header of the same form covers its version.
@@ -285,45 +285,55 @@ mod tests {
             assert_eq!(Header::decode(&bytes, kind), newer);
             // One of another form may be shorter or longer.
             assert_eq!(Header::decode(&bytes[..8], kind), newer);
-            let other = if kind == Kind::Log { Kind::Snapshot } else { Kind::Log };
+            let other = if kind == FileKind::Log { FileKind::Snapshot } else { FileKind::Log };
             assert_eq!(Header::decode(&bytes, other), Err(HeaderError::Malformed));
         }
     }
 
     #[test]
     fn headers_of_earlier_programs_are_read() {
-        let header = Header::new(Kind::Log, Revision::new(7), false);
+        let header = Header::new(FileKind::Log, Revision::new(7), false);
         let mut bytes = header.encode();
         bytes[VERSION_AT] = b'1';
         let checksum = crc32fast::hash(&bytes[..28]);
         bytes[28..].copy_from_slice(&checksum.to_le_bytes());
-        assert_eq!(Header::decode(&bytes, Kind::Log), Ok(header));
+        assert_eq!(Header::decode(&bytes, FileKind::Log), Ok(header));
         // Damage to the version is told from a later program.
         bytes[VERSION_AT] = b'5';
-        assert_eq!(Header::decode(&bytes, Kind::Log), Err(HeaderError::Malformed));
+        assert_eq!(Header::decode(&bytes, FileKind::Log), Err(HeaderError::Malformed));
     }
 
     #[test]
     fn frames_are_read_one_after_the_other() {
         let (file, second) = file(0);
-        assert_eq!(read(&file, SALT, HEADER_BYTES), Found::Frame { payload: b"one", next: second });
-        assert_eq!(read(&file, SALT, second), Found::Frame { payload: b"two", next: file.len() });
-        assert_eq!(read(&file, SALT, file.len()), Found::End);
-        assert_eq!(read(&file, SALT + 1, second), Found::Torn, "a frame of another file");
+        assert_eq!(
+            read_frame(&file, SALT, HEADER_BYTES),
+            FrameRead::Frame { payload: b"one", next: second }
+        );
+        assert_eq!(
+            read_frame(&file, SALT, second),
+            FrameRead::Frame { payload: b"two", next: file.len() }
+        );
+        assert_eq!(read_frame(&file, SALT, file.len()), FrameRead::End);
+        assert_eq!(read_frame(&file, SALT + 1, second), FrameRead::Torn, "a frame of another file");
     }
 
     #[test]
     fn damage_is_told_from_a_torn_tail_by_what_later_frames_knew() {
         for bit in HEADER_BYTES * 8..(HEADER_BYTES + FRAME_HEADER_BYTES + 3) * 8 {
             // The second frame was written after the first was durable, so the first was good once.
-            let (mut synced, second) = file(0);
-            append(&mut synced, b"three", second as u64);
-            synced[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(read(&synced, SALT, HEADER_BYTES), Found::Damaged, "bit {bit}");
+            let (mut synced_revision, second) = file(0);
+            append(&mut synced_revision, b"three", second as u64);
+            synced_revision[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(
+                read_frame(&synced_revision, SALT, HEADER_BYTES),
+                FrameRead::Damaged,
+                "bit {bit}"
+            );
             // It was not: both may have been torn by one crash.
             let (mut lazy, _) = file(HEADER_BYTES as u64);
             lazy[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(read(&lazy, SALT, HEADER_BYTES), Found::Torn, "bit {bit}");
+            assert_eq!(read_frame(&lazy, SALT, HEADER_BYTES), FrameRead::Torn, "bit {bit}");
         }
     }
 
@@ -331,10 +341,10 @@ mod tests {
     fn cut_and_zeroed_tails_are_torn() {
         let (file, second) = file(second_starts());
         for len in second + 1..file.len() {
-            assert_eq!(read(&file[..len], SALT, second), Found::Torn, "{len}");
+            assert_eq!(read_frame(&file[..len], SALT, second), FrameRead::Torn, "{len}");
             let mut zeroed = file.clone();
             zeroed[len..].fill(0xee);
-            assert_eq!(read(&zeroed, SALT, second), Found::Torn, "{len}");
+            assert_eq!(read_frame(&zeroed, SALT, second), FrameRead::Torn, "{len}");
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::disk::Disk;
-use crate::share::ShareOf;
+use crate::tenant::TenantOf;
 
 /// After a run that acknowledged writes before they were durable, the counter skips this many
 /// revisions, because a client may have seen revisions that the disk never did. Such a run syncs
@@ -24,7 +24,7 @@ pub struct Options {
     /// How much is kept.
     pub limits: Limits,
     /// Which share of the store a key counts for.
-    pub share_of: ShareOf,
+    pub tenant_of: TenantOf,
     /// Where the free space of the disk is looked up.
     pub disk: Disk,
 }

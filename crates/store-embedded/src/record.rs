@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use store::{KEY_BYTES_MAX, Key, Revision, VALUE_BYTES_MAX};
 
-use crate::history::Step;
+use crate::history::KeyChange;
 use crate::version::Version;
 
 const PUT: u8 = 1;
@@ -39,7 +39,7 @@ pub(crate) enum Record {
     /// A snapshot is complete and has so many versions.
     End { n_versions: u64 },
     /// A step of the history, in a page.
-    Step(Step),
+    KeyChange(KeyChange),
 }
 
 /// Why bytes are not a record.
@@ -97,10 +97,10 @@ pub(crate) fn encode_end(into: &mut Vec<u8>, n_versions: u64) {
     into.extend_from_slice(&n_versions.to_le_bytes());
 }
 
-pub(crate) fn encode_step(into: &mut Vec<u8>, step: &Step) {
+pub(crate) fn encode_change(into: &mut Vec<u8>, change: &KeyChange) {
     into.push(STEP);
-    put_revision(into, step.revision);
-    for version in [&step.now, &step.prev] {
+    put_revision(into, change.revision);
+    for version in [&change.new_version, &change.old_version] {
         into.push(u8::from(version.is_some()));
         if let Some(version) = version {
             put_version(into, version);
@@ -133,11 +133,11 @@ fn put_bytes(into: &mut Vec<u8>, bytes: &[u8]) {
 
 /// Reads records one after the other.
 #[derive(Debug)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct RecordReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> RecordReader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
@@ -147,56 +147,67 @@ impl<'a> Reader<'a> {
         let Some(tag) = self.rest.split_off_first() else { return Ok(None) };
         let record = match *tag {
             PUT => {
-                let revision = self.revision()?;
-                let expires_at_ms = self.deadline()?;
-                Record::Put { revision, expires_at_ms, key: self.key()?, value: self.value()? }
+                let revision = self.read_revision()?;
+                let expires_at_ms = self.read_deadline()?;
+                Record::Put {
+                    revision,
+                    expires_at_ms,
+                    key: self.read_key()?,
+                    value: self.read_value()?,
+                }
             }
-            DELETE => Record::Delete { revision: self.revision()?, key: self.key()? },
-            MARK => Record::PutBeside { key: self.key()?, value: Bytes::new() },
-            PUT_BESIDE => Record::PutBeside { key: self.key()?, value: self.value()? },
-            DELETE_BESIDE => Record::DeleteBeside { key: self.key()? },
-            COMPACT => Record::Compact { floor: self.revision()? },
-            VERSION => Record::Version(self.version()?),
-            END => Record::End { n_versions: self.number()? },
-            STEP => Record::Step(Step {
-                revision: self.revision()?,
-                now: self.optional_version()?,
-                prev: self.optional_version()?,
+            DELETE => Record::Delete { revision: self.read_revision()?, key: self.read_key()? },
+            MARK => Record::PutBeside { key: self.read_key()?, value: Bytes::new() },
+            PUT_BESIDE => Record::PutBeside { key: self.read_key()?, value: self.read_value()? },
+            DELETE_BESIDE => Record::DeleteBeside { key: self.read_key()? },
+            COMPACT => Record::Compact { floor: self.read_revision()? },
+            VERSION => Record::Version(self.read_version()?),
+            END => Record::End { n_versions: self.read_number()? },
+            STEP => Record::KeyChange(KeyChange {
+                revision: self.read_revision()?,
+                new_version: self.read_optional_version()?,
+                old_version: self.read_optional_version()?,
             }),
             other => return Err(RecordError::Tag(other)),
         };
         Ok(Some(record))
     }
 
-    fn version(&mut self) -> Result<Version, RecordError> {
-        let (mod_rev, create_rev) = (self.revision()?, self.revision()?);
-        let expires_at_ms = self.deadline()?;
-        Ok(Version { key: self.key()?, value: self.value()?, mod_rev, create_rev, expires_at_ms })
+    fn read_version(&mut self) -> Result<Version, RecordError> {
+        let (mod_rev, create_rev) = (self.read_revision()?, self.read_revision()?);
+        let expires_at_ms = self.read_deadline()?;
+        Ok(Version {
+            key: self.read_key()?,
+            value: self.read_value()?,
+            mod_rev,
+            create_rev,
+            expires_at_ms,
+        })
     }
 
-    fn optional_version(&mut self) -> Result<Option<Arc<Version>>, RecordError> {
+    fn read_optional_version(&mut self) -> Result<Option<Arc<Version>>, RecordError> {
         let is_there = *self.rest.split_off_first().ok_or(RecordError::Short)?;
         if is_there == 0 {
             return Ok(None);
         }
-        self.version().map(|version| Some(Arc::new(version)))
+        self.read_version().map(|version| Some(Arc::new(version)))
     }
 
-    fn revision(&mut self) -> Result<Revision, RecordError> {
-        self.number().map(Revision::new)
+    fn read_revision(&mut self) -> Result<Revision, RecordError> {
+        self.read_number().map(Revision::new)
     }
 
-    fn deadline(&mut self) -> Result<Option<u64>, RecordError> {
-        self.number().map(|number| (number > 0).then_some(number))
+    fn read_deadline(&mut self) -> Result<Option<u64>, RecordError> {
+        self.read_number().map(|number| (number > 0).then_some(number))
     }
 
-    fn number(&mut self) -> Result<u64, RecordError> {
+    fn read_number(&mut self) -> Result<u64, RecordError> {
         let (number, rest) = self.rest.split_first_chunk().ok_or(RecordError::Short)?;
         self.rest = rest;
         Ok(u64::from_le_bytes(*number))
     }
 
-    fn bytes(&mut self, max: usize, error: RecordError) -> Result<&'a [u8], RecordError> {
+    fn read_bytes(&mut self, max: usize, error: RecordError) -> Result<&'a [u8], RecordError> {
         let (len, rest) = self.rest.split_first_chunk().ok_or(RecordError::Short)?;
         let len = u32::from_le_bytes(*len) as usize;
         if len > max {
@@ -207,15 +218,15 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    fn key(&mut self) -> Result<Key, RecordError> {
-        let bytes = self.bytes(KEY_BYTES_MAX, RecordError::Key)?;
+    fn read_key(&mut self) -> Result<Key, RecordError> {
+        let bytes = self.read_bytes(KEY_BYTES_MAX, RecordError::Key)?;
         let text = std::str::from_utf8(bytes).map_err(|_| RecordError::Key)?;
         Key::new(text).map_err(|_| RecordError::Key)
     }
 
     /// Copies, so that a value does not keep the whole file in memory.
-    fn value(&mut self) -> Result<Bytes, RecordError> {
-        self.bytes(VALUE_BYTES_MAX, RecordError::Value).map(Bytes::copy_from_slice)
+    fn read_value(&mut self) -> Result<Bytes, RecordError> {
+        self.read_bytes(VALUE_BYTES_MAX, RecordError::Value).map(Bytes::copy_from_slice)
     }
 }
 
@@ -223,7 +234,7 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
 
-    fn version() -> Version {
+    fn read_version() -> Version {
         Version {
             key: Key::new("/a/b").unwrap(),
             value: Bytes::from_static(b"value"),
@@ -238,7 +249,7 @@ mod tests {
         let version = version();
         let (revision, key) = (version.mod_rev, version.key.clone());
         let prev = Some(Arc::new(version.clone()));
-        let step = Step { revision, now: None, prev };
+        let step = KeyChange { revision, new_version: None, prev };
         let mut bytes = Vec::new();
         encode_put(&mut bytes, &version);
         encode_delete(&mut bytes, revision, &key);
@@ -248,7 +259,7 @@ mod tests {
         put_bytes(&mut bytes, key.as_bytes());
         encode_compact(&mut bytes, revision);
         encode_version(&mut bytes, &version);
-        encode_step(&mut bytes, &step);
+        encode_change(&mut bytes, &change);
         encode_end(&mut bytes, 9);
         let put = Record::Put {
             revision,
@@ -264,14 +275,14 @@ mod tests {
             Record::PutBeside { key, value: Bytes::new() },
             Record::Compact { floor: revision },
             Record::Version(version),
-            Record::Step(step),
+            Record::KeyChange(change),
             Record::End { n_versions: 9 },
         ];
         (records, bytes)
     }
 
     fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = RecordReader::new(bytes);
         let mut records = Vec::new();
         while let Some(record) = reader.next()? {
             records.push(record);

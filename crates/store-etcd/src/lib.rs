@@ -7,28 +7,27 @@
 //! Owns: requests to etcd and what their failures mean, fail-over, leases, compaction by age, watches.
 //! Must not know: what a value means, which resources exist, HTTP of the API, the other engines.
 
-mod bells;
+mod call_error;
 mod client;
 mod compactor;
+mod conversion;
 mod engine;
-mod entries;
-mod failure;
+mod etcd_messages;
+mod event_stream;
+mod event_window;
 mod format;
-mod history;
-mod hub;
-mod lease;
+mod lease_pool;
 mod member;
-mod messages;
 mod options;
 mod read;
+mod shared_watch;
 mod tls;
 mod watch;
-mod window;
 mod write;
 
-pub use engine::Etcd;
+pub use engine::EtcdStore;
 pub use format::FormatError;
 pub use options::{IdentityFiles, OpenError, Options};
-pub use read::PrefixError;
+pub use read::PrefixInUse;
 pub use tls::TlsFilesError;
-pub use watch::{EtcdWatch, WATCHES_MAX};
+pub use watch::EtcdWatch;

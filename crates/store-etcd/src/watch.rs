@@ -2,21 +2,18 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use store::{Batch, Event, Prefix, Revision, Unavailable, Watch, WatchError};
+use store::{Batch, Event, Prefix, Revision, Watch, WatchError, WatchSlot};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::client::closed;
 use crate::engine::Core;
-use crate::history::{self, History, HistoryError};
-use crate::hub::Search;
-use crate::window::{BATCH_EVENTS_MAX, Found};
+use crate::event_stream::{self, EventStream, EventStreamError};
+use crate::event_window::{BATCH_EVENTS_MAX, WindowEvents};
+use crate::shared_watch::WindowSearch;
 
-/// How many watches a store serves at once. Each takes a few hundred bytes, whatever it watches.
-pub const WATCHES_MAX: usize = 100_000;
 /// How many watches read from etcd at once because they are behind the window; others wait for them.
 pub(crate) const CATCH_UPS_MAX: usize = 16;
 /// A member that tells nothing for so long, although it is known to have something, is given up. It may
@@ -34,10 +31,10 @@ pub struct EtcdWatch {
     after: Revision,
     /// What was read from etcd and not told yet, because the future that read it was dropped.
     found: Vec<Event>,
-    bell: watch::Receiver<Revision>,
+    revision_changed: watch::Receiver<Revision>,
     /// Why it has ended.
     end: Option<WatchError>,
-    _place: Place,
+    _slot: WatchSlot,
 }
 
 /// Tells where it is, not what it has still to tell.
@@ -50,32 +47,26 @@ impl fmt::Debug for EtcdWatch {
     }
 }
 
-/// One of the [`WATCHES_MAX`] places.
-#[derive(Debug)]
-struct Place(Arc<AtomicUsize>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 impl EtcdWatch {
     pub(crate) fn start(
         core: Arc<Core>,
         prefix: Prefix,
         after: Revision,
     ) -> Result<Self, WatchError> {
-        let n_watches = core.n_watches.fetch_add(1, Ordering::Relaxed);
-        let place = Place(core.n_watches.clone());
-        if n_watches >= WATCHES_MAX {
-            let reason = format!("{WATCHES_MAX} watches are open, which is the most").into();
-            return Err(Unavailable { reason }.into());
-        }
-        let bell = core.hub.bells.subscribe(prefix.as_str()).ok_or_else(closed)?;
+        let slot = core.shared_watch.notifier.reserve_slot()?;
+        let revision_changed =
+            core.shared_watch.notifier.subscribe(prefix.as_str()).ok_or_else(closed)?;
         // Before the first revision there was no event, so nothing is missed by starting there.
         let after = after.max(Revision::FIRST);
-        Ok(Self { core, prefix, after, found: Vec::new(), bell, end: None, _place: place })
+        Ok(Self {
+            core,
+            prefix,
+            after,
+            found: Vec::new(),
+            revision_changed,
+            end: None,
+            _slot: slot,
+        })
     }
 
     async fn search(&mut self) -> Result<Batch, WatchError> {
@@ -87,27 +78,29 @@ impl EtcdWatch {
                 return Ok(self.batch());
             }
             // The bell is quiet from before the window is read, so that no event is missed.
-            self.bell.mark_unchanged();
-            match self.core.hub.search(&self.prefix, self.after) {
-                Search::Found(Found { events, through, is_cut }) if through > self.after => {
+            self.revision_changed.mark_unchanged();
+            match self.core.shared_watch.search(&self.prefix, self.after) {
+                WindowSearch::Events(WindowEvents { events, through, is_truncated })
+                    if through > self.after =>
+                {
                     self.after = through;
-                    if events.is_empty() && is_cut {
+                    if events.is_empty() && is_truncated {
                         tokio::task::yield_now().await;
                         continue;
                     }
                     return Ok(Batch { events, through });
                 }
-                Search::Found(_) | Search::NotReady => {
-                    self.bell.changed().await.map_err(|_| closed())?;
+                WindowSearch::Events(_) | WindowSearch::NotReady => {
+                    self.revision_changed.changed().await.map_err(|_| closed())?;
                 }
-                Search::Behind => match self.catch_up().await {
+                WindowSearch::Behind => match self.catch_up().await {
                     Ok(()) => return Ok(self.batch()),
                     // What was found before the end is told first.
                     Err(_) if !self.found.is_empty() => return Ok(self.batch()),
-                    Err(HistoryError::Compacted { floor }) => {
+                    Err(EventStreamError::Compacted { floor }) => {
                         return Err(self.compacted(floor).await);
                     }
-                    Err(HistoryError::Broken(_)) => sleep(PAUSE).await,
+                    Err(EventStreamError::Broken(_)) => sleep(PAUSE).await,
                 },
             }
         }
@@ -118,13 +111,13 @@ impl EtcdWatch {
     }
 
     /// Reads from etcd until there is a batch or the window goes on.
-    async fn catch_up(&mut self) -> Result<(), HistoryError> {
+    async fn catch_up(&mut self) -> Result<(), EventStreamError> {
         let core = self.core.clone();
         let _turn = core.catch_ups.acquire().await.map_err(|_| closed())?;
-        let mut history = History::open(&core.client, self.after).await?;
-        while self.found.len() < BATCH_EVENTS_MAX && !core.hub.has_all_after(self.after) {
-            let Ok(step) = timeout(SILENCE_MAX, history.next()).await else {
-                return Err(history.give_up());
+        let mut events = EventStream::open(&core.client, self.after).await?;
+        while self.found.len() < BATCH_EVENTS_MAX && !core.shared_watch.has_all_after(self.after) {
+            let Ok(step) = timeout(SILENCE_MAX, events.next()).await else {
+                return Err(events.give_up());
             };
             let step = step?;
             self.after = step.through;
@@ -135,7 +128,10 @@ impl EtcdWatch {
 
     /// The end of a watch whose next events are gone. `known` is where they can go on at the earliest.
     async fn compacted(&self, known: Revision) -> WatchError {
-        let floor = history::floor(&self.core.client).await.unwrap_or(known).max(self.after.next());
+        let floor = event_stream::compaction_floor(&self.core.client)
+            .await
+            .unwrap_or(known)
+            .max(self.after.next());
         WatchError::Compacted { after: self.after, floor }
     }
 }

@@ -7,14 +7,14 @@ use store::{
     WriteError,
 };
 
+use crate::call_error::CallError;
 use crate::client::Client;
-use crate::entries;
-use crate::failure::CallError;
-use crate::lease::Leases;
-use crate::member::TXN;
-use crate::messages::{
+use crate::conversion;
+use crate::etcd_messages::{
     Compare, DeleteRangeRequest, KeyValue, Operation, PutRequest, TxnRequest, TxnResponse,
 };
+use crate::lease_pool::LeasePool;
+use crate::member::TXN;
 use crate::read;
 
 /// The revision of no key, neither one that exists nor one that does not.
@@ -22,7 +22,7 @@ const NEVER: i64 = -1;
 
 pub(crate) async fn write(
     client: &Client,
-    leases: &Leases,
+    leases: &LeasePool,
     transaction: Transaction,
 ) -> Result<Revision, WriteError> {
     let bytes = transaction.value_bytes_max();
@@ -34,15 +34,15 @@ pub(crate) async fn write(
     loop {
         let lease = match ttl {
             Some(ttl) => {
-                let lease = leases.lease(client, ttl).await;
+                let lease = leases.lease_for_ttl(client, ttl).await;
                 lease.map_err(|error| write_error(error, bytes))?
             }
             None => 0,
         };
         match write_once(client, &transaction, lease).await {
             // Nothing was written, so a second attempt is a first one.
-            Err(Refusal::Call(CallError::NoLease)) if !is_second => {
-                leases.forget(lease);
+            Err(WriteRefusal::Call(CallError::NoLease)) if !is_second => {
+                leases.forget_lease(lease);
                 is_second = true;
             }
             result => return result.map_err(|refusal| refusal.into_error(bytes)),
@@ -51,30 +51,30 @@ pub(crate) async fn write(
 }
 
 /// The revision that must have written the key, zero for none.
-fn expected(expect: Expect) -> i64 {
+fn expected_mod_revision(expect: Expect) -> i64 {
     match expect {
         Expect::Absent => 0,
         Expect::At(Revision::ZERO) => NEVER,
-        Expect::At(revision) => entries::number(revision).unwrap_or(NEVER),
+        Expect::At(revision) => conversion::to_etcd_revision(revision).unwrap_or(NEVER),
     }
 }
 
 /// The same for the key of the write.
-fn expected_of_write(transaction: &Transaction) -> i64 {
+fn expected_mod_revision_of_write(transaction: &Transaction) -> i64 {
     match transaction.expect() {
         // etcd would delete nothing and call it a success.
         Expect::Absent if transaction.content().is_none() => NEVER,
-        expect => expected(expect),
+        expect => expected_mod_revision(expect),
     }
 }
 
-enum Refusal {
+enum WriteRefusal {
     Conflict(Option<Entry>),
     ConditionFailed(Key, Option<Entry>),
     Call(CallError),
 }
 
-impl Refusal {
+impl WriteRefusal {
     fn into_error(self, bytes: usize) -> WriteError {
         match self {
             Self::Conflict(current) => WriteError::Conflict { current },
@@ -104,27 +104,28 @@ async fn write_once(
     client: &Client,
     transaction: &Transaction,
     lease: i64,
-) -> Result<Revision, Refusal> {
-    let request = request(transaction, lease);
-    let response: TxnResponse = client.call(TXN, &request).await.map_err(Refusal::Call)?;
-    let revision = entries::revision(response.header.as_ref().map_or(0, |header| header.revision));
-    client.has_reached(revision);
+) -> Result<Revision, WriteRefusal> {
+    let request = txn_request(transaction, lease);
+    let response: TxnResponse = client.call(TXN, &request).await.map_err(WriteRefusal::Call)?;
+    let revision =
+        conversion::to_revision(response.header.as_ref().map_or(0, |header| header.revision));
+    client.note_revision(revision);
     if response.succeeded {
         return Ok(revision);
     }
-    let mut currents = response.currents();
+    let mut currents = response.current_key_values();
     let current = currents.next().flatten();
-    if !is_at(current.as_ref(), expected_of_write(transaction)) {
-        return Err(Refusal::Conflict(current.as_ref().map(entries::entry)));
+    if !is_at(current.as_ref(), expected_mod_revision_of_write(transaction)) {
+        return Err(WriteRefusal::Conflict(current.as_ref().map(conversion::to_entry)));
     }
     for (condition, current) in transaction.conditions().iter().zip(currents) {
-        if !is_at(current.as_ref(), expected(condition.expect)) {
-            let current = current.as_ref().map(entries::entry);
-            return Err(Refusal::ConditionFailed(condition.key.clone(), current));
+        if !is_at(current.as_ref(), expected_mod_revision(condition.expect)) {
+            let current = current.as_ref().map(conversion::to_entry);
+            return Err(WriteRefusal::ConditionFailed(condition.key.clone(), current));
         }
     }
     let reason = "etcd refuses a transaction whose conditions hold".into();
-    Err(Refusal::Call(CallError::Unavailable(Unavailable { reason })))
+    Err(WriteRefusal::Call(CallError::Unavailable(Unavailable { reason })))
 }
 
 fn is_at(current: Option<&KeyValue>, expected: i64) -> bool {
@@ -133,17 +134,17 @@ fn is_at(current: Option<&KeyValue>, expected: i64) -> bool {
 
 /// The operations come in the order in which watches tell them. etcd refuses to write a key twice in one
 /// transaction, which a [`Transaction`] never does.
-fn request(transaction: &Transaction, lease: i64) -> TxnRequest {
-    let key = read::bytes_of(transaction.key());
-    let compare = Compare::mod_revision(key.clone(), expected_of_write(transaction));
+fn txn_request(transaction: &Transaction, lease: i64) -> TxnRequest {
+    let key = read::key_bytes(transaction.key());
+    let compare = Compare::mod_revision(key.clone(), expected_mod_revision_of_write(transaction));
     let content = transaction.content().map(|content| &content.value);
     let mut txn = TxnRequest::write(compare, operation(key, content, lease));
     for condition in transaction.conditions() {
-        let key = read::bytes_of(&condition.key);
-        txn = txn.only_if(Compare::mod_revision(key, expected(condition.expect)));
+        let key = read::key_bytes(&condition.key);
+        txn = txn.only_if(Compare::mod_revision(key, expected_mod_revision(condition.expect)));
     }
     for WriteBeside { key, value } in transaction.beside() {
-        txn = txn.and(operation(read::bytes_of(key), value.as_ref(), 0));
+        txn = txn.also(operation(read::key_bytes(key), value.as_ref(), 0));
     }
     txn
 }

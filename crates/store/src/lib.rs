@@ -16,6 +16,7 @@ mod revision;
 mod status;
 mod store;
 mod transaction;
+mod watch_notifier;
 mod write;
 
 pub use entry::{At, Entry, Got, Item, ListRequest, Page, VALUE_BYTES_MAX};
@@ -26,4 +27,5 @@ pub use revision::Revision;
 pub use status::{Alarm, StoreStatus, Usage};
 pub use store::{PROGRESS_SECONDS_MAX, Store, Watch};
 pub use transaction::{Condition, Content, Transaction, WriteBeside};
+pub use watch_notifier::{WATCHES_MAX, WatchNotifier, WatchSlot};
 pub use write::{Delete, Expect, Mark, Put};

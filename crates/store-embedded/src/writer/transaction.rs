@@ -5,26 +5,26 @@ use std::sync::Arc;
 use bytes::Bytes;
 use store::{Expect, Key, Revision, Transaction, Unavailable, WriteBeside, WriteError};
 
-use super::{Batch, Writer};
-use crate::budget::Addition;
-use crate::log::Frame;
-use crate::queue::Write;
+use super::{WriteBatch, Writer};
+use crate::command_queue::WriteCommand;
+use crate::log::FrameBuffer;
 use crate::record::{encode_delete, encode_delete_beside, encode_put, encode_put_beside};
+use crate::space_budget::PendingPut;
 use crate::version::Version;
 
 impl Writer {
     pub(super) fn write(
         &mut self,
-        write: &Write,
-        batch: &mut Batch,
-        frame: &mut Frame,
+        write: &WriteCommand,
+        batch: &mut WriteBatch,
+        frame: &mut FrameBuffer,
     ) -> Result<Revision, WriteError> {
         if let Some(failure) = &self.failure {
             return Err(failure.clone().into());
         }
-        let Write { transaction, expires_at_ms } = write;
+        let WriteCommand { transaction, expires_at_ms } = write;
         self.check(transaction)?;
-        self.find_room(transaction)?;
+        self.check_space(transaction)?;
         let revision = self.state.revision.next();
         if revision == self.state.revision {
             return Err(Unavailable { reason: "it has no revisions left".into() }.into());
@@ -33,7 +33,7 @@ impl Writer {
         batch.written.push(key.clone());
         match transaction.content() {
             Some(content) => {
-                let value = own_copy(&content.value);
+                let value = detached_copy(&content.value);
                 let version = self.put(revision, key, value, *expires_at_ms);
                 encode_put(frame.records(), &version);
             }
@@ -46,7 +46,7 @@ impl Writer {
             batch.written.push(key.clone());
             match value {
                 Some(value) => {
-                    let version = self.put(revision, key, own_copy(value), None);
+                    let version = self.put(revision, key, detached_copy(value), None);
                     encode_put_beside(frame.records(), key, &version.value);
                 }
                 None => {
@@ -76,8 +76,8 @@ impl Writer {
     }
 
     /// Whether there is room for everything that is written. There always is for a delete, which makes
-    /// room, and for the little that is written beside it.
-    fn find_room(&mut self, transaction: &Transaction) -> Result<(), WriteError> {
+    /// write_permits, and for the little that is written beside it.
+    fn check_space(&mut self, transaction: &Transaction) -> Result<(), WriteError> {
         let Some(content) = transaction.content() else { return Ok(()) };
         let own = (transaction.key(), content.value.len());
         let beside = transaction.beside().iter();
@@ -85,8 +85,8 @@ impl Writer {
         for (key, value_len) in std::iter::once(own).chain(beside) {
             let prev_len = self.state.tree.get(key).map(|version| version.value.len());
             let is_removal = transaction.is_removal();
-            let put = Addition { key, value_len, prev_len, is_removal };
-            self.budget.admit(put, &self.ledger)?;
+            let put = PendingPut { key, value_len, prev_len, is_removal };
+            self.budget.check_put(put, &self.accounting)?;
         }
         Ok(())
     }
@@ -121,7 +121,7 @@ impl Writer {
 }
 
 /// The bytes at hand may be a small part of a large buffer, which they would keep in memory.
-fn own_copy(value: &Bytes) -> Bytes {
+fn detached_copy(value: &Bytes) -> Bytes {
     Bytes::copy_from_slice(value)
 }
 

@@ -1,4 +1,4 @@
-//! Leases: how keys with a time to live go away.
+//! LeasePool: how keys with a time to live go away.
 //!
 //! A lease of its own for every key would cost etcd as much as the key. So writes share one whose end
 //! falls in the same window, and all its keys go at once, in one revision.
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::call_error::CallError;
 use crate::client::Client;
-use crate::failure::CallError;
+use crate::etcd_messages::{LeaseGrantRequest, LeaseGrantResponse};
 use crate::member::LEASE_GRANT;
-use crate::messages::{LeaseGrantRequest, LeaseGrantResponse};
 
 /// A key may live this part of its time longer, so that others can go with it.
 const WINDOW_PART: u32 = 20;
@@ -25,9 +25,9 @@ const KEYS_MAX: u32 = 1000;
 /// So many leases are open for more keys. A server has few different times to live.
 const OPEN_MAX: usize = 16;
 
-/// Leases that take more keys, newest last.
+/// LeasePool that take more keys, newest last.
 #[derive(Debug, Default)]
-pub(crate) struct Leases {
+pub(crate) struct LeasePool {
     open: Mutex<Vec<Lease>>,
     /// Held while a lease is granted, so that those who want the same wait for it.
     granting: tokio::sync::Mutex<()>,
@@ -41,25 +41,29 @@ struct Lease {
     n_keys: u32,
 }
 
-impl Leases {
+impl LeasePool {
     /// A lease that ends no sooner than after `ttl`, and not much later.
-    pub(crate) async fn lease(&self, client: &Client, ttl: Duration) -> Result<i64, CallError> {
-        if let Some(id) = take(&mut self.open(), Instant::now(), ttl) {
+    pub(crate) async fn lease_for_ttl(
+        &self,
+        client: &Client,
+        ttl: Duration,
+    ) -> Result<i64, CallError> {
+        if let Some(id) = reuse_lease(&mut self.open_leases(), Instant::now(), ttl) {
             return Ok(id);
         }
         let _granting = self.granting.lock().await;
         let now = Instant::now();
-        if let Some(id) = take(&mut self.open(), now, ttl) {
+        if let Some(id) = reuse_lease(&mut self.open_leases(), now, ttl) {
             return Ok(id);
         }
-        let wanted = ttl.saturating_add(window(ttl));
+        let wanted = ttl.saturating_add(sharing_window(ttl));
         let ttl_seconds = i64::try_from(wanted.as_secs()).unwrap_or(i64::MAX).saturating_add(1);
         let request = LeaseGrantRequest { ttl_seconds: ttl_seconds.min(TTL_SECONDS_MAX) };
         let granted: LeaseGrantResponse = client.call(LEASE_GRANT, &request).await?;
         // It began after the request was sent, so counting from there is on the safe side.
         let time = Duration::from_secs(u64::try_from(granted.ttl_seconds).unwrap_or_default());
         if let Some(ends_at) = now.checked_add(time) {
-            let mut open = self.open();
+            let mut open = self.open_leases();
             if open.len() >= OPEN_MAX {
                 open.remove(0);
             }
@@ -69,11 +73,11 @@ impl Leases {
     }
 
     /// Forgets a lease that etcd does not know any more.
-    pub(crate) fn forget(&self, id: i64) {
-        self.open().retain(|lease| lease.id != id);
+    pub(crate) fn forget_lease(&self, id: i64) {
+        self.open_leases().retain(|lease| lease.id != id);
     }
 
-    fn open(&self) -> std::sync::MutexGuard<'_, Vec<Lease>> {
+    fn open_leases(&self) -> std::sync::MutexGuard<'_, Vec<Lease>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -81,16 +85,16 @@ impl Leases {
 /// The longest that etcd grants, in seconds: some 285 years.
 const TTL_SECONDS_MAX: i64 = 9_000_000_000;
 
-fn window(ttl: Duration) -> Duration {
+fn sharing_window(ttl: Duration) -> Duration {
     (ttl / WINDOW_PART).clamp(WINDOW_MIN, WINDOW_MAX)
 }
 
 /// Adds a key to a lease that fits, if there is one, and forgets leases that will never fit.
-fn take(open: &mut Vec<Lease>, now: Instant, ttl: Duration) -> Option<i64> {
+fn reuse_lease(open: &mut Vec<Lease>, now: Instant, ttl: Duration) -> Option<i64> {
     open.retain(|lease| lease.ends_at > now && lease.n_keys < KEYS_MAX);
     let soonest = now.checked_add(ttl)?;
     // Seconds are the smallest step of etcd, and asking for the next one may have added one.
-    let latest = soonest.checked_add(window(ttl) + Duration::from_secs(1))?;
+    let latest = soonest.checked_add(sharing_window(ttl) + Duration::from_secs(1))?;
     let fits = |lease: &&mut Lease| lease.ends_at >= soonest && lease.ends_at <= latest;
     let lease = open.iter_mut().find(fits)?;
     lease.n_keys += 1;
@@ -101,7 +105,7 @@ fn take(open: &mut Vec<Lease>, now: Instant, ttl: Duration) -> Option<i64> {
 mod tests {
     use super::*;
 
-    fn lease(id: i64, ends_at: Instant) -> Lease {
+    fn lease_for_ttl(id: i64, ends_at: Instant) -> Lease {
         Lease { id, ends_at, n_keys: 1 }
     }
 
@@ -112,12 +116,12 @@ mod tests {
         let second = Duration::from_secs(1);
         let ends_at = now + hour + WINDOW_MAX + second;
         let mut open = vec![lease(7, ends_at)];
-        assert_eq!(take(&mut open, now, hour), Some(7));
+        assert_eq!(reuse_lease(&mut open, now, hour), Some(7));
         // A minute later it is still long enough, and then no more.
-        assert_eq!(take(&mut open, now + WINDOW_MAX + second, hour), Some(7));
-        assert_eq!(take(&mut open, now + WINDOW_MAX + 2 * second, hour), None);
+        assert_eq!(reuse_lease(&mut open, now + WINDOW_MAX + second, hour), Some(7));
+        assert_eq!(reuse_lease(&mut open, now + WINDOW_MAX + 2 * second, hour), None);
         // Who wants much less would live much too long.
-        assert_eq!(take(&mut open, now, hour - WINDOW_MAX), None);
+        assert_eq!(reuse_lease(&mut open, now, hour - WINDOW_MAX), None);
         assert_eq!(open[0].n_keys, 3);
     }
 
@@ -126,8 +130,8 @@ mod tests {
         let now = Instant::now();
         let ttl = Duration::from_secs(100);
         let mut open = vec![Lease { id: 7, ends_at: now + ttl, n_keys: KEYS_MAX - 1 }];
-        assert_eq!(take(&mut open, now, ttl), Some(7));
-        assert_eq!(take(&mut open, now, ttl), None);
+        assert_eq!(reuse_lease(&mut open, now, ttl), Some(7));
+        assert_eq!(reuse_lease(&mut open, now, ttl), None);
         assert_eq!(open, []);
     }
 

@@ -1,7 +1,7 @@
 //! Old parts of the history that were moved from memory to files.
 //!
 //! Pages are for the running process alone: the log tells the history again after a restart. So they
-//! are not synced, and what is left of them is removed when the directory is opened.
+//! are not synced_revision, and what is left of them is removed when the directory is opened.
 
 use std::fs;
 use std::io::{self, Write};
@@ -9,13 +9,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::files;
-use crate::history::Step;
-use crate::record::{Reader, Record, encode_step};
+use crate::history::KeyChange;
+use crate::record::{Record, RecordReader, encode_change};
+use crate::store_files;
 
 /// A file of steps. It is removed when nobody reads it any more.
 #[derive(Debug)]
-pub(crate) struct Page {
+pub(crate) struct HistoryPage {
     path: PathBuf,
     checksum: u32,
     len: u64,
@@ -23,33 +23,37 @@ pub(crate) struct Page {
     total: Arc<AtomicU64>,
 }
 
-impl Page {
+impl HistoryPage {
     /// Writes the steps to a new file, and adds its length to a total for as long as it is there.
-    pub(crate) fn write(path: PathBuf, steps: &[Step], total: &Arc<AtomicU64>) -> io::Result<Self> {
+    pub(crate) fn write(
+        path: PathBuf,
+        steps: &[KeyChange],
+        total: &Arc<AtomicU64>,
+    ) -> io::Result<Self> {
         let mut bytes = Vec::new();
         for step in steps {
-            encode_step(&mut bytes, step);
+            encode_change(&mut bytes, step);
         }
         let (checksum, len) = (crc32fast::hash(&bytes), bytes.len() as u64);
         total.fetch_add(len, Ordering::Relaxed);
         let page = Self { path, checksum, len, total: total.clone() };
-        files::create_new(&page.path)?.write_all(&bytes)?;
+        store_files::create_new(&page.path)?.write_all(&bytes)?;
         Ok(page)
     }
 
     /// Reads the steps again.
-    pub(crate) fn read(&self) -> io::Result<Vec<Step>> {
-        let bytes = files::read(&self.path)?;
+    pub(crate) fn read(&self) -> io::Result<Vec<KeyChange>> {
+        let bytes = store_files::read(&self.path)?;
         if crc32fast::hash(&bytes) != self.checksum {
             return Err(self.damaged("its checksum is wrong"));
         }
-        let mut reader = Reader::new(&bytes);
+        let mut reader = RecordReader::new(&bytes);
         let mut steps = Vec::new();
         while let Some(record) = reader.next().map_err(|error| self.damaged(&error.to_string()))? {
-            let Record::Step(step) = record else {
+            let Record::KeyChange(change) = record else {
                 return Err(self.damaged("it holds something else than steps"));
             };
-            steps.push(step);
+            steps.push(change);
         }
         Ok(steps)
     }
@@ -60,7 +64,7 @@ impl Page {
     }
 }
 
-impl Drop for Page {
+impl Drop for HistoryPage {
     fn drop(&mut self) {
         // A page that can not be removed now is removed when the directory is opened again.
         fs::remove_file(&self.path).ok();

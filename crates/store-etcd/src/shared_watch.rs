@@ -3,14 +3,13 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use store::{Prefix, Revision};
+use store::{Prefix, Revision, WatchNotifier};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
-use crate::bells::Bells;
 use crate::client::Client;
-use crate::history::{History, HistoryError, Step};
+use crate::event_stream::{EventBatch, EventStream, EventStreamError};
+use crate::event_window::{EventWindow, WindowEvents};
 use crate::read;
-use crate::window::{Found, Window};
 
 /// How often idle watches are told how far the cluster is. Well below what the contract allows, so that
 /// a change of the member in between does not matter.
@@ -31,34 +30,36 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 const REVISIONS_BACK: u64 = 1000;
 
 /// What the watches share.
-pub(crate) struct Hub {
+pub(crate) struct SharedWatch {
     /// Absent until the cluster has told where it is.
-    window: Mutex<Option<Window>>,
-    pub(crate) bells: Bells,
+    window: Mutex<Option<EventWindow>>,
+    pub(crate) notifier: WatchNotifier,
 }
 
 /// What a search in the window comes to.
-pub(crate) enum Search {
-    Found(Found),
+pub(crate) enum WindowSearch {
+    Events(WindowEvents),
     /// The events begin later; earlier ones must be read from etcd.
     Behind,
     /// Nothing is known yet.
     NotReady,
 }
 
-impl Hub {
+impl SharedWatch {
     pub(crate) fn new() -> Self {
-        Self { window: Mutex::new(None), bells: Bells::new() }
+        Self { window: Mutex::new(None), notifier: WatchNotifier::default() }
     }
 
-    fn window(&self) -> MutexGuard<'_, Option<Window>> {
+    fn window(&self) -> MutexGuard<'_, Option<EventWindow>> {
         self.window.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn search(&self, prefix: &Prefix, after: Revision) -> Search {
+    pub(crate) fn search(&self, prefix: &Prefix, after: Revision) -> WindowSearch {
         match &*self.window() {
-            Some(window) => window.search(prefix, after).map_or(Search::Behind, Search::Found),
-            None => Search::NotReady,
+            Some(window) => {
+                window.search(prefix, after).map_or(WindowSearch::Behind, WindowSearch::Events)
+            }
+            None => WindowSearch::NotReady,
         }
     }
 
@@ -69,7 +70,7 @@ impl Hub {
 
     /// How far it is.
     pub(crate) fn through(&self) -> Option<Revision> {
-        self.window().as_ref().map(Window::through)
+        self.window().as_ref().map(EventWindow::through)
     }
 
     /// The states before this one are gone, so watches that need them must not go on.
@@ -79,21 +80,21 @@ impl Hub {
         }
     }
 
-    fn push(&self, step: Step) {
-        let Step { events, through } = step;
+    fn push(&self, step: EventBatch) {
+        let EventBatch { events, through } = step;
         let mut window = self.window();
         if let Some(window) = window.as_mut() {
-            // Clones share their bytes; they are needed because the bells ring when the window is free.
+            // Clones share their bytes; they are needed because watches are notified after the window is unlocked.
             window.push(events.clone(), through);
         }
         drop(window);
-        self.bells.ring(&events);
+        self.notifier.notify(events.iter().map(|event| (&event.key, event.revision)));
     }
 
     /// Begins anew after a revision. Watches that are further behind find out when they read from etcd.
-    fn begin(&self, after: Revision) {
-        *self.window() = Some(Window::at(after));
-        self.bells.ring_all(after);
+    fn restart_after(&self, after: Revision) {
+        *self.window() = Some(EventWindow::at(after));
+        self.notifier.notify_all(after);
     }
 
     /// Follows the cluster until the task is stopped:
@@ -106,11 +107,11 @@ impl Hub {
         let mut patience = SILENCE_MIN;
         loop {
             let before = self.through();
-            match self.follow(client, &mut patience).await {
-                HistoryError::Compacted { floor } => self.begin(floor),
-                HistoryError::Broken(_) if client.is_closed() => return,
+            match self.follow_events(client, &mut patience).await {
+                EventStreamError::Compacted { floor } => self.restart_after(floor),
+                EventStreamError::Broken(_) if client.is_closed() => return,
                 // Why is told by the requests that fail at the same time.
-                HistoryError::Broken(_) => {}
+                EventStreamError::Broken(_) => {}
             }
             pause = if self.through() > before { PAUSE_MIN } else { (pause * 2).min(PAUSE_MAX) };
             sleep(pause).await;
@@ -118,21 +119,21 @@ impl Hub {
     }
 
     /// Follows until something is wrong. `patience` is how long a member may be silent.
-    async fn follow(&self, client: &Client, patience: &mut Duration) -> HistoryError {
+    async fn follow_events(&self, client: &Client, patience: &mut Duration) -> EventStreamError {
         let after = match self.through() {
             Some(through) => through,
-            None => match read::current(client).await {
+            None => match read::current_revision(client).await {
                 Ok(current) => {
                     let back = current.number().saturating_sub(REVISIONS_BACK);
                     let after = Revision::new(back).max(Revision::FIRST);
-                    self.begin(after);
+                    self.restart_after(after);
                     after
                 }
                 Err(error) => return broken(&error.to_string()),
             },
         };
-        let mut history = match History::open(client, after).await {
-            Ok(history) => history,
+        let mut events = match EventStream::open(client, after).await {
+            Ok(events) => events,
             Err(error) => return error,
         };
         let mut progress = interval(PROGRESS_EVERY);
@@ -142,22 +143,22 @@ impl Hub {
         let mut behind_since: Option<Instant> = None;
         loop {
             tokio::select! {
-                step = history.next() => match step {
+                step = events.next() => match step {
                     Ok(step) => {
                         behind_since = None;
                         *patience = SILENCE_MIN;
-                        client.has_reached(step.through);
+                        client.note_revision(step.through);
                         self.push(step);
                     }
                     Err(error) => return error,
                 },
-                _ = progress.tick() => self.bells.ring_all(self.through().unwrap_or_default()),
+                _ = progress.tick() => self.notifier.notify_all(self.through().unwrap_or_default()),
                 _ = silence.tick() => {
-                    if client.newest() <= self.through().unwrap_or_default() {
+                    if client.newest_revision() <= self.through().unwrap_or_default() {
                         behind_since = None;
                     } else if behind_since.get_or_insert_with(Instant::now).elapsed() > *patience {
                         *patience = (*patience * 2).min(SILENCE_MAX);
-                        return history.give_up();
+                        return events.give_up();
                     }
                 }
             }
@@ -165,6 +166,6 @@ impl Hub {
     }
 }
 
-fn broken(reason: &str) -> HistoryError {
-    HistoryError::Broken(store::Unavailable { reason: reason.into() })
+fn broken(reason: &str) -> EventStreamError {
+    EventStreamError::Broken(store::Unavailable { reason: reason.into() })
 }

@@ -17,25 +17,25 @@ use crate::version::Version;
 /// level; a million keys make four levels.
 const WIDTH: usize = 32;
 /// A node with fewer parts is joined with a neighbour when both fit in one.
-const WIDTH_LOW: usize = WIDTH / 4;
+const WIDTH_MIN: usize = WIDTH / 4;
 
 /// An ordered set of versions with one version per key.
 #[derive(Debug, Clone)]
-pub(crate) struct Tree {
+pub(crate) struct VersionTree {
     root: Arc<Node>,
     len: usize,
 }
 
 #[derive(Debug, Clone)]
 enum Node {
-    Leaf(Vec<Slot>),
+    Leaf(Vec<LeafEntry>),
     Branch(Branch),
 }
 
 /// A version of a leaf. To find a key by the hashes beside each other reads one version; to find it by
 /// halves reads five, which lie anywhere in memory.
 #[derive(Debug, Clone)]
-struct Slot {
+struct LeafEntry {
     hash: u64,
     version: Arc<Version>,
 }
@@ -43,11 +43,11 @@ struct Slot {
 /// Keys have long beginnings in common, so children are told apart by the eight bytes after them, which
 /// lie beside each other in memory. The keys themselves are looked at when those are equal.
 ///
-/// INVARIANT: has at least one child; `n_common` and each `head` are as [`Branch::new`] makes them, or
+/// INVARIANT: has at least one child; `common_prefix_len` and each `head` are as [`Branch::new`] makes them, or
 /// were so with more children.
 #[derive(Debug, Clone)]
 struct Branch {
-    n_common: usize,
+    common_prefix_len: usize,
     children: Vec<Child>,
 }
 
@@ -55,42 +55,42 @@ struct Branch {
 #[derive(Debug, Clone)]
 struct Child {
     head: u64,
-    first: Key,
+    first_key: Key,
     len: usize,
     node: Arc<Node>,
 }
 
 impl Branch {
     fn new(children: Vec<Child>) -> Self {
-        let mut branch = Self { n_common: 0, children };
-        branch.refresh();
+        let mut branch = Self { common_prefix_len: 0, children };
+        branch.recompute_heads();
         branch
     }
 
     /// Restores the invariant after a child was added or has a new `first`.
-    fn refresh(&mut self) {
+    fn recompute_heads(&mut self) {
         let (Some(first), Some(last)) = (self.children.first(), self.children.last()) else {
             return;
         };
-        let pairs = first.first.bytes().zip(last.first.bytes());
-        self.n_common = pairs.take_while(|(one, other)| one == other).count();
+        let pairs = first.first_key.bytes().zip(last.first_key.bytes());
+        self.common_prefix_len = pairs.take_while(|(one, other)| one == other).count();
         for child in &mut self.children {
-            child.head = head(&child.first, self.n_common);
+            child.head = key_head(&child.first_key, self.common_prefix_len);
         }
     }
 
     /// The place of the child under which a key is or would be.
-    fn child_of(&self, key: &str) -> usize {
+    fn child_index(&self, key: &str) -> usize {
         let Some(first) = self.children.first() else { return 0 };
-        let common = first.first.as_bytes().get(..self.n_common).unwrap_or_default();
-        let begin = key.as_bytes().get(..self.n_common).unwrap_or(key.as_bytes());
+        let common = first.first_key.as_bytes().get(..self.common_prefix_len).unwrap_or_default();
+        let begin = key.as_bytes().get(..self.common_prefix_len).unwrap_or(key.as_bytes());
         match begin.cmp(common) {
             Ordering::Less => 0,
             Ordering::Greater => self.children.len() - 1,
             Ordering::Equal => {
-                let head = head(key, self.n_common);
+                let head = key_head(key, self.common_prefix_len);
                 let is_before = |child: &Child| {
-                    child.head < head || (child.head == head && child.first.as_str() <= key)
+                    child.head < head || (child.head == head && child.first_key.as_str() <= key)
                 };
                 self.children.partition_point(is_before).saturating_sub(1)
             }
@@ -100,7 +100,7 @@ impl Branch {
 
 /// Eight bytes of a key as a number that compares like them. Keys have no NUL, so what is missing
 /// compares as less than anything.
-fn head(key: &str, skip: usize) -> u64 {
+fn key_head(key: &str, skip: usize) -> u64 {
     let rest = key.as_bytes().get(skip..).unwrap_or_default();
     if let Some(bytes) = rest.first_chunk() {
         return u64::from_be_bytes(*bytes);
@@ -110,7 +110,7 @@ fn head(key: &str, skip: usize) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-impl Tree {
+impl VersionTree {
     pub(crate) fn new() -> Self {
         Self { root: Arc::default(), len: 0 }
     }
@@ -126,10 +126,10 @@ impl Tree {
             match node {
                 Node::Leaf(slots) => {
                     let is_it =
-                        |slot: &&Slot| slot.hash == hash && slot.version.key.as_str() == key;
+                        |slot: &&LeafEntry| slot.hash == hash && slot.version.key.as_str() == key;
                     return slots.iter().find(is_it).map(|slot| &slot.version);
                 }
-                Node::Branch(branch) => node = &branch.children.get(branch.child_of(key))?.node,
+                Node::Branch(branch) => node = &branch.children.get(branch.child_index(key))?.node,
             }
         }
     }
@@ -141,11 +141,11 @@ impl Tree {
             self.len += 1;
         }
         if let Some(right) = split
-            && let Some(first) = self.root.first()
+            && let Some(first) = self.root.first_key()
         {
             let left = Child {
                 head: 0,
-                first: first.clone(),
+                first_key: first.clone(),
                 len: self.len - right.len,
                 node: std::mem::take(&mut self.root),
             };
@@ -181,7 +181,7 @@ impl Tree {
                     return rank + search(slots, key).unwrap_or_else(|at| at);
                 }
                 Node::Branch(branch) => {
-                    let at = branch.child_of(key);
+                    let at = branch.child_index(key);
                     let children = &branch.children;
                     rank += children.iter().take(at).map(|child| child.len).sum::<usize>();
                     let Some(child) = children.get(at) else { return rank };
@@ -192,7 +192,7 @@ impl Tree {
     }
 
     /// The versions whose key is not less than this one, in order.
-    pub(crate) fn iter_from(&self, key: &str) -> Iter<'_> {
+    pub(crate) fn iter_from(&self, key: &str) -> VersionIter<'_> {
         let mut branches = Vec::new();
         let mut node = &*self.root;
         loop {
@@ -200,13 +200,13 @@ impl Tree {
                 Node::Leaf(slots) => {
                     let at = search(slots, key).unwrap_or_else(|at| at);
                     let leaf = slots.get(at..).unwrap_or_default().iter();
-                    return Iter { branches, leaf };
+                    return VersionIter { branches, leaf };
                 }
                 Node::Branch(branch) => {
-                    let at = branch.child_of(key);
+                    let at = branch.child_index(key);
                     let mut rest = branch.children.get(at..).unwrap_or_default().iter();
                     let Some(child) = rest.next() else {
-                        return Iter { branches, leaf: [].iter() };
+                        return VersionIter { branches, leaf: [].iter() };
                     };
                     branches.push(rest);
                     node = &child.node;
@@ -218,12 +218,12 @@ impl Tree {
 
 /// Versions in the order of their keys.
 #[derive(Debug)]
-pub(crate) struct Iter<'a> {
+pub(crate) struct VersionIter<'a> {
     branches: Vec<std::slice::Iter<'a, Child>>,
-    leaf: std::slice::Iter<'a, Slot>,
+    leaf: std::slice::Iter<'a, LeafEntry>,
 }
 
-impl<'a> Iterator for Iter<'a> {
+impl<'a> Iterator for VersionIter<'a> {
     type Item = &'a Arc<Version>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -250,7 +250,7 @@ impl<'a> Iterator for Iter<'a> {
     }
 }
 
-fn search(slots: &[Slot], key: &str) -> Result<usize, usize> {
+fn search(slots: &[LeafEntry], key: &str) -> Result<usize, usize> {
     slots.binary_search_by(|slot| slot.version.key.as_str().cmp(key))
 }
 
@@ -269,16 +269,16 @@ fn insert(node: &mut Node, version: Arc<Version>) -> (Option<Arc<Version>>, Opti
             }
             Err(at) => {
                 slots.reserve_exact(1);
-                slots.insert(at, Slot { hash: hash(&version.key), version });
+                slots.insert(at, LeafEntry { hash: hash(&version.key), version });
                 (None, split_leaf(slots, at))
             }
         },
         Node::Branch(branch) => {
-            let at = branch.child_of(&version.key);
+            let at = branch.child_index(&version.key);
             let Some(child) = branch.children.get_mut(at) else { return (None, None) };
-            let is_lower = version.key < child.first;
+            let is_lower = version.key < child.first_key;
             if is_lower {
-                child.first = version.key.clone();
+                child.first_key = version.key.clone();
             }
             let (replaced, split) = insert(Arc::make_mut(&mut child.node), version);
             if replaced.is_none() {
@@ -291,7 +291,7 @@ fn insert(node: &mut Node, version: Arc<Version>) -> (Option<Arc<Version>>, Opti
                 branch.children.insert(at + 1, right);
             }
             if is_lower || is_split {
-                branch.refresh();
+                branch.recompute_heads();
             }
             (replaced, split_branch(branch))
         }
@@ -299,15 +299,15 @@ fn insert(node: &mut Node, version: Arc<Version>) -> (Option<Arc<Version>>, Opti
 }
 
 /// Keys often come in rising order, and then the left part is left full rather than half.
-fn split_leaf(slots: &mut Vec<Slot>, inserted: usize) -> Option<Child> {
+fn split_leaf(slots: &mut Vec<LeafEntry>, inserted: usize) -> Option<Child> {
     if slots.len() <= WIDTH {
         return None;
     }
     let at = if inserted + 1 == slots.len() { inserted } else { slots.len() / 2 };
     let right = slots.split_off(at);
     slots.shrink_to_fit();
-    let first = right.first()?.version.key.clone();
-    Some(Child { head: 0, first, len: right.len(), node: Arc::new(Node::Leaf(right)) })
+    let first_key = right.first()?.version.key.clone();
+    Some(Child { head: 0, first_key, len: right.len(), node: Arc::new(Node::Leaf(right)) })
 }
 
 fn split_branch(branch: &mut Branch) -> Option<Child> {
@@ -317,10 +317,10 @@ fn split_branch(branch: &mut Branch) -> Option<Child> {
     }
     let right = branch.children.split_off(n_children / 2);
     branch.children.shrink_to_fit();
-    branch.refresh();
-    let first = right.first()?.first.clone();
+    branch.recompute_heads();
+    let first_key = right.first()?.first_key.clone();
     let len = right.iter().map(|child| child.len).sum();
-    Some(Child { head: 0, first, len, node: Arc::new(Node::Branch(Branch::new(right))) })
+    Some(Child { head: 0, first_key, len, node: Arc::new(Node::Branch(Branch::new(right))) })
 }
 
 fn remove(node: &mut Node, key: &str) -> Option<Arc<Version>> {
@@ -330,15 +330,15 @@ fn remove(node: &mut Node, key: &str) -> Option<Arc<Version>> {
             Some(slots.remove(at).version)
         }
         Node::Branch(branch) => {
-            let at = branch.child_of(key);
+            let at = branch.child_index(key);
             let children = &mut branch.children;
             let child = children.get_mut(at)?;
             let removed = remove(Arc::make_mut(&mut child.node), key)?;
             child.len -= 1;
             if child.len == 0 {
                 children.remove(at);
-            } else if child.node.width() < WIDTH_LOW {
-                join(children, at);
+            } else if child.node.width() < WIDTH_MIN {
+                merge_narrow_child(children, at);
             }
             Some(removed)
         }
@@ -346,7 +346,7 @@ fn remove(node: &mut Node, key: &str) -> Option<Arc<Version>> {
 }
 
 /// Joins a narrow child with a neighbour, if they fit in one node.
-fn join(children: &mut Vec<Child>, at: usize) {
+fn merge_narrow_child(children: &mut Vec<Child>, at: usize) {
     let left = if at + 1 < children.len() { at } else { at.saturating_sub(1) };
     let Some([one, other]) = children.get(left..left + 2) else { return };
     if one.node.width() + other.node.width() > WIDTH {
@@ -359,7 +359,7 @@ fn join(children: &mut Vec<Child>, at: usize) {
         (Node::Leaf(slots), Node::Leaf(more)) => slots.extend(more.iter().cloned()),
         (Node::Branch(parts), Node::Branch(more)) => {
             parts.children.extend(more.children.iter().cloned());
-            parts.refresh();
+            parts.recompute_heads();
         }
         // INVARIANT: all leaves are at one depth, so neighbours are of one kind.
         (Node::Leaf(_), Node::Branch(_)) | (Node::Branch(_), Node::Leaf(_)) => {}
@@ -374,10 +374,10 @@ impl Default for Node {
 
 impl Node {
     /// A lower bound of its keys; absent when it has none.
-    fn first(&self) -> Option<&Key> {
+    fn first_key(&self) -> Option<&Key> {
         match self {
             Self::Leaf(slots) => slots.first().map(|slot| &slot.version.key),
-            Self::Branch(branch) => branch.children.first().map(|child| &child.first),
+            Self::Branch(branch) => branch.children.first().map(|child| &child.first_key),
         }
     }
 

@@ -19,7 +19,7 @@ const SEARCH_EVENTS_MAX: usize = 8 * 1024;
 ///
 /// INVARIANT: `events` are all events after `start` up to `through`, in the order of their revisions.
 #[derive(Debug)]
-pub(crate) struct Window {
+pub(crate) struct EventWindow {
     start: Revision,
     through: Revision,
     events: VecDeque<Event>,
@@ -28,16 +28,16 @@ pub(crate) struct Window {
 
 /// What a search has found.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct WindowEvents {
     /// The events under the prefix, revisions whole.
     pub(crate) events: Vec<Event>,
     /// Everything up to here has been looked at.
     pub(crate) through: Revision,
     /// Whether the search stopped early.
-    pub(crate) is_cut: bool,
+    pub(crate) is_truncated: bool,
 }
 
-impl Window {
+impl EventWindow {
     /// Without events, at a revision.
     pub(crate) fn at(revision: Revision) -> Self {
         Self { start: revision, through: revision, events: VecDeque::new(), bytes: 0 }
@@ -71,7 +71,7 @@ impl Window {
     }
 
     /// The events under a prefix after a revision; absent when some of them may be forgotten.
-    pub(crate) fn search(&self, prefix: &Prefix, after: Revision) -> Option<Found> {
+    pub(crate) fn search(&self, prefix: &Prefix, after: Revision) -> Option<WindowEvents> {
         if after < self.start {
             return None;
         }
@@ -81,14 +81,14 @@ impl Window {
         for (n_seen, event) in self.events.range(first..).enumerate() {
             let is_enough = events.len() >= BATCH_EVENTS_MAX || n_seen >= SEARCH_EVENTS_MAX;
             if is_enough && event.revision > last {
-                return Some(Found { events, through: last, is_cut: true });
+                return Some(WindowEvents { events, through: last, is_truncated: true });
             }
             last = event.revision;
             if prefix.covers(&event.key) {
                 events.push(event.clone());
             }
         }
-        Some(Found { events, through: self.through, is_cut: false })
+        Some(WindowEvents { events, through: self.through, is_truncated: false })
     }
 }
 
@@ -115,13 +115,13 @@ mod tests {
         Prefix::new("/a/").unwrap()
     }
 
-    fn revisions(found: &Found) -> Vec<u64> {
+    fn revisions(found: &WindowEvents) -> Vec<u64> {
         found.events.iter().map(|event| event.revision.number()).collect()
     }
 
     #[test]
     fn a_search_finds_its_prefix_after_its_revision() {
-        let mut window = Window::at(Revision::new(4));
+        let mut window = EventWindow::at(Revision::new(4));
         window.push(vec![event("/a/x", 5, 0), event("/b/x", 6, 0)], Revision::new(6));
         window.push(vec![event("/a/x", 7, 0), event("/a/y", 7, 0)], Revision::new(9));
         let search = |after| window.search(&a(), Revision::new(after));
@@ -131,37 +131,37 @@ mod tests {
         assert_eq!(revisions(&search(7).unwrap()), [0; 0]);
         for after in [4, 7, 9, 12] {
             let found = search(after).unwrap();
-            assert_eq!((found.through, found.is_cut), (Revision::new(9), false), "{after}");
+            assert_eq!((found.through, found.is_truncated), (Revision::new(9), false), "{after}");
         }
     }
 
     #[test]
     fn batches_end_between_revisions() {
-        let mut window = Window::at(Revision::new(1));
+        let mut window = EventWindow::at(Revision::new(1));
         let n = BATCH_EVENTS_MAX as u64;
         let mut events: Vec<Event> = (2..=n).map(|revision| event("/a/x", revision, 0)).collect();
         events.extend([event("/a/x", n + 1, 0), event("/a/y", n + 1, 0), event("/a/x", n + 2, 0)]);
         window.push(events, Revision::new(n + 2));
         let found = window.search(&a(), Revision::new(1)).unwrap();
         assert_eq!((found.events.len(), found.through.number()), (BATCH_EVENTS_MAX + 1, n + 1));
-        assert!(found.is_cut);
+        assert!(found.is_truncated);
         let rest = window.search(&a(), found.through).unwrap();
-        assert_eq!((revisions(&rest), rest.is_cut), (vec![n + 2], false));
+        assert_eq!((revisions(&rest), rest.is_truncated), (vec![n + 2], false));
     }
 
     #[test]
     fn long_searches_pause() {
-        let mut window = Window::at(Revision::new(0));
+        let mut window = EventWindow::at(Revision::new(0));
         let n = SEARCH_EVENTS_MAX as u64 + 1;
         let events = (1..=n).map(|revision| event("/b/x", revision, 0)).collect();
         window.push(events, Revision::new(n));
         let found = window.search(&a(), Revision::ZERO).unwrap();
-        assert_eq!((found.through.number(), found.is_cut), (n - 1, true));
+        assert_eq!((found.through.number(), found.is_truncated), (n - 1, true));
     }
 
     #[test]
     fn the_oldest_go_when_there_is_too_much() {
-        let mut window = Window::at(Revision::new(0));
+        let mut window = EventWindow::at(Revision::new(0));
         let quarter = BYTES_MAX / 4;
         for revision in 1..=3 {
             window.push(vec![event("/a/x", revision, quarter)], Revision::new(revision));
@@ -170,7 +170,7 @@ mod tests {
         window.push(vec![event("/a/x", 4, quarter)], Revision::new(4));
         assert_eq!((window.start(), window.events.len()), (Revision::new(1), 3));
         let small = |revision: usize| event("/a/x", revision as u64, 0);
-        let mut window = Window::at(Revision::new(0));
+        let mut window = EventWindow::at(Revision::new(0));
         window.push((1..=EVENTS_MAX).map(small).collect(), Revision::new(EVENTS_MAX as u64));
         assert_eq!(window.start(), Revision::ZERO);
         window.push(vec![small(EVENTS_MAX + 1)], Revision::new(EVENTS_MAX as u64 + 1));
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn forgetting_moves_the_start_but_not_past_the_end() {
-        let mut window = Window::at(Revision::new(4));
+        let mut window = EventWindow::at(Revision::new(4));
         window.push(vec![event("/a/x", 5, 9), event("/a/x", 6, 9)], Revision::new(6));
         window.forget(Revision::new(5));
         assert_eq!(window.search(&a(), Revision::new(4)), None);

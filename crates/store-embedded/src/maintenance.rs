@@ -1,4 +1,4 @@
-//! What the writer does when callers have their answers: other log files, snapshots, pages; and what it
+//! What the writer does when callers have their replies: other log files, snapshots, pages; and what it
 //! does when the disk fails.
 
 use std::io;
@@ -8,40 +8,40 @@ use std::time::{Duration, Instant};
 use store::{Revision, StoreStatus, Unavailable, Usage};
 
 use crate::checkpoint::{self, Checkpoint};
-use crate::chores::Chore;
 use crate::log::Log;
+use crate::maintenance_task::MaintenanceTask;
 use crate::options::SyncMode;
 use crate::recovery::SealedLog;
-use crate::state::State;
+use crate::store_state::StoreState;
 use crate::writer::{Writer, expiries};
 
 /// When a snapshot or a page could not be written, so long nothing of the kind is tried.
-const TIDY_PAUSE: Duration = Duration::from_secs(10);
+const MAINTENANCE_RETRY_DELAY: Duration = Duration::from_secs(10);
 
 impl Writer {
-    /// The store only reads until [`Self::revive`] succeeds: what readers see stays, what was on its
+    /// The store only reads until [`Self::retry_log`] succeeds: what readers see stays, what was on its
     /// way is refused.
-    pub(crate) fn fail(&mut self, error: &io::Error) {
+    pub(crate) fn enter_read_only(&mut self, error: &io::Error) {
         let reason = format!("it can not write its log and only reads: {error}");
         let failure = Unavailable { reason: reason.into() };
         self.report_failure(Some(failure.clone()));
         self.failure = Some(failure);
         self.next_sync = None;
-        self.state = State::clone(&self.core.state.load());
-        self.ledger.roll_back(self.state.revision);
+        self.state = StoreState::clone(&self.core.state.load());
+        self.accounting.roll_back(self.state.revision);
         self.expiries = expiries(&self.state);
     }
 
     /// Looks once a second whether the disk takes writes again: the log is brought to the state that
     /// readers see, and writes go on in another file. That this can be created shows that there is room.
-    pub(crate) fn revive(&mut self) {
+    pub(crate) fn retry_log(&mut self) {
         if self.failure.is_none() {
             return;
         }
-        let revived = self.log.repair().and_then(|()| self.begin_log());
+        let revived = self.log.repair().and_then(|()| self.start_new_log());
         match revived {
             Ok(()) => {
-                self.synced = self.state.revision;
+                self.synced_revision = self.state.revision;
                 self.failure = None;
                 self.report_failure(None);
             }
@@ -53,32 +53,32 @@ impl Writer {
     }
 
     /// Looks how much space there is, and tells what the store takes up.
-    pub(crate) fn look_around(&mut self) {
+    pub(crate) fn refresh_usage(&mut self) {
         let free = match self.options.limits.disk_free_bytes_min {
             0 => None,
             _ => self.options.disk.free_bytes(self.directory.path()),
         };
-        self.budget.refresh(free, self.checkpoint.is_some(), &self.ledger);
+        self.budget.refresh_alarms(free, self.checkpoint.is_some(), &self.accounting);
         self.report_status();
     }
 
     /// Does the maintenance that can wait until callers were answered.
-    pub(crate) fn tidy(&mut self) {
-        if self.failure.is_none() && Instant::now() >= self.tidy_after {
-            let was_well = self.troubles.is_empty();
+    pub(crate) fn run_maintenance(&mut self) {
+        if self.failure.is_none() && Instant::now() >= self.maintenance_after {
+            let was_healthy = self.failed_tasks.is_empty();
             if self.log.bytes() >= self.options.limits.log_file_bytes_max {
-                self.rotate();
+                self.rotate_log();
             }
             let checkpointed = self.finish_checkpoint().and_then(|()| self.start_checkpoint());
             if let Err(error) = checkpointed {
-                self.troubles.note(Chore::Checkpoint, Err(error));
+                self.failed_tasks.record_result(MaintenanceTask::Checkpoint, Err(error));
             }
-            let paged = self.page_out();
-            self.troubles.note(Chore::Page, paged);
-            if !self.troubles.is_empty() {
-                self.tidy_after = Instant::now() + TIDY_PAUSE;
+            let paged = self.move_to_page();
+            self.failed_tasks.record_result(MaintenanceTask::Page, paged);
+            if !self.failed_tasks.is_empty() {
+                self.maintenance_after = Instant::now() + MAINTENANCE_RETRY_DELAY;
             }
-            if was_well != self.troubles.is_empty() {
+            if was_healthy != self.failed_tasks.is_empty() {
                 self.report_status();
             }
         }
@@ -87,20 +87,20 @@ impl Writer {
 
     /// Begins another log file. Where that fails, the one there is goes on; only a sync that fails is
     /// a failure of the log.
-    fn rotate(&mut self) {
+    fn rotate_log(&mut self) {
         match self.sync() {
             Ok(()) => {
-                let begun = self.begin_log();
-                self.troubles.note(Chore::Rotate, begun);
+                let begun = self.start_new_log();
+                self.failed_tasks.record_result(MaintenanceTask::Rotate, begun);
             }
-            Err(error) => self.fail(&error),
+            Err(error) => self.enter_read_only(&error),
         }
     }
 
-    fn begin_log(&mut self) -> io::Result<()> {
-        let is_lazy = matches!(self.options.sync, SyncMode::Interval(_));
+    fn start_new_log(&mut self) -> io::Result<()> {
+        let defers_sync = matches!(self.options.sync, SyncMode::Interval(_));
         let sequence = self.log.sequence() + 1;
-        let next = Log::create(self.directory.path(), sequence, self.state.revision, is_lazy)?;
+        let next = Log::create(self.directory.path(), sequence, self.state.revision, defers_sync)?;
         let old = std::mem::replace(&mut self.log, next);
         self.sealed.push(SealedLog {
             sequence: old.sequence(),
@@ -118,13 +118,14 @@ impl Writer {
         };
         let (newest_base, floor) = (self.log.base(), self.state.floor);
         if self.checkpoint.is_some()
-            || checkpoint::worthwhile(&self.sealed, newest_base, floor, bytes_min).is_none()
+            || checkpoint::n_logs_worth_a_snapshot(&self.sealed, newest_base, floor, bytes_min)
+                .is_none()
         {
             return Ok(());
         }
         // A snapshot must not know more than the log.
         if !self.log.is_synced() {
-            self.sync().inspect_err(|error| self.fail(error))?;
+            self.sync().inspect_err(|error| self.enter_read_only(error))?;
         }
         let directory = self.directory.path().to_owned();
         self.checkpoint = Some(Checkpoint::start(directory, self.state.clone())?);
@@ -138,27 +139,27 @@ impl Writer {
         };
         let (revision, bytes) = checkpoint.finish()?;
         self.snapshot_bytes = bytes;
-        self.remove_superfluous(revision)?;
-        self.troubles.note(Chore::Checkpoint, Ok(()));
+        self.remove_obsolete_files(revision)?;
+        self.failed_tasks.record_result(MaintenanceTask::Checkpoint, Ok(()));
         Ok(())
     }
 
     /// Removes the files that a snapshot of this revision replaces.
-    pub(crate) fn remove_superfluous(&mut self, snapshot: Revision) -> io::Result<()> {
-        let n_logs = checkpoint::superfluous(&self.sealed, self.log.base(), snapshot);
-        checkpoint::remove(self.directory.path(), &mut self.sealed, n_logs, snapshot)
+    pub(crate) fn remove_obsolete_files(&mut self, snapshot: Revision) -> io::Result<()> {
+        let n_logs = checkpoint::n_obsolete_logs(&self.sealed, self.log.base(), snapshot);
+        checkpoint::remove_obsolete(self.directory.path(), &mut self.sealed, n_logs, snapshot)
     }
 
     /// Moves the oldest part of the history to files while it takes too much memory. On a disk that is
     /// short of space it is forgotten instead, by the next compaction.
-    fn page_out(&mut self) -> io::Result<()> {
+    fn move_to_page(&mut self) -> io::Result<()> {
         let history = &self.state.history;
-        if self.budget.is_disk_short() && !self.pager.is_overdue(history) {
+        if self.budget.is_disk_short() && !self.history_pager.exceeds_memory_limit(history) {
             return Ok(());
         }
-        let before = self.pager.bytes();
-        let paged = self.pager.page_out(&mut self.state.history);
-        self.budget.spend(self.pager.bytes().saturating_sub(before));
+        let before = self.history_pager.bytes();
+        let paged = self.history_pager.move_to_page(&mut self.state.history);
+        self.budget.subtract_free_bytes(self.history_pager.bytes().saturating_sub(before));
         if paged? {
             self.core.state.store(Arc::new(self.state.clone()));
         }
@@ -166,7 +167,7 @@ impl Writer {
     }
 
     fn report_failure(&self, failure: Option<Unavailable>) {
-        *self.core.problem.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+        *self.core.write_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
     /// Tells of alarms at once: a write that was just refused is answered by what others can see.
@@ -179,14 +180,14 @@ impl Writer {
 
     fn report_status(&self) {
         let logs: u64 = self.sealed.iter().map(|log| log.bytes).sum();
-        let files = logs + self.log.bytes() + self.snapshot_bytes + self.pager.bytes();
+        let files = logs + self.log.bytes() + self.snapshot_bytes + self.history_pager.bytes();
         self.core.status.store(Arc::new(StoreStatus {
             alarms: self.budget.alarms(),
-            degraded: self.troubles.text(),
+            degraded: self.failed_tasks.describe(),
             usage: Some(Usage {
                 disk_bytes: files,
-                history_memory_bytes: self.state.history.resident_bytes() as u64,
-                ..self.budget.usage(&self.ledger)
+                history_memory_bytes: self.state.history.memory_bytes() as u64,
+                ..self.budget.usage(&self.accounting)
             }),
         }));
     }

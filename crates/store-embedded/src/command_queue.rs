@@ -17,9 +17,9 @@ pub(crate) const BYTES_PER_PERMIT: usize = 1024;
 #[derive(Debug)]
 pub(crate) enum Command {
     Write {
-        write: Write,
+        write: WriteCommand,
         reply: Reply<Revision, WriteError>,
-        _room: OwnedSemaphorePermit,
+        _write_permits: OwnedSemaphorePermit,
     },
     Compact {
         revision: Revision,
@@ -39,7 +39,7 @@ pub(crate) type Reply<T, E> = oneshot::Sender<Result<T, E>>;
 
 /// A transaction whose content has a deadline in place of a time to live.
 #[derive(Debug)]
-pub(crate) struct Write {
+pub(crate) struct WriteCommand {
     pub(crate) transaction: Transaction,
     pub(crate) expires_at_ms: Option<u64>,
 }
@@ -49,62 +49,62 @@ pub(crate) struct Write {
 /// Writers who were answered together come back together, but not at the same instant. Without a pause
 /// the first of them would get a sync of its own while the others wait for it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Gather {
+pub(crate) struct BatchWait {
     pub(crate) n_commands: usize,
     pub(crate) time_max: Duration,
 }
 
 /// Commands in the order in which they came.
 #[derive(Debug, Default)]
-pub(crate) struct Queue {
-    inner: Mutex<Inner>,
-    enough: Condvar,
+pub(crate) struct CommandQueue {
+    inner: Mutex<QueueState>,
+    batch_ready: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct QueueState {
     commands: Vec<Command>,
     /// With so many the writer wakes up; it sleeps deeper while it gathers.
-    n_wanted: usize,
+    n_commands_wanted: usize,
     is_closed: bool,
 }
 
-impl Queue {
+impl CommandQueue {
     /// Adds a command; the writer wakes up. After closing it is dropped, which its sender notices.
     pub(crate) fn push(&self, command: Command) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         if !inner.is_closed {
             inner.commands.push(command);
-            let is_enough = inner.commands.len() >= inner.n_wanted;
+            let is_enough = inner.commands.len() >= inner.n_commands_wanted;
             drop(inner);
             if is_enough {
-                self.enough.notify_one();
+                self.batch_ready.notify_one();
             }
         }
     }
 
     /// Takes all commands, waiting for the first until a deadline, and then a moment for more.
-    pub(crate) fn take(&self, deadline: Instant, gather: &Gather) -> Vec<Command> {
+    pub(crate) fn take_batch(&self, deadline: Instant, batch_wait: &BatchWait) -> Vec<Command> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner = self.wait(inner, 1, deadline.saturating_duration_since(Instant::now()));
         if !inner.commands.is_empty() {
-            inner = self.wait(inner, gather.n_commands, gather.time_max);
+            inner = self.wait(inner, batch_wait.n_commands, batch_wait.time_max);
         }
         std::mem::take(&mut inner.commands)
     }
 
     fn wait<'a>(
         &self,
-        mut inner: MutexGuard<'a, Inner>,
-        n_wanted: usize,
+        mut inner: MutexGuard<'a, QueueState>,
+        n_commands_wanted: usize,
         time_max: Duration,
-    ) -> MutexGuard<'a, Inner> {
-        if inner.commands.len() >= n_wanted {
+    ) -> MutexGuard<'a, QueueState> {
+        if inner.commands.len() >= n_commands_wanted {
             return inner;
         }
-        inner.n_wanted = n_wanted;
-        let too_few = |inner: &mut Inner| inner.commands.len() < n_wanted;
-        let wait = self.enough.wait_timeout_while(inner, time_max, too_few);
+        inner.n_commands_wanted = n_commands_wanted;
+        let too_few = |inner: &mut QueueState| inner.commands.len() < n_commands_wanted;
+        let wait = self.batch_ready.wait_timeout_while(inner, time_max, too_few);
         wait.unwrap_or_else(PoisonError::into_inner).0
     }
 

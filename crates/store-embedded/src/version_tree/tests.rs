@@ -36,12 +36,12 @@ fn check(node: &Node, is_root: bool) -> (usize, usize) {
             assert!(is_root || !slots.is_empty());
             (1, slots.len())
         }
-        Node::Branch(Branch { n_common, children }) => {
+        Node::Branch(Branch { common_prefix_len, children }) => {
             assert!(!children.is_empty());
-            let common = &children[0].first[..*n_common];
+            let common = &children[0].first[..*common_prefix_len];
             for child in children {
                 assert!(child.first.starts_with(common));
-                assert_eq!(child.head, head(&child.first, *n_common));
+                assert_eq!(child.head, head(&child.first, *common_prefix_len));
             }
             let parts: Vec<(usize, usize)> =
                 children.iter().map(|child| check(&child.node, false)).collect();
@@ -54,7 +54,7 @@ fn check(node: &Node, is_root: bool) -> (usize, usize) {
     }
 }
 
-fn agree(tree: &Tree, model: &BTreeMap<String, Arc<Version>>, probe: u16) {
+fn agree(tree: &VersionTree, model: &BTreeMap<String, Arc<Version>>, probe: u16) {
     assert_eq!(check(&tree.root, true).1, tree.len());
     assert_eq!(tree.len(), model.len());
     let from = name(probe);
@@ -71,7 +71,7 @@ proptest! {
         steps in proptest::collection::vec((any::<bool>(), 0..400_u16), 1..1500),
         probe in 0..400_u16,
     ) {
-        let mut tree = Tree::new();
+        let mut tree = VersionTree::new();
         let mut model = BTreeMap::new();
         let mut old = None;
         for (at, (is_insert, n)) in steps.iter().enumerate() {
@@ -94,10 +94,10 @@ proptest! {
 
 #[test]
 fn many_levels_grow_and_shrink() {
-    let mut tree = Tree::new();
+    let mut tree = VersionTree::new();
     // Every fourth name, since those with the same ending are in order; in two orders that are none.
     const N: u16 = 1 << 14;
-    let shuffled = |step: u16| (0..N).map(move |n| n.wrapping_mul(step) % N * 4 + 2);
+    let shuffled = |step: u16| (0..N).map(move |n| n.wrapping_mul(change) % N * 4 + 2);
     for n in shuffled(7919) {
         tree.insert(version(n, 1));
     }

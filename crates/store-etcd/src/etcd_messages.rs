@@ -168,7 +168,7 @@ impl TxnRequest {
     }
 
     /// Does another operation with it, in the same revision.
-    pub(crate) fn and(mut self, operation: Operation) -> Self {
+    pub(crate) fn also(mut self, operation: Operation) -> Self {
         self.success.push(RequestOp { request: Some(operation) });
         self
     }
@@ -186,12 +186,12 @@ pub(crate) struct TxnResponse {
 
 impl TxnResponse {
     /// What the key holds instead, after a write that did not happen.
-    pub(crate) fn current(self) -> Option<KeyValue> {
-        self.currents().next()?
+    pub(crate) fn current_key_value(self) -> Option<KeyValue> {
+        self.current_key_values().next()?
     }
 
     /// The same of each key that was compared.
-    pub(crate) fn currents(self) -> impl Iterator<Item = Option<KeyValue>> {
+    pub(crate) fn current_key_values(self) -> impl Iterator<Item = Option<KeyValue>> {
         let ranges = self.responses.into_iter().filter_map(|response| response.range);
         ranges.map(|range| range.kvs.into_iter().next())
     }

@@ -3,32 +3,32 @@
 use std::fmt;
 use std::sync::Arc;
 
-type NameShare = dyn for<'k> Fn(&'k str) -> &'k str + Send + Sync;
+type TenantFn = dyn for<'k> Fn(&'k str) -> &'k str + Send + Sync;
 
 /// Tells for a key which share of the store it counts for, as a part of the key's text. The program
 /// that uses the store knows what its keys mean; without its word each directory of keys is a share.
 #[derive(Clone)]
-pub struct ShareOf(Arc<NameShare>);
+pub struct TenantOf(Arc<TenantFn>);
 
-impl ShareOf {
+impl TenantOf {
     /// Shares as this function names them.
-    pub fn new(share: impl for<'k> Fn(&'k str) -> &'k str + Send + Sync + 'static) -> Self {
-        Self(Arc::new(share))
+    pub fn new(tenant: impl for<'k> Fn(&'k str) -> &'k str + Send + Sync + 'static) -> Self {
+        Self(Arc::new(tenant))
     }
 
-    pub(crate) fn of<'k>(&self, key: &'k str) -> &'k str {
+    pub(crate) fn tenant<'k>(&self, key: &'k str) -> &'k str {
         (self.0)(key)
     }
 }
 
-impl Default for ShareOf {
+impl Default for TenantOf {
     fn default() -> Self {
         Self::new(|key| key.rfind('/').and_then(|at| key.get(..=at)).unwrap_or(key))
     }
 }
 
-impl fmt::Debug for ShareOf {
+impl fmt::Debug for TenantOf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ShareOf(..)")
+        f.write_str("TenantOf(..)")
     }
 }

@@ -49,9 +49,9 @@ impl CallError {
     }
 }
 
-/// Who is to blame for a failure, which decides who is asked next.
+/// Who is to fault for a failure, which decides who is asked next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Blame {
+pub(crate) enum FaultSource {
     /// Every member would say the same.
     Request,
     /// Another member may do better. Whether the request has been carried out is not known.
@@ -62,22 +62,22 @@ pub(crate) enum Blame {
 
 /// A failed attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct CallFailure {
     pub(crate) error: CallError,
-    pub(crate) blame: Blame,
+    pub(crate) fault: FaultSource,
 }
 
-impl Failure {
+impl CallFailure {
     /// The member can not be reached.
     pub(crate) fn unreachable(uri: &str, why: &str) -> Self {
         let reason = format!("etcd member {uri}: {why}").into();
-        Self { error: Unavailable { reason }.into(), blame: Blame::Connection }
+        Self { error: Unavailable { reason }.into(), fault: FaultSource::Connection }
     }
 
     /// What a status means. etcd tells some things only by its words, which are part of its API.
-    pub(crate) fn of_status(uri: &str, status: &Status) -> Self {
+    pub(crate) fn from_status(uri: &str, status: &Status) -> Self {
         let text = status.message();
-        let by_request = |error| Self { error, blame: Blame::Request };
+        let by_request = |error| Self { error, fault: FaultSource::Request };
         let reason = || Unavailable { reason: format!("etcd member {uri}: {text}").into() };
         match status.code() {
             Code::OutOfRange if text.contains("has been compacted") => {
@@ -103,7 +103,9 @@ impl Failure {
             | Code::FailedPrecondition
             | Code::OutOfRange
             | Code::Unimplemented => by_request(reason().into()),
-            Code::DeadlineExceeded => Self { error: CallError::Timeout, blame: Blame::Member },
+            Code::DeadlineExceeded => {
+                Self { error: CallError::Timeout, fault: FaultSource::Member }
+            }
             Code::Unavailable if was_not_sent(status) => Self::unreachable(uri, text),
             Code::Ok
             | Code::Cancelled
@@ -111,7 +113,7 @@ impl Failure {
             | Code::Aborted
             | Code::Internal
             | Code::Unavailable
-            | Code::DataLoss => Self { error: reason().into(), blame: Blame::Member },
+            | Code::DataLoss => Self { error: reason().into(), fault: FaultSource::Member },
         }
     }
 }
@@ -134,8 +136,8 @@ mod tests {
 
     #[test]
     fn the_words_of_etcd_are_understood() {
-        let failure = |code, text: &str| Failure::of_status("m", &Status::new(code, text));
-        let request = |error| Failure { error, blame: Blame::Request };
+        let failure = |code, text: &str| CallFailure::from_status("m", &Status::new(code, text));
+        let request = |error| CallFailure { error, fault: FaultSource::Request };
         for (code, text, error) in [
             (
                 Code::OutOfRange,
@@ -157,19 +159,19 @@ mod tests {
         ] {
             assert_eq!(failure(code, text), request(error), "{text}");
         }
-        let late = Failure { error: CallError::Timeout, blame: Blame::Member };
+        let late = CallFailure { error: CallError::Timeout, fault: FaultSource::Member };
         assert_eq!(failure(Code::DeadlineExceeded, "context deadline exceeded"), late);
         let leaderless = failure(Code::Unavailable, "etcdserver: no leader");
         let reason = "etcd member m: etcdserver: no leader".into();
         let error = CallError::Unavailable(Unavailable { reason });
-        assert_eq!(leaderless, Failure { error, blame: Blame::Member });
+        assert_eq!(leaderless, CallFailure { error, fault: FaultSource::Member });
     }
 
     #[test]
     fn a_request_without_connection_was_not_sent() {
         let refused = ConnectError(Box::from("refused"));
         let status = Status::from_error(Box::new(refused));
-        let failure = Failure::of_status("m", &status);
-        assert_eq!(failure.blame, Blame::Connection);
+        let failure = CallFailure::from_status("m", &status);
+        assert_eq!(failure.fault, FaultSource::Connection);
     }
 }

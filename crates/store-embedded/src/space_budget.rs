@@ -20,18 +20,18 @@ use std::time::Duration;
 
 use store::{Alarm, Usage, WriteError};
 
-use crate::ledger::{Ledger, version_bytes};
 use crate::options::Limits;
+use crate::usage_accounting::{UsageAccounting, version_bytes};
 
 /// The parts of a budget at which shares begin to matter, and which one share may take up then.
-const SHARED_FROM: (u64, u64) = (3, 4);
-const SHARE_MAX: (u64, u64) = (1, 4);
+const FAIRNESS_THRESHOLD: (u64, u64) = (3, 4);
+const TENANT_PART_MAX: (u64, u64) = (1, 4);
 /// An update that adds no more than this may exceed the quota and its share a little.
 const SMALL_BYTES_MAX: u64 = 1024;
 /// Small updates of all shares together may exceed the quota by this part of it, ...
 const BEYOND_QUOTA: (u64, u64) = (1, 16);
 /// ... and those of one share its own part by this part of the quota.
-const BEYOND_SHARE: (u64, u64) = (1, 64);
+const BEYOND_TENANT_PART: (u64, u64) = (1, 64);
 /// A write that adds no more than this to the history is not put off.
 const SMALL_WRITE_BYTES_MAX: u64 = 16 * 1024;
 /// With less than half of the reserve, no larger value is written.
@@ -44,7 +44,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// The room there is, and what was refused.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub(crate) struct SpaceBudget {
     quota_bytes: u64,
     history_bytes_max: u64,
     disk_free_bytes_min: u64,
@@ -60,7 +60,7 @@ pub(crate) struct Budget {
 
 /// A put: its key, the bytes of its value, and those of the value that it replaces.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Addition<'a> {
+pub(crate) struct PendingPut<'a> {
     pub(crate) key: &'a str,
     pub(crate) value_len: usize,
     pub(crate) prev_len: Option<usize>,
@@ -68,11 +68,11 @@ pub(crate) struct Addition<'a> {
     pub(crate) is_removal: bool,
 }
 
-fn part(of: u64, (numerator, denominator): (u64, u64)) -> u64 {
+fn fraction_of(of: u64, (numerator, denominator): (u64, u64)) -> u64 {
     (of / denominator).saturating_mul(numerator)
 }
 
-impl Budget {
+impl SpaceBudget {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             quota_bytes: limits.quota_bytes,
@@ -92,8 +92,12 @@ impl Budget {
     }
 
     /// Whether there is room for a put. What is refused counts, and may raise an alarm.
-    pub(crate) fn admit(&mut self, put: Addition<'_>, ledger: &Ledger) -> Result<(), WriteError> {
-        let result = self.check(put, ledger);
+    pub(crate) fn check_put(
+        &mut self,
+        put: PendingPut<'_>,
+        accounting: &UsageAccounting,
+    ) -> Result<(), WriteError> {
+        let result = self.check_limits(put, accounting);
         match &result {
             Err(WriteError::Throttled { .. }) => self.n_throttled += 1,
             Err(_) => self.n_refused += 1,
@@ -102,13 +106,17 @@ impl Budget {
         result
     }
 
-    fn check(&mut self, put: Addition<'_>, ledger: &Ledger) -> Result<(), WriteError> {
+    fn check_limits(
+        &mut self,
+        put: PendingPut<'_>,
+        accounting: &UsageAccounting,
+    ) -> Result<(), WriteError> {
         let bytes = version_bytes(put.key.len(), put.value_len);
         let prev = put.prev_len.map_or(0, |len| version_bytes(put.key.len(), len));
         let growth = bytes.saturating_sub(prev);
         let is_small = put.prev_len.is_some() && growth <= SMALL_BYTES_MAX;
         let full = |share: Option<&str>| WriteError::NoSpace { share: share.map(Arc::from) };
-        self.is_disk_short |= self.disk_is_below(self.disk_reserve(ledger));
+        self.is_disk_short |= self.disk_is_below(self.disk_reserve(accounting));
         if self.is_disk_short {
             let min = self.disk_free_bytes_min;
             let is_large = bytes > LARGE_BYTES_MIN;
@@ -127,51 +135,55 @@ impl Budget {
         if put.is_removal {
             return Ok(());
         }
-        let (share, own_live, own_history) = ledger.share(put.key);
+        let (tenant, own_live, own_history) = accounting.tenant_usage(put.key);
         if growth > 0 {
-            let (live, own) = (ledger.live_bytes() + growth, own_live + growth);
+            let (live, own) = (accounting.live_bytes() + growth, own_live + growth);
             let quota = self.quota_bytes;
-            let (beyond, beyond_share) = match is_small {
-                true => (part(quota, BEYOND_QUOTA), part(quota, BEYOND_SHARE)),
+            let (beyond, beyond_tenant_part) = match is_small {
+                true => (fraction_of(quota, BEYOND_QUOTA), fraction_of(quota, BEYOND_TENANT_PART)),
                 false => (0, 0),
             };
             self.is_over_quota |= live > quota;
             if live > quota.saturating_add(beyond) || (self.is_over_quota && !is_small) {
                 return Err(full(None));
             }
-            if is_unfair(live, own.saturating_sub(beyond_share), quota) {
-                return Err(full(Some(share)));
+            if exceeds_fair_share(live, own.saturating_sub(beyond_tenant_part), quota) {
+                return Err(full(Some(tenant)));
             }
         }
         let written = bytes.saturating_add(prev);
-        let history = ledger.history_bytes().saturating_add(written);
+        let history = accounting.history_bytes().saturating_add(written);
         if written > SMALL_WRITE_BYTES_MAX
-            && is_unfair(history, own_history.saturating_add(written), self.history_bytes_max)
+            && exceeds_fair_share(
+                history,
+                own_history.saturating_add(written),
+                self.history_bytes_max,
+            )
         {
-            return Err(WriteError::Throttled { share: share.into(), retry_after: RETRY_AFTER });
+            return Err(WriteError::Throttled { share: tenant.into(), retry_after: RETRY_AFTER });
         }
         Ok(())
     }
 
     /// Looks whether the alarms can be taken back, with the free space as it was just looked up.
-    pub(crate) fn refresh(
+    pub(crate) fn refresh_alarms(
         &mut self,
         disk_free_bytes: Option<u64>,
         has_checkpoint: bool,
-        ledger: &Ledger,
+        accounting: &UsageAccounting,
     ) {
         self.disk_free_bytes = disk_free_bytes;
         self.has_checkpoint = has_checkpoint;
-        let reserve = self.disk_reserve(ledger);
-        let wanted = if self.is_disk_short { part(reserve, CLEAR_ABOVE) } else { reserve };
+        let reserve = self.disk_reserve(accounting);
+        let wanted = if self.is_disk_short { fraction_of(reserve, CLEAR_ABOVE) } else { reserve };
         self.is_disk_short = self.disk_is_below(wanted);
-        if ledger.live_bytes() <= part(self.quota_bytes, CLEAR_BELOW) {
+        if accounting.live_bytes() <= fraction_of(self.quota_bytes, CLEAR_BELOW) {
             self.is_over_quota = false;
         }
     }
 
     /// So many bytes were written since the free space was looked up.
-    pub(crate) fn spend(&mut self, bytes: u64) {
+    pub(crate) fn subtract_free_bytes(&mut self, bytes: u64) {
         self.disk_free_bytes = self.disk_free_bytes.map(|free| free.saturating_sub(bytes));
     }
 
@@ -184,11 +196,11 @@ impl Budget {
     }
 
     /// The usage without the sizes of files, which the writer fills in.
-    pub(crate) fn usage(&self, ledger: &Ledger) -> Usage {
+    pub(crate) fn usage(&self, accounting: &UsageAccounting) -> Usage {
         Usage {
-            live_bytes: ledger.live_bytes(),
+            live_bytes: accounting.live_bytes(),
             quota_bytes: self.quota_bytes,
-            history_bytes: ledger.history_bytes(),
+            history_bytes: accounting.history_bytes(),
             history_bytes_max: self.history_bytes_max,
             disk_free_bytes: self.disk_free_bytes,
             n_refused: self.n_refused,
@@ -199,11 +211,11 @@ impl Budget {
 
     /// The free space that must be left: what the operator says, and a snapshot, without which no log
     /// can be removed.
-    fn disk_reserve(&self, ledger: &Ledger) -> u64 {
+    fn disk_reserve(&self, accounting: &UsageAccounting) -> u64 {
         match self.disk_free_bytes_min {
             0 => 0,
             min if self.has_checkpoint => min,
-            min => min.saturating_add(ledger.live_bytes()),
+            min => min.saturating_add(accounting.live_bytes()),
         }
     }
 
@@ -213,6 +225,6 @@ impl Budget {
 }
 
 /// Whether one share takes up more than its part of a budget that is running out.
-fn is_unfair(total: u64, own: u64, max: u64) -> bool {
-    total > part(max, SHARED_FROM) && own > part(max, SHARE_MAX)
+fn exceeds_fair_share(total: u64, own: u64, max: u64) -> bool {
+    total > fraction_of(max, FAIRNESS_THRESHOLD) && own > fraction_of(max, TENANT_PART_MAX)
 }

@@ -17,22 +17,22 @@ const UNFINISHED: &str = ".tmp";
 
 /// What a directory holds, each in rising order.
 #[derive(Debug, Default)]
-pub(crate) struct Listing {
+pub(crate) struct StoreFiles {
     pub(crate) logs: Vec<u64>,
     pub(crate) snapshots: Vec<Revision>,
     /// Files of a process that is gone.
-    pub(crate) leftovers: Vec<PathBuf>,
+    pub(crate) stale_files: Vec<PathBuf>,
 }
 
 /// The files of the store in a directory.
-pub(crate) fn list(directory: &Path) -> io::Result<Listing> {
-    let mut listing = Listing::default();
+pub(crate) fn list_store_files(directory: &Path) -> io::Result<StoreFiles> {
+    let mut listing = StoreFiles::default();
     for entry in fs::read_dir(directory)? {
         let name = entry?.file_name();
         let Some(name) = name.to_str() else { continue };
         let number = |prefix| name.strip_prefix(prefix).and_then(|rest| rest.parse().ok());
         if name.ends_with(UNFINISHED) || name.starts_with(PAGE) {
-            listing.leftovers.push(directory.join(name));
+            listing.stale_files.push(directory.join(name));
         } else if let Some(sequence) = number(LOG) {
             listing.logs.push(sequence);
         } else if let Some(revision) = number(SNAPSHOT) {
@@ -44,22 +44,22 @@ pub(crate) fn list(directory: &Path) -> io::Result<Listing> {
     Ok(listing)
 }
 
-pub(crate) fn log(directory: &Path, sequence: u64) -> PathBuf {
+pub(crate) fn log_path(directory: &Path, sequence: u64) -> PathBuf {
     directory.join(format!("{LOG}{sequence:020}"))
 }
 
-pub(crate) fn snapshot(directory: &Path, revision: Revision) -> PathBuf {
+pub(crate) fn snapshot_path(directory: &Path, revision: Revision) -> PathBuf {
     directory.join(format!("{SNAPSHOT}{:020}", revision.number()))
 }
 
 /// A page of the run that began with this log. A page may outlive its run in the hands of a watch, and
 /// is removed when the watch ends, so no later run may use its name.
-pub(crate) fn page(directory: &Path, run: u64, sequence: u64) -> PathBuf {
+pub(crate) fn page_path(directory: &Path, run: u64, sequence: u64) -> PathBuf {
     directory.join(format!("{PAGE}{run:020}-{sequence:020}"))
 }
 
 /// The first bytes of a file: its header, or all of a file that is shorter.
-pub(crate) fn read_head(path: &Path) -> io::Result<Vec<u8>> {
+pub(crate) fn read_header_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut head = Vec::with_capacity(HEADER_BYTES);
     open(path)?.take(HEADER_BYTES as u64).read_to_end(&mut head)?;
     Ok(head)
@@ -67,7 +67,7 @@ pub(crate) fn read_head(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Opens a file to read it.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
-    open_with(OpenOptions::new().read(true), path)
+    open_no_follow(OpenOptions::new().read(true), path)
 }
 
 /// Reads a whole file.
@@ -79,12 +79,12 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Creates a file that only its owner can read: it may hold secrets.
 pub(crate) fn create_new(path: &Path) -> io::Result<File> {
-    open_with(OpenOptions::new().write(true).create_new(true), path)
+    open_no_follow(OpenOptions::new().write(true).create_new(true), path)
 }
 
 /// Opens a file, or creates it for its owner alone. A symbolic link is not followed: somebody who
 /// could make one in the directory would choose which file is read or written.
-pub(crate) fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+pub(crate) fn open_no_follow(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
     let opened = options.mode(0o600).custom_flags(no_follow).open(path);
     opened.map_err(|error| match fs::symlink_metadata(path) {
@@ -96,8 +96,8 @@ pub(crate) fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<Fi
 }
 
 /// Makes a file that is whole from the moment it has its name: `write` fills another one, which is
-/// synced and renamed, and then the directory is synced.
-pub(crate) fn create_whole(
+/// synced_revision and renamed, and then the directory is synced_revision.
+pub(crate) fn create_atomically(
     path: &Path,
     write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<File> {
@@ -119,7 +119,7 @@ fn write_and_rename(
 ) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let mut file =
-        open_with(options.read(true).write(true).create(true).truncate(true), unfinished)?;
+        open_no_follow(options.read(true).write(true).create(true).truncate(true), unfinished)?;
     write(&mut file)?;
     file.sync_all()?;
     fs::rename(unfinished, path)?;
@@ -130,7 +130,7 @@ fn write_and_rename(
     Ok(file)
 }
 
-/// Makes names durable: without it a crash may forget a file that was synced itself.
+/// Makes names durable: without it a crash may forget a file that was synced_revision itself.
 pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }

@@ -8,24 +8,26 @@
 use bytes::Bytes;
 use store::{Event, ReadError, Revision, Unavailable};
 
-use crate::client::{Client, Messages};
-use crate::entries::{self, Told};
-use crate::failure::CallError;
+use crate::call_error::CallError;
+use crate::client::{Client, WatchStream};
+use crate::conversion::{self, ConvertedEvent};
+use crate::etcd_messages::{
+    RangeRequest, RangeResponse, WatchCreateRequest, WatchEvent, WatchResponse,
+};
 use crate::member::RANGE;
-use crate::messages::{RangeRequest, RangeResponse, WatchCreateRequest, WatchEvent, WatchResponse};
 
 /// The first key, and as the end of a range: no end.
 const ALL_KEYS: &[u8] = b"\0";
 
 /// Events after a revision.
-pub(crate) struct History {
-    messages: Messages,
-    assembly: Assembly,
+pub(crate) struct EventStream {
+    messages: WatchStream,
+    assembler: RevisionAssembler,
 }
 
 /// Some revisions, whole.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct EventBatch {
     /// The events whose keys can be ours. Several may have one revision: keys that expire together.
     pub(crate) events: Vec<Event>,
     /// All events up to here have been told.
@@ -34,108 +36,119 @@ pub(crate) struct Step {
 
 /// Why there are no more events.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum HistoryError {
+pub(crate) enum EventStreamError {
     /// The next events are compacted. States from this one on may be complete.
     Compacted { floor: Revision },
     /// The watch broke; another one can go on.
     Broken(Unavailable),
 }
 
-impl From<Unavailable> for HistoryError {
+impl From<Unavailable> for EventStreamError {
     fn from(error: Unavailable) -> Self {
         Self::Broken(error)
     }
 }
 
-impl History {
+impl EventStream {
     /// Begins after a revision.
-    pub(crate) async fn open(client: &Client, after: Revision) -> Result<Self, HistoryError> {
+    pub(crate) async fn open(client: &Client, after: Revision) -> Result<Self, EventStreamError> {
         let create = WatchCreateRequest {
             key: Bytes::from_static(ALL_KEYS),
             range_end: Bytes::from_static(ALL_KEYS),
-            start_revision: entries::number(after.next()).unwrap_or(i64::MAX),
+            start_revision: conversion::to_etcd_revision(after.next()).unwrap_or(i64::MAX),
             prev_kv: true,
             fragment: true,
         };
         let messages = client.watch(create).await?;
-        Ok(Self { messages, assembly: Assembly { through: after, held: Vec::new() } })
+        Ok(Self {
+            messages,
+            assembler: RevisionAssembler { through: after, incomplete: Vec::new() },
+        })
     }
 
     /// The next revisions. Dropping the future loses nothing.
-    pub(crate) async fn next(&mut self) -> Result<Step, HistoryError> {
+    pub(crate) async fn next(&mut self) -> Result<EventBatch, EventStreamError> {
         loop {
             let message = self.messages.next().await?;
             if message.canceled {
                 return Err(self.cancelled(&message));
             }
-            if let Some(step) = self.assembly.take(message)? {
+            if let Some(step) = self.assembler.push_message(message)? {
                 return Ok(step);
             }
         }
     }
 
-    fn cancelled(&self, message: &WatchResponse) -> HistoryError {
+    fn cancelled(&self, message: &WatchResponse) -> EventStreamError {
         if message.compact_revision > 0 {
-            return HistoryError::Compacted { floor: entries::revision(message.compact_revision) };
+            return EventStreamError::Compacted {
+                floor: conversion::to_revision(message.compact_revision),
+            };
         }
-        self.messages.distrust();
-        HistoryError::Broken(self.messages.unavailable(&message.cancel_reason))
+        self.messages.mark_member_failed();
+        EventStreamError::Broken(self.messages.unavailable(&message.cancel_reason))
     }
 
     /// Gives the member up because it is silent although there is something to tell.
-    pub(crate) fn give_up(&self) -> HistoryError {
+    pub(crate) fn give_up(&self) -> EventStreamError {
         self.messages.give_up();
-        HistoryError::Broken(self.messages.unavailable("it tells no events"))
+        EventStreamError::Broken(self.messages.unavailable("it tells no events"))
     }
 }
 
 /// Puts the parts of answers together to whole revisions.
-struct Assembly {
+struct RevisionAssembler {
     through: Revision,
     /// The last revision, as long as more of it may come.
-    held: Vec<WatchEvent>,
+    incomplete: Vec<WatchEvent>,
 }
 
-impl Assembly {
+impl RevisionAssembler {
     /// Adds a message; absent means that no revision has become whole.
-    fn take(&mut self, message: WatchResponse) -> Result<Option<Step>, HistoryError> {
-        self.held.extend(message.events);
-        let mut whole = std::mem::take(&mut self.held);
+    fn push_message(
+        &mut self,
+        message: WatchResponse,
+    ) -> Result<Option<EventBatch>, EventStreamError> {
+        self.incomplete.extend(message.events);
+        let mut whole = std::mem::take(&mut self.incomplete);
         if message.fragment
-            && let Some(last) = whole.last().map(entries::revision_of)
+            && let Some(last) = whole.last().map(conversion::event_revision)
         {
-            self.held = whole.split_off(whole.partition_point(|e| entries::revision_of(e) < last));
+            self.incomplete =
+                whole.split_off(whole.partition_point(|e| conversion::event_revision(e) < last));
         }
         let before = self.through;
         let mut through = before;
         let mut events = Vec::new();
         for event in &whole {
-            let revision = entries::revision_of(event);
+            let revision = conversion::event_revision(event);
             // A member that was behind when it was asked may repeat itself.
             if revision <= before {
                 continue;
             }
             if revision > through.next() {
-                return Err(HistoryError::Compacted { floor: revision });
+                return Err(EventStreamError::Compacted { floor: revision });
             }
-            match entries::told(event) {
-                Told::Event(event) => events.push(event),
-                Told::Foreign => {}
-                Told::NoPrevious => return Err(HistoryError::Compacted { floor: revision }),
+            match conversion::convert_event(event) {
+                ConvertedEvent::Event(event) => events.push(event),
+                ConvertedEvent::Foreign => {}
+                ConvertedEvent::NoPrevious => {
+                    return Err(EventStreamError::Compacted { floor: revision });
+                }
             }
             through = revision;
         }
         self.through = through;
-        Ok((through > before).then_some(Step { events, through }))
+        Ok((through > before).then_some(EventBatch { events, through }))
     }
 }
 
 /// The oldest state that can be read. etcd tells it only to those who ask for too much: a read of the
 /// first revision shows whether anything is compacted at all, and a watch from there is refused with the
 /// floor.
-pub(crate) async fn floor(client: &Client) -> Result<Revision, ReadError> {
+pub(crate) async fn compaction_floor(client: &Client) -> Result<Revision, ReadError> {
     let key = Bytes::from_static(ALL_KEYS);
-    let first = entries::number(Revision::FIRST).unwrap_or_default();
+    let first = conversion::to_etcd_revision(Revision::FIRST).unwrap_or_default();
     let range = RangeRequest { key, revision: first, count_only: true, ..RangeRequest::default() };
     match client.call::<_, RangeResponse>(RANGE, &range).await {
         Ok(_) => return Ok(Revision::FIRST),
@@ -152,17 +165,17 @@ pub(crate) async fn floor(client: &Client) -> Result<Revision, ReadError> {
         loop {
             let message = messages.next().await?;
             if message.compact_revision > 0 {
-                return Ok(entries::revision(message.compact_revision));
+                return Ok(conversion::to_revision(message.compact_revision));
             }
         }
     };
-    client.in_time(refused).await
+    client.with_timeout(refused).await
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::messages::KeyValue;
+    use crate::etcd_messages::KeyValue;
 
     fn put(key: &'static str, revision: i64) -> WatchEvent {
         let kv = KeyValue {
@@ -180,47 +193,50 @@ mod tests {
     }
 
     /// Keys and end of a step.
-    fn told(step: Result<Option<Step>, HistoryError>) -> Option<(String, u64)> {
+    fn told(step: Result<Option<EventBatch>, EventStreamError>) -> Option<(String, u64)> {
         let step = step.unwrap()?;
         let keys: Vec<&str> = step.events.iter().map(|event| event.key.as_str()).collect();
         Some((keys.join(" "), step.through.number()))
     }
 
-    fn after(revision: u64) -> Assembly {
-        Assembly { through: Revision::new(revision), held: Vec::new() }
+    fn after(revision: u64) -> RevisionAssembler {
+        RevisionAssembler { through: Revision::new(revision), incomplete: Vec::new() }
     }
 
     #[test]
     fn foreign_keys_count_but_are_not_told() {
-        let mut assembly = after(4);
+        let mut assembler = after(4);
         let events = vec![put("/a", 5), put("compact_rev_key", 6), put("/b", 7)];
-        assert_eq!(told(assembly.take(message(false, events))), Some(("/a /b".into(), 7)));
-        assert_eq!(told(assembly.take(message(false, vec![put("x", 8)]))), Some(("".into(), 8)));
-        assert_eq!(told(assembly.take(message(false, vec![]))), None);
+        assert_eq!(told(assembler.push_message(message(false, events))), Some(("/a /b".into(), 7)));
+        assert_eq!(
+            told(assembler.push_message(message(false, vec![put("x", 8)]))),
+            Some(("".into(), 8))
+        );
+        assert_eq!(told(assembler.push_message(message(false, vec![]))), None);
     }
 
     #[test]
     fn a_revision_in_parts_is_told_when_it_is_whole() {
-        let mut assembly = after(4);
+        let mut assembler = after(4);
         let first = message(true, vec![put("/a", 5), put("/b", 6)]);
-        assert_eq!(told(assembly.take(first)), Some(("/a".into(), 5)));
-        assert_eq!(told(assembly.take(message(true, vec![put("/c", 6)]))), None);
+        assert_eq!(told(assembler.push_message(first)), Some(("/a".into(), 5)));
+        assert_eq!(told(assembler.push_message(message(true, vec![put("/c", 6)]))), None);
         let last = message(false, vec![put("/d", 6), put("/e", 7)]);
-        assert_eq!(told(assembly.take(last)), Some(("/b /c /d /e".into(), 7)));
+        assert_eq!(told(assembler.push_message(last)), Some(("/b /c /d /e".into(), 7)));
     }
 
     #[test]
     fn what_was_told_is_not_told_again() {
-        let mut assembly = after(4);
+        let mut assembler = after(4);
         let events = vec![put("/a", 3), put("/b", 4), put("/c", 5)];
-        assert_eq!(told(assembly.take(message(false, events))), Some(("/c".into(), 5)));
+        assert_eq!(told(assembler.push_message(message(false, events))), Some(("/c".into(), 5)));
     }
 
     #[test]
     fn a_missing_revision_is_noticed() {
         let gap = after(4).take(message(false, vec![put("/a", 5), put("/b", 7)]));
-        assert_eq!(gap, Err(HistoryError::Compacted { floor: Revision::new(7) }));
+        assert_eq!(gap, Err(EventStreamError::Compacted { floor: Revision::new(7) }));
         let late = after(4).take(message(false, vec![put("/a", 6)]));
-        assert_eq!(late, Err(HistoryError::Compacted { floor: Revision::new(6) }));
+        assert_eq!(late, Err(EventStreamError::Compacted { floor: Revision::new(6) }));
     }
 }

@@ -3,38 +3,38 @@
 use bytes::Bytes;
 use store::{Change, Entry, Event, Item, Key, Revision};
 
-use crate::messages::{KIND_DELETE, KeyValue, WatchEvent};
+use crate::etcd_messages::{KIND_DELETE, KeyValue, WatchEvent};
 
 /// A revision of etcd. It has a sign there but is never negative.
-pub(crate) fn revision(number: i64) -> Revision {
+pub(crate) fn to_revision(number: i64) -> Revision {
     Revision::new(u64::try_from(number).unwrap_or_default())
 }
 
 /// A revision as etcd wants it; absent when etcd can not have such a one.
-pub(crate) fn number(revision: Revision) -> Option<i64> {
+pub(crate) fn to_etcd_revision(revision: Revision) -> Option<i64> {
     i64::try_from(revision.number()).ok()
 }
 
-pub(crate) fn entry(kv: &KeyValue) -> Entry {
+pub(crate) fn to_entry(kv: &KeyValue) -> Entry {
     Entry {
         value: kv.value.clone(),
-        mod_rev: revision(kv.mod_revision),
-        create_rev: revision(kv.create_revision),
+        mod_rev: to_revision(kv.mod_revision),
+        create_rev: to_revision(kv.create_revision),
     }
 }
 
 /// The item; absent when the key is none that this store could have written.
-pub(crate) fn item(kv: &KeyValue) -> Option<Item> {
-    Some(Item { key: key(&kv.key)?, entry: entry(kv) })
+pub(crate) fn to_item(kv: &KeyValue) -> Option<Item> {
+    Some(Item { key: to_key(&kv.key)?, entry: to_entry(kv) })
 }
 
-fn key(bytes: &Bytes) -> Option<Key> {
+fn to_key(bytes: &Bytes) -> Option<Key> {
     Key::new(std::str::from_utf8(bytes).ok()?).ok()
 }
 
 /// What an event of etcd says.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum ConvertedEvent {
     Event(Event),
     /// The key is none that this store could have written.
     Foreign,
@@ -43,30 +43,30 @@ pub(crate) enum Told {
 }
 
 /// The revision that made an event.
-pub(crate) fn revision_of(event: &WatchEvent) -> Revision {
-    revision(event.kv.as_ref().map_or(0, |kv| kv.mod_revision))
+pub(crate) fn event_revision(event: &WatchEvent) -> Revision {
+    to_revision(event.kv.as_ref().map_or(0, |kv| kv.mod_revision))
 }
 
 /// 1. A delete is told by the version before; its own revision is that of the event.
 /// 2. A put that made the key is a create, every other one an update of the version before.
-pub(crate) fn told(event: &WatchEvent) -> Told {
-    let Some(kv) = &event.kv else { return Told::Foreign };
-    let Some(key) = key(&kv.key) else { return Told::Foreign };
-    let prev = event.prev_kv.as_ref().map(entry);
+pub(crate) fn convert_event(event: &WatchEvent) -> ConvertedEvent {
+    let Some(kv) = &event.kv else { return ConvertedEvent::Foreign };
+    let Some(key) = to_key(&kv.key) else { return ConvertedEvent::Foreign };
+    let prev = event.prev_kv.as_ref().map(to_entry);
     let change = if event.kind == KIND_DELETE {
         match prev {
             Some(prev) => Change::Delete { prev },
-            None => return Told::NoPrevious,
+            None => return ConvertedEvent::NoPrevious,
         }
     } else if kv.create_revision == kv.mod_revision {
-        Change::Create(entry(kv))
+        Change::Create(to_entry(kv))
     } else {
         match prev {
-            Some(prev) => Change::Update { entry: entry(kv), prev },
-            None => return Told::NoPrevious,
+            Some(prev) => Change::Update { entry: to_entry(kv), prev },
+            None => return ConvertedEvent::NoPrevious,
         }
     };
-    Told::Event(Event { key, revision: revision(kv.mod_revision), change })
+    ConvertedEvent::Event(Event { key, revision: to_revision(kv.mod_revision), change })
 }
 
 #[cfg(test)]
@@ -83,12 +83,15 @@ mod tests {
         let put = |kv, prev_kv| WatchEvent { kind: 0, kv: Some(kv), prev_kv };
         let delete = |kv, prev_kv| WatchEvent { kind: KIND_DELETE, kv: Some(kv), prev_kv };
         let change = |event| match told(&event) {
-            Told::Event(Event { change, .. }) => Some(change),
-            Told::Foreign | Told::NoPrevious => None,
+            ConvertedEvent::Event(Event { change, .. }) => Some(change),
+            ConvertedEvent::Foreign | ConvertedEvent::NoPrevious => None,
         };
-        let prev = || entry(&kv("/a", 3, 4));
-        let new = entry(&kv("/a", 3, 5));
-        assert_eq!(change(put(kv("/a", 5, 5), None)), Some(Change::Create(entry(&kv("/a", 5, 5)))));
+        let prev = || to_entry(&kv("/a", 3, 4));
+        let new = to_entry(&kv("/a", 3, 5));
+        assert_eq!(
+            change(put(kv("/a", 5, 5), None)),
+            Some(Change::Create(to_entry(&kv("/a", 5, 5))))
+        );
         assert_eq!(
             change(put(kv("/a", 3, 5), Some(kv("/a", 3, 4)))),
             Some(Change::Update { entry: new, prev: prev() })
@@ -97,17 +100,17 @@ mod tests {
             change(delete(kv("/a", 0, 5), Some(kv("/a", 3, 4)))),
             Some(Change::Delete { prev: prev() })
         );
-        assert_eq!(told(&put(kv("/a", 3, 5), None)), Told::NoPrevious);
-        assert_eq!(told(&delete(kv("/a", 0, 5), None)), Told::NoPrevious);
+        assert_eq!(told(&put(kv("/a", 3, 5), None)), ConvertedEvent::NoPrevious);
+        assert_eq!(told(&delete(kv("/a", 0, 5), None)), ConvertedEvent::NoPrevious);
     }
 
     #[test]
     fn keys_that_are_not_ours_are_foreign() {
         for key in ["compact_rev_key", "/a/", "/a\0", ""] {
             let event = WatchEvent { kind: 0, kv: Some(kv(key, 5, 5)), prev_kv: None };
-            assert_eq!(told(&event), Told::Foreign, "{key:?}");
+            assert_eq!(told(&event), ConvertedEvent::Foreign, "{key:?}");
             assert_eq!(item(&kv(key, 5, 5)), None, "{key:?}");
         }
-        assert_eq!(told(&WatchEvent { kind: 0, kv: None, prev_kv: None }), Told::Foreign);
+        assert_eq!(told(&WatchEvent { kind: 0, kv: None, prev_kv: None }), ConvertedEvent::Foreign);
     }
 }

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::files;
 use crate::history::History;
-use crate::page::Page;
+use crate::history_page::HistoryPage;
+use crate::store_files;
 
 /// Makes pages of one run, which have names of their own.
 #[derive(Debug)]
-pub(crate) struct Pager {
+pub(crate) struct HistoryPager {
     directory: PathBuf,
     /// The number of the first log of this run.
     run: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Pager {
     bytes: Arc<AtomicU64>,
 }
 
-impl Pager {
+impl HistoryPager {
     pub(crate) fn new(directory: &Path, run: u64, memory_bytes_max: usize) -> Self {
         let directory = directory.to_owned();
         Self { directory, run, n_pages: 0, memory_bytes_max, bytes: Arc::default() }
@@ -33,17 +33,17 @@ impl Pager {
     }
 
     /// Writes pages while the history takes up too much memory. Says whether any was written.
-    pub(crate) fn page_out(&mut self, history: &mut History) -> io::Result<bool> {
+    pub(crate) fn move_to_page(&mut self, history: &mut History) -> io::Result<bool> {
         let mut is_changed = false;
-        while history.resident_bytes() > self.memory_bytes_max {
-            let before = history.resident_bytes();
+        while history.memory_bytes() > self.memory_bytes_max {
+            let before = history.memory_bytes();
             let Self { directory, run, n_pages, bytes, .. } = self;
-            history.page_out(&mut |steps| {
-                let path = files::page(directory, *run, *n_pages);
+            history.move_to_page(&mut |steps| {
+                let path = store_files::page_path(directory, *run, *n_pages);
                 *n_pages += 1;
-                Page::write(path, steps, bytes)
+                HistoryPage::write(path, steps, bytes)
             })?;
-            if history.resident_bytes() == before {
+            if history.memory_bytes() == before {
                 break;
             }
             is_changed = true;
@@ -52,7 +52,7 @@ impl Pager {
     }
 
     /// Whether the history takes up so much memory that it is better forgotten than kept there.
-    pub(crate) fn is_overdue(&self, history: &History) -> bool {
-        history.resident_bytes() > self.memory_bytes_max.saturating_mul(2)
+    pub(crate) fn exceeds_memory_limit(&self, history: &History) -> bool {
+        history.memory_bytes() > self.memory_bytes_max.saturating_mul(2)
     }
 }
