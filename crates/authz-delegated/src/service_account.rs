@@ -3,7 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use https_client::{Credentials, Place, Proxy, Roots, RootsError, Scheme, Secret, Target, Trust};
+use https_client::{
+    CaBundle, CaBundleError, Credentials, Place, Proxy, Scheme, Secret, Target, Trust,
+};
 
 /// Where pods find the credentials of their service account.
 const FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -50,7 +52,7 @@ pub enum ServiceAccountError {
         /// The file.
         path: PathBuf,
         /// Why.
-        error: RootsError,
+        error: CaBundleError,
     },
 }
 
@@ -85,7 +87,7 @@ impl ServiceAccount {
         if token.is_empty() {
             return Err(ServiceAccountError::EmptyToken(self.token_file.clone()));
         }
-        let roots = Roots::from_pem(&read(&self.ca_file)?)
+        let roots = CaBundle::from_pem(&read(&self.ca_file)?)
             .map_err(|error| ServiceAccountError::Roots { path: self.ca_file.clone(), error })?;
         let place = Place::Url { scheme: Scheme::Https, host: self.host.clone(), port: Some(port) };
         let credentials = Credentials::TokenFile {
@@ -93,7 +95,7 @@ impl ServiceAccount {
             fallback: Some(Secret::new(token)),
         };
         Ok(Target {
-            trust: Trust::Roots(roots),
+            trust: Trust::CaBundle(roots),
             credentials,
             proxy: Proxy::Environment,
             ..Target::new(place, "")
@@ -140,7 +142,7 @@ mod tests {
         let target = account.target().unwrap();
         let host = "fd00::1".to_owned();
         assert_eq!(target.place, Place::Url { scheme: Scheme::Https, host, port: Some(6443) });
-        assert!(matches!(target.trust, Trust::Roots(_)));
+        assert!(matches!(target.trust, Trust::CaBundle(_)));
         let path = account.token_file.clone();
         let fallback = Some(Secret::new("hush"));
         assert_eq!(target.credentials, Credentials::TokenFile { path, fallback });

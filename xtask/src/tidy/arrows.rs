@@ -83,7 +83,7 @@ pub(super) const TABLE: &[Row] = &[
     row("codec", &["api", "field-errors", "go-compat", "api-object"]),
     row("fake-http", &[]),
     Row { from: "https-client", to: &["x509-verify"], dev: &["fake-http"] },
-    row("admission", &["authz", "cel", "field-errors", "go-compat", "api-object", "https-client"]),
+    row("admission", &["authz", "cel", "field-errors", "go-compat", "api-object", "x509-verify"]),
     row(
         "api-resources",
         &[
