@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::unify::Substitution;
-use super::{Checker, Reference};
-use crate::ast::{Kind, Literal, NodeId};
+use super::{ResolvedReference, TypeChecker};
+use crate::ast::{ExprKind, Literal, NodeId};
 use crate::function::Function;
-use crate::ty::Type;
+use crate::static_type::Type;
 
-impl Checker<'_> {
+impl TypeChecker<'_> {
     pub(super) fn call(
         &mut self,
         id: NodeId,
@@ -53,7 +53,7 @@ impl Checker<'_> {
             );
             return self.complain(id, message);
         };
-        let Kind::Literal(Literal::String(name)) = self.ast.kind(*field) else {
+        let ExprKind::Literal(Literal::String(name)) = self.ast.kind(*field) else {
             self.set(id, Type::Error);
             let message = "unsupported optional field selection".to_owned();
             return self.complain(*field, message);
@@ -81,10 +81,10 @@ impl Checker<'_> {
         let mut result: Option<Type> = None;
         let mut matched = Vec::new();
         for (position, overload) in function.overloads.iter().enumerate() {
-            if overload.member != target.is_some() {
+            if overload.is_member != target.is_some() {
                 continue;
             }
-            let mut instance = Instance::default();
+            let mut instance = OverloadInstance::default();
             let params: Vec<Type> = overload
                 .params
                 .iter()
@@ -105,7 +105,7 @@ impl Checker<'_> {
         }
         match result {
             Some(ty) => {
-                self.references[id.index()] = Some(Reference::Function {
+                self.references[id.index()] = Some(ResolvedReference::Function {
                     name: function.name,
                     overloads: matched,
                     namespaced,
@@ -145,17 +145,17 @@ impl Checker<'_> {
         }
         self.set(id, if fits { Type::Bool } else { Type::Error });
         self.references[id.index()] =
-            Some(Reference::Function { name, overloads: vec![0], namespaced: false });
+            Some(ResolvedReference::Function { name, overloads: vec![0], namespaced: false });
     }
 }
 
 /// The variables that stand for the type parameters of one overload in one call.
 #[derive(Default)]
-struct Instance {
+struct OverloadInstance {
     params: Vec<(&'static str, Type)>,
 }
 
-impl Instance {
+impl OverloadInstance {
     fn of(&mut self, ty: &Type, substitution: &mut Substitution<'_>) -> Type {
         match ty {
             Type::Param(name) => {

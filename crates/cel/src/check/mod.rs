@@ -9,24 +9,24 @@
 //! 4. Type variables that are still free at the end are `dyn`.
 
 mod call;
-mod literals;
+mod literal_checks;
 mod unify;
 
 use std::sync::Arc;
 
-use crate::ast::{Ast, Comprehension, Kind, Literal, MapEntry, NodeId, StructField};
-use crate::budget::Budget;
+use crate::ast::{Ast, Comprehension, ExprKind, Literal, MapEntry, NodeId, StructField};
+use crate::compile_budget::CompileBudget;
 use crate::environment::Environment;
-use crate::message::Message;
-use crate::ty::Type;
+use crate::static_type::Type;
+use crate::well_known_message::WellKnownMessage;
 use unify::{Substitution, most_general};
 
 /// A tree with the findings of the checker beside it.
 #[derive(Debug)]
-pub(crate) struct Checked {
+pub(crate) struct CheckedAst {
     pub(crate) ast: Ast,
     types: Vec<Type>,
-    references: Vec<Option<Reference>>,
+    references: Vec<Option<ResolvedReference>>,
     /// Values may be of other types than those of their nodes, as in `dyn(x).distinct().min()`:
     /// that `min` is the one of numbers says nothing about the elements of `x`.
     pub(crate) is_loose: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Checked {
 
 /// What a name or a call refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Reference {
+pub(crate) enum ResolvedReference {
     /// A variable of the environment.
     Variable(usize),
     /// A variable of an enclosing comprehension.
@@ -48,41 +48,41 @@ pub(crate) enum Reference {
     Function { name: &'static str, overloads: Vec<usize>, namespaced: bool },
 }
 
-impl Checked {
+impl CheckedAst {
     pub(crate) fn ty(&self, id: NodeId) -> &Type {
         &self.types[id.index()]
     }
 
-    pub(crate) fn reference(&self, id: NodeId) -> Option<&Reference> {
+    pub(crate) fn reference(&self, id: NodeId) -> Option<&ResolvedReference> {
         self.references[id.index()].as_ref()
     }
 
     /// What all names and calls refer to.
-    pub(crate) fn references(&self) -> impl Iterator<Item = &Reference> {
+    pub(crate) fn references(&self) -> impl Iterator<Item = &ResolvedReference> {
         self.references.iter().flatten()
     }
 }
 
 /// Complaints as (code point offset, message).
-pub(crate) type Complaints = Vec<(u32, String)>;
+pub(crate) type CheckIssues = Vec<(u32, String)>;
 
 /// Checks a tree in an environment, literals included.
 pub(crate) fn check(
     ast: Ast,
     env: &Environment,
-    budget: &mut Budget,
-) -> Result<Checked, Complaints> {
-    let mut checker = Checker {
+    budget: &mut CompileBudget,
+) -> Result<CheckedAst, CheckIssues> {
+    let mut checker = TypeChecker {
         env,
         ast: &ast,
         types: vec![None; ast.nodes.len()],
         references: vec![None; ast.nodes.len()],
-        substitution: Substitution::new(&mut budget.work),
+        substitution: Substitution::new(&mut budget.step_budget),
         scopes: Vec::new(),
         complaints: Vec::new(),
     };
     checker.node(ast.root);
-    let Checker { types, references, mut substitution, complaints, .. } = checker;
+    let TypeChecker { types, references, mut substitution, complaints, .. } = checker;
     if !complaints.is_empty() {
         return Err(complaints);
     }
@@ -91,36 +91,36 @@ pub(crate) fn check(
         return Err(vec![(0, message)]);
     }
     let is_loose = substitution.is_loose();
-    let checked = Checked { ast, types, references, is_loose };
-    let complaints = literals::validate(&checked, budget);
+    let checked = CheckedAst { ast, types, references, is_loose };
+    let complaints = literal_checks::validate(&checked, budget);
     if complaints.is_empty() { Ok(checked) } else { Err(complaints) }
 }
 
-struct Checker<'e> {
+struct TypeChecker<'e> {
     env: &'e Environment,
     ast: &'e Ast,
     types: Vec<Option<Type>>,
-    references: Vec<Option<Reference>>,
+    references: Vec<Option<ResolvedReference>>,
     substitution: Substitution<'e>,
     /// Local variables, innermost last.
     scopes: Vec<(Arc<str>, Type)>,
-    complaints: Complaints,
+    complaints: CheckIssues,
 }
 
-impl Checker<'_> {
+impl TypeChecker<'_> {
     fn node(&mut self, id: NodeId) {
         let ast = self.ast;
         match ast.kind(id) {
-            Kind::Literal(literal) => self.set(id, literal_type(literal)),
-            Kind::Ident(name) => self.ident(id, name),
-            Kind::Select { operand, field, test_only } => {
+            ExprKind::Literal(literal) => self.set(id, literal_type(literal)),
+            ExprKind::Ident(name) => self.ident(id, name),
+            ExprKind::Select { operand, field, test_only } => {
                 self.select(id, *operand, field, *test_only);
             }
-            Kind::Call { target, function, args } => self.call(id, *target, function, args),
-            Kind::List { elements, optional } => self.list(id, elements, optional),
-            Kind::Map { entries } => self.map(id, entries),
-            Kind::Struct { name, fields } => self.message(id, name, fields),
-            Kind::Comprehension(comprehension) => self.comprehension(id, comprehension),
+            ExprKind::Call { target, function, args } => self.call(id, *target, function, args),
+            ExprKind::List { elements, optional } => self.list(id, elements, optional),
+            ExprKind::Map { entries } => self.map(id, entries),
+            ExprKind::Struct { name, fields } => self.message(id, name, fields),
+            ExprKind::Comprehension(comprehension) => self.comprehension(id, comprehension),
         }
     }
 
@@ -153,20 +153,21 @@ impl Checker<'_> {
 
     /// Finds what a simple or qualified name stands for. `first` is its first part: when that is a
     /// local variable, a qualified name is a selection of it.
-    fn resolve_name(&self, first: &str, name: &str) -> Option<(Reference, Type)> {
+    fn resolve_name(&self, first: &str, name: &str) -> Option<(ResolvedReference, Type)> {
         if let Some((local, ty)) = self.scopes.iter().rev().find(|(local, _)| **local == *first) {
-            return (first == name).then(|| (Reference::Local(Arc::clone(local)), ty.clone()));
+            return (first == name)
+                .then(|| (ResolvedReference::Local(Arc::clone(local)), ty.clone()));
         }
         let global = name.strip_prefix('.').unwrap_or(name);
-        if let Some((index, ty)) = self.env.variable(global) {
-            return Some((Reference::Variable(index), ty.clone()));
+        if let Some((index, ty)) = self.env.find_variable(global) {
+            return Some((ResolvedReference::Variable(index), ty.clone()));
         }
-        if let Some(ty) = self.env.named_type(global) {
-            return Some((Reference::Type(global.into()), Type::Type(Some(Arc::new(ty)))));
+        if let Some(ty) = self.env.find_named_type(global) {
+            return Some((ResolvedReference::Type(global.into()), Type::Type(Some(Arc::new(ty)))));
         }
         // The one enumeration that the language itself knows.
         (global == "google.protobuf.NullValue.NULL_VALUE")
-            .then_some((Reference::Constant(0), Type::Int))
+            .then_some((ResolvedReference::Constant(0), Type::Int))
     }
 
     fn select(&mut self, id: NodeId, operand: NodeId, field: &str, test_only: bool) {
@@ -189,11 +190,11 @@ impl Checker<'_> {
         let mut at = id;
         loop {
             match self.ast.kind(at) {
-                Kind::Select { operand, field, test_only: false } => {
+                ExprKind::Select { operand, field, test_only: false } => {
                     parts.push(field);
                     at = *operand;
                 }
-                Kind::Ident(name) => {
+                ExprKind::Ident(name) => {
                     parts.push(name);
                     parts.reverse();
                     return Some((parts[0].to_owned(), parts.join(".")));
@@ -297,15 +298,16 @@ impl Checker<'_> {
 
     fn message(&mut self, id: NodeId, name: &Arc<str>, fields: &[StructField]) {
         let full = name.strip_prefix('.').unwrap_or(name);
-        let Some(ty) = self.env.message_type(full).or_else(|| self.env.named_type(full)) else {
+        let Some(ty) = self.env.find_message_type(full).or_else(|| self.env.find_named_type(full))
+        else {
             return self.undeclared(id, name);
         };
-        let message = Message::by_name(full);
+        let message = WellKnownMessage::find_by_name(full);
         if message.is_none() && !matches!(ty, Type::Object(_)) {
             self.complain(id, format!("'{}' is not a message type", ty.runtime_name()));
             return self.set(id, Type::Error);
         }
-        self.references[id.index()] = Some(Reference::Type(full.into()));
+        self.references[id.index()] = Some(ResolvedReference::Type(full.into()));
         self.set(id, ty.clone());
         for field in fields {
             self.node(field.value);

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::budget::Exhausted;
-use crate::function::Work;
-use crate::ty::Type;
+use crate::compile_budget::BudgetExhausted;
+use crate::function::StepBudget;
+use crate::static_type::Type;
 
 /// How many parts of types may be looked at in one expression. Types can grow without the
 /// expression growing as much: each link of `.map(x, {x: x})` doubles the type before it. This also
@@ -17,8 +17,8 @@ const STEPS_MAX: u64 = 2_000_000;
 #[derive(Debug)]
 pub(super) struct Substitution<'w> {
     /// What is left for this expression, and for all that are compiled together.
-    work: Work,
-    shared_work: &'w mut Work,
+    step_budget: StepBudget,
+    shared_step_budget: &'w mut StepBudget,
     is_exhausted: bool,
     /// Whether a call has left open what its result is made of, so that a later use decides about
     /// the type of a value that may well be of another one.
@@ -29,11 +29,11 @@ pub(super) struct Substitution<'w> {
 }
 
 impl<'w> Substitution<'w> {
-    pub(super) fn new(shared_work: &'w mut Work) -> Self {
-        let work = Work::new(STEPS_MAX);
+    pub(super) fn new(shared_step_budget: &'w mut StepBudget) -> Self {
+        let step_budget = StepBudget::new(STEPS_MAX);
         Self {
-            work,
-            shared_work,
+            step_budget,
+            shared_step_budget,
             is_exhausted: false,
             is_loose: false,
             bound: Vec::new(),
@@ -45,10 +45,10 @@ impl<'w> Substitution<'w> {
     pub(super) fn refusal(&mut self) -> Option<String> {
         if !self.is_exhausted {
             None
-        } else if self.work.spend(1).is_err() {
+        } else if self.step_budget.spend_steps(1).is_err() {
             Some("the types of this expression are too large".to_owned())
         } else {
-            Some(Exhausted.to_string())
+            Some(BudgetExhausted.to_string())
         }
     }
 
@@ -66,7 +66,8 @@ impl<'w> Substitution<'w> {
 
     /// Takes a step off; the answer is no when none is left.
     fn step(&mut self) -> bool {
-        self.is_exhausted |= self.work.spend(1).is_err() || self.shared_work.spend(1).is_err();
+        self.is_exhausted |= self.step_budget.spend_steps(1).is_err()
+            || self.shared_step_budget.spend_steps(1).is_err();
         !self.is_exhausted
     }
 
@@ -100,7 +101,7 @@ impl<'w> Substitution<'w> {
 
     /// Replaces all variables in the types of all nodes. They have most of their parts in common.
     pub(super) fn resolve_all(&mut self, types: &[Option<Type>]) -> Vec<Type> {
-        let mut known = Known::new();
+        let mut known = SubstitutedParts::new();
         let resolved = types.iter().map(|ty| match ty {
             Some(ty) => self.replaced(ty, true, Some(&mut known)).unwrap_or_else(|| ty.clone()),
             None => Type::Error,
@@ -109,7 +110,12 @@ impl<'w> Substitution<'w> {
     }
 
     /// The type with its variables replaced; `None` if there is nothing to replace.
-    fn replaced(&mut self, ty: &Type, to_dyn: bool, mut known: Option<&mut Known>) -> Option<Type> {
+    fn replaced(
+        &mut self,
+        ty: &Type,
+        to_dyn: bool,
+        mut known: Option<&mut SubstitutedParts>,
+    ) -> Option<Type> {
         if !self.step() {
             return Some(Type::Error);
         }
@@ -137,7 +143,7 @@ impl<'w> Substitution<'w> {
         &mut self,
         part: &Arc<Type>,
         to_dyn: bool,
-        mut known: Option<&mut Known>,
+        mut known: Option<&mut SubstitutedParts>,
     ) -> Option<Arc<Type>> {
         if let Some(found) = known.as_deref().and_then(|known| known.get(&Arc::as_ptr(part))) {
             return found.clone();
@@ -164,13 +170,13 @@ impl<'w> Substitution<'w> {
         }
         if let Type::Var(var) = b {
             match self.stands_for(a, *var) {
-                Fit::Yes => return true,
-                Fit::BoundToOther => return false,
-                Fit::Circular => {}
+                VariableFit::Yes => return true,
+                VariableFit::BoundToOther => return false,
+                VariableFit::Circular => {}
             }
         }
         if let Type::Var(var) = a {
-            return matches!(self.stands_for(b, *var), Fit::Yes);
+            return matches!(self.stands_for(b, *var), VariableFit::Yes);
         }
         match (a, b) {
             (Type::Dyn | Type::Error, _) | (_, Type::Dyn | Type::Error) => true,
@@ -187,28 +193,28 @@ impl<'w> Substitution<'w> {
     }
 
     /// Whether `var` can stand for `ty`, binding it if it is free and widening it if it is bound.
-    fn stands_for(&mut self, ty: &Type, var: u32) -> Fit {
+    fn stands_for(&mut self, ty: &Type, var: u32) -> VariableFit {
         if *ty == Type::Var(var) {
-            return Fit::Yes;
+            return VariableFit::Yes;
         }
         if let Some(bound) = self.binding(var).cloned() {
             if *ty == bound {
-                return Fit::Yes;
+                return VariableFit::Yes;
             }
             if self.unify(ty, &bound) {
                 let general = most_general(ty, &bound).clone();
                 if self.is_free_of(var, &general) {
                     self.bind(var, general);
                 }
-                return Fit::Yes;
+                return VariableFit::Yes;
             }
-            return Fit::BoundToOther;
+            return VariableFit::BoundToOther;
         }
         if self.is_free_of(var, ty) {
             self.bind(var, ty.clone());
-            return Fit::Yes;
+            return VariableFit::Yes;
         }
-        Fit::Circular
+        VariableFit::Circular
     }
 
     /// The occurs check: a variable never stands for a type that contains it.
@@ -233,7 +239,7 @@ impl<'w> Substitution<'w> {
 
 /// Parts of types by their address, and what they become. The types outlive it, so that an address
 /// stays that of one part.
-type Known = HashMap<*const Type, Option<Arc<Type>>>;
+type SubstitutedParts = HashMap<*const Type, Option<Arc<Type>>>;
 
 /// Whether a variable occurs in a type.
 fn has_variable(ty: &Type) -> bool {
@@ -245,7 +251,7 @@ fn has_variable(ty: &Type) -> bool {
     }
 }
 
-enum Fit {
+enum VariableFit {
     Yes,
     BoundToOther,
     Circular,

@@ -3,28 +3,28 @@
 use std::sync::Arc;
 
 use super::Evaluator;
-use crate::function::{Failure, Outcome};
-use crate::ir::{Attr, Key, Qualifier, Root};
+use crate::function::{EvalError, EvalResult};
+use crate::ir::{Attribute, AttributeRoot, Qualifier, QualifierKey};
 use crate::value::{Map, Value};
 
 impl<'a> Evaluator<'_, 'a> {
     /// The value at the end of a path; one unit for the path and one for each step.
     #[inline]
-    pub(super) fn attribute(&mut self, attr: &'a Attr) -> Outcome<'a> {
+    pub(super) fn attribute(&mut self, attr: &'a Attribute) -> EvalResult<'a> {
         let outcome = self.resolve(attr);
-        if outcome.as_ref().is_err_and(Failure::is_final) {
+        if outcome.as_ref().is_err_and(EvalError::ends_evaluation) {
             return outcome;
         }
         // A conditional costs nothing itself.
-        if !matches!(attr.root, Root::Conditional(_)) {
+        if !matches!(attr.root, AttributeRoot::Conditional(_)) {
             self.charge(1)?;
         }
         outcome
     }
 
     /// The value at the end of a path without the unit for the path itself.
-    fn resolve(&mut self, attr: &'a Attr) -> Outcome<'a> {
-        if let Root::Conditional(conditional) = &attr.root {
+    fn resolve(&mut self, attr: &'a Attribute) -> EvalResult<'a> {
+        if let AttributeRoot::Conditional(conditional) = &attr.root {
             return if self.bool(&conditional.condition)? {
                 self.resolve(&conditional.then)
             } else {
@@ -36,15 +36,15 @@ impl<'a> Evaluator<'_, 'a> {
     }
 
     #[inline]
-    fn root(&mut self, attr: &'a Attr) -> Outcome<'a> {
+    fn root(&mut self, attr: &'a Attribute) -> EvalResult<'a> {
         match &attr.root {
-            Root::Variable(index) => match self.variables.get(*index) {
+            AttributeRoot::Variable(index) => match self.variables.get(*index) {
                 Some(value) => Ok(value.clone()),
-                None => Err(Failure::new("no such attribute(s)")),
+                None => Err(EvalError::new("no such attribute(s)")),
             },
-            Root::Slot(slot) => self.local(*slot),
-            Root::Value(expr) => self.value(expr),
-            Root::Conditional(conditional) => {
+            AttributeRoot::Slot(slot) => self.local(*slot),
+            AttributeRoot::Value(expr) => self.value(expr),
+            AttributeRoot::Conditional(conditional) => {
                 let branch = if self.bool(&conditional.condition)? {
                     &conditional.then
                 } else {
@@ -55,7 +55,7 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    fn walk(&mut self, root: Value<'a>, path: &'a [Qualifier]) -> Outcome<'a> {
+    fn walk(&mut self, root: Value<'a>, path: &'a [Qualifier]) -> EvalResult<'a> {
         Ok(match self.steps(root, path)? {
             None => Value::Optional(None),
             Some((value, true)) => Value::some(value),
@@ -70,7 +70,7 @@ impl<'a> Evaluator<'_, 'a> {
         &mut self,
         root: Value<'a>,
         path: &'a [Qualifier],
-    ) -> Result<Option<(Value<'a>, bool)>, Failure> {
+    ) -> Result<Option<(Value<'a>, bool)>, EvalError> {
         let (mut value, mut optional) = match root {
             Value::Optional(None) => return Ok(None),
             Value::Optional(Some(inner)) => ((*inner).clone(), true),
@@ -81,17 +81,19 @@ impl<'a> Evaluator<'_, 'a> {
             let found = self.step(&value, &step.key)?;
             if optional {
                 match found? {
-                    Found::Value(next) => {
+                    KeyLookup::Value(next) => {
                         self.charge(1)?;
                         value = next;
                     }
-                    Found::Nothing(_) => return Ok(None),
+                    KeyLookup::Nothing(_) => return Ok(None),
                 }
             } else {
                 self.charge(1)?;
                 value = match found? {
-                    Found::Value(next) => next,
-                    Found::Nothing(computed) => return Err(missing(&value, &step.key, computed)),
+                    KeyLookup::Value(next) => next,
+                    KeyLookup::Nothing(computed) => {
+                        return Err(missing(&value, &step.key, computed));
+                    }
                 };
             }
         }
@@ -99,18 +101,18 @@ impl<'a> Evaluator<'_, 'a> {
     }
 
     /// `has(path)`: only the steps cost.
-    pub(super) fn has(&mut self, attr: &'a Attr) -> Result<bool, Failure> {
+    pub(super) fn evaluate_has(&mut self, attr: &'a Attribute) -> Result<bool, EvalError> {
         let present = self.is_present(attr);
         // A path costs one unit that the test gives back; a conditional gives back what it never
         // cost, as it does in cel-go.
-        if matches!(attr.root, Root::Conditional(_)) {
+        if matches!(attr.root, AttributeRoot::Conditional(_)) {
             self.cost = self.cost.saturating_sub(1);
         }
         present
     }
 
-    fn is_present(&mut self, attr: &'a Attr) -> Result<bool, Failure> {
-        if let Root::Conditional(conditional) = &attr.root {
+    fn is_present(&mut self, attr: &'a Attribute) -> Result<bool, EvalError> {
+        if let AttributeRoot::Conditional(conditional) = &attr.root {
             return if self.bool(&conditional.condition)? {
                 self.is_present(&conditional.then)
             } else {
@@ -142,68 +144,78 @@ impl<'a> Evaluator<'_, 'a> {
     fn step(
         &mut self,
         value: &Value<'a>,
-        key: &'a Key,
-    ) -> Result<Result<Found<'a>, Failure>, Failure> {
+        key: &'a QualifierKey,
+    ) -> Result<Result<KeyLookup<'a>, EvalError>, EvalError> {
         match self.find(value, key) {
-            Err(end) if end.is_final() => Err(end),
+            Err(end) if end.ends_evaluation() => Err(end),
             found => Ok(found),
         }
     }
 
     /// The value there, or nothing.
     #[inline]
-    fn find(&mut self, value: &Value<'a>, key: &'a Key) -> Result<Found<'a>, Failure> {
+    fn find(
+        &mut self,
+        value: &Value<'a>,
+        key: &'a QualifierKey,
+    ) -> Result<KeyLookup<'a>, EvalError> {
         let found = match (key, value) {
-            (Key::Field { index, .. }, Value::Map(Map::Record(record))) => record.field(*index),
-            (Key::Field { name, .. } | Key::Name(name), Value::Map(map)) => map.get_str(name),
-            (Key::Field { name, .. } | Key::Name(name), value) => {
+            (QualifierKey::Field { index, .. }, Value::Map(Map::Record(record))) => {
+                record.field(*index)
+            }
+            (QualifierKey::Field { name, .. } | QualifierKey::Name(name), Value::Map(map)) => {
+                map.get_str(name)
+            }
+            (QualifierKey::Field { name, .. } | QualifierKey::Name(name), value) => {
                 find_value(value, &Value::string(name))?
             }
-            (Key::Const(constant), value) => find_value(value, constant)?,
-            (Key::Computed(attr), value) => {
+            (QualifierKey::Const(constant), value) => find_value(value, constant)?,
+            (QualifierKey::Computed(attr), value) => {
                 let key = self.resolve(attr)?;
                 if !is_key(&key) {
                     let kind = key.go_type_name();
-                    return Err(Failure::new(format!("invalid qualifier type: {kind}")));
+                    return Err(EvalError::new(format!("invalid qualifier type: {kind}")));
                 }
-                self.work.spend_on(&key)?;
+                self.step_budget.spend_for_value(&key)?;
                 return Ok(match find_value(value, &key)? {
-                    Some(value) => Found::Value(value),
-                    None => Found::Nothing(Some(key)),
+                    Some(value) => KeyLookup::Value(value),
+                    None => KeyLookup::Nothing(Some(key)),
                 });
             }
         };
-        Ok(found.map_or(Found::Nothing(None), Found::Value))
+        Ok(found.map_or(KeyLookup::Nothing(None), KeyLookup::Value))
     }
 }
 
 /// What a step finds.
-enum Found<'a> {
+enum KeyLookup<'a> {
     Value(Value<'a>),
     /// Nothing, and the key that was looked for if it had to be computed.
     Nothing(Option<Value<'a>>),
 }
 
-impl Found<'_> {
+impl KeyLookup<'_> {
     fn is_value(&self) -> bool {
         matches!(self, Self::Value(_))
     }
 }
 
 /// The error about a step that found nothing.
-fn missing(value: &Value<'_>, key: &Key, computed: Option<Value<'_>>) -> Failure {
+fn missing(value: &Value<'_>, key: &QualifierKey, computed: Option<Value<'_>>) -> EvalError {
     let key = match key {
-        Key::Field { name, .. } | Key::Name(name) => return Failure::NoSuchKey(Arc::clone(name)),
-        Key::Const(constant) => constant.to_string(),
-        Key::Computed(_) => computed.map(|key| key.to_string()).unwrap_or_default(),
+        QualifierKey::Field { name, .. } | QualifierKey::Name(name) => {
+            return EvalError::NoSuchKey(Arc::clone(name));
+        }
+        QualifierKey::Const(constant) => constant.to_string(),
+        QualifierKey::Computed(_) => computed.map(|key| key.to_string()).unwrap_or_default(),
     };
     match value {
-        Value::List(_) => Failure::new(format!("index out of bounds: {key}")),
-        _ => Failure::new(format!("no such key: {key}")),
+        Value::List(_) => EvalError::new(format!("index out of bounds: {key}")),
+        _ => EvalError::new(format!("no such key: {key}")),
     }
 }
 
-fn find_value<'a>(value: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>, Failure> {
+fn find_value<'a>(value: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>, EvalError> {
     match value {
         Value::Map(map) => Ok(map.get(key)),
         Value::List(list) => Ok(list_index(key)?.and_then(|index| list.get(index))),
@@ -220,8 +232,8 @@ fn is_key(value: &Value<'_>) -> bool {
 }
 
 /// The position that an index names; `None` when it is out of every list's range.
-fn list_index(key: &Value<'_>) -> Result<Option<usize>, Failure> {
-    let unsupported = || Failure::new(format!("unsupported index value {key} in list"));
+fn list_index(key: &Value<'_>) -> Result<Option<usize>, EvalError> {
+    let unsupported = || EvalError::new(format!("unsupported index value {key} in list"));
     match key {
         Value::Int(i) => Ok(usize::try_from(*i).ok()),
         Value::Uint(u) => {
@@ -232,7 +244,7 @@ fn list_index(key: &Value<'_>) -> Result<Option<usize>, Failure> {
         }
         Value::Double(_) => Err(unsupported()),
         other => {
-            Err(Failure::new(format!("unsupported index type '{}' in list", other.type_name())))
+            Err(EvalError::new(format!("unsupported index type '{}' in list", other.type_name())))
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use super::Evaluator;
 use crate::cost;
-use crate::function::{Failure, Outcome};
-use crate::ir::{Call, Dispatch, RegexCall, RegexKind, Target};
-use crate::ty::Type;
+use crate::function::{EvalError, EvalResult};
+use crate::ir::{CallExpr, OverloadDispatch, RegexCall, RegexFunction, ResolvedOverload};
+use crate::static_type::Type;
 use crate::value::{Str, Value};
 
 impl<'a> Evaluator<'_, 'a> {
-    pub(super) fn call(&mut self, call: &'a Call) -> Outcome<'a> {
+    pub(super) fn call(&mut self, call: &'a CallExpr) -> EvalResult<'a> {
         match &*call.args {
             [] => self.finish(call, &[]),
             [only] => match self.argument(only)? {
@@ -53,18 +53,18 @@ impl<'a> Evaluator<'_, 'a> {
     }
 
     #[inline]
-    fn finish(&mut self, call: &'a Call, args: &[Value<'a>]) -> Outcome<'a> {
+    fn finish(&mut self, call: &'a CallExpr, args: &[Value<'a>]) -> EvalResult<'a> {
         // What is too expensive is not done at all, where that is known before.
-        let is_charged = !call.cost_is_of_result();
+        let is_charged = !call.cost_depends_on_result();
         if is_charged {
             self.charge(call.cost(args, None))?;
         }
         for arg in args {
-            self.work.spend_on(arg)?;
+            self.step_budget.spend_for_value(arg)?;
         }
         let outcome = match call.target(args) {
-            Ok(Target { metered: Some(implementation), .. }) => {
-                implementation(args, &mut self.work)
+            Ok(ResolvedOverload { metered_implementation: Some(implementation), .. }) => {
+                implementation(args, &mut self.step_budget)
             }
             Ok(target) => (target.implementation)(args),
             Err(error) => Err(error),
@@ -73,66 +73,66 @@ impl<'a> Evaluator<'_, 'a> {
             self.charge(call.cost(args, outcome.as_ref().ok()))?;
         }
         if let Ok(value) = &outcome {
-            self.work.spend_on(value)?;
+            self.step_budget.spend_for_value(value)?;
         }
         outcome
     }
 
     /// Counts a call that does not happen because an argument is an error.
-    fn skip(&mut self, call: &'a Call, args: &[Value<'a>], error: Failure) -> Outcome<'a> {
+    fn skip(&mut self, call: &'a CallExpr, args: &[Value<'a>], error: EvalError) -> EvalResult<'a> {
         let cost = call.cost(args, None);
         self.charge(cost)?;
         Err(error)
     }
 
-    pub(super) fn regex(&mut self, call: &'a RegexCall) -> Outcome<'a> {
+    pub(super) fn regex(&mut self, call: &'a RegexCall) -> EvalResult<'a> {
         let text = self.value(&call.text)?;
-        let limit = call.limit.as_ref().map(|limit| self.argument(limit)).transpose()?;
-        self.charge(cost::regex(cost::size(Some(&text)), call.pattern_size))?;
+        let limit = call.match_limit.as_ref().map(|limit| self.argument(limit)).transpose()?;
+        self.charge(cost::regex_cost(cost::argument_size(Some(&text)), call.pattern_size))?;
         let limit = limit.transpose()?;
         let text = match text {
             Value::String(text) => text,
             // A type is matched by its name.
-            Value::Type(name) if call.kind == RegexKind::Matches => Str::Borrowed(name.0),
-            _ => return Err(Failure::no_such_overload()),
+            Value::Type(name) if call.kind == RegexFunction::Matches => Str::Borrowed(name.0),
+            _ => return Err(EvalError::no_such_overload()),
         };
         let limit = match limit {
             None => -1,
             Some(Value::Int(limit)) => limit,
-            Some(_) => return Err(Failure::no_such_overload()),
+            Some(_) => return Err(EvalError::no_such_overload()),
         };
         Ok(match call.kind {
-            RegexKind::Matches => Value::Bool(call.pattern.is_match(text.as_str())),
-            RegexKind::Find => call.pattern.find(&text),
-            RegexKind::FindAll => call.pattern.find_all(&text, limit, &mut self.work)?,
+            RegexFunction::Matches => Value::Bool(call.pattern.is_match(text.as_str())),
+            RegexFunction::Find => call.pattern.find(&text),
+            RegexFunction::FindAll => call.pattern.find_all(&text, limit, &mut self.step_budget)?,
         })
     }
 }
 
-impl Call {
+impl CallExpr {
     /// Whether both arguments are evaluated before the first one's error is looked at. The peer
     /// counts `format` among the functions of many arguments, although it has two.
     fn is_eager(&self) -> bool {
         match self.dispatch {
-            Dispatch::One { .. } => self.name != "format",
-            Dispatch::Many(_) => is_singleton(self.name),
+            OverloadDispatch::One { .. } => self.name != "format",
+            OverloadDispatch::Many(_) => is_singleton(self.name),
         }
     }
 
     /// Runs the call on constants, for folding.
-    pub(crate) fn run<'v>(&self, args: &[Value<'v>]) -> Outcome<'v> {
+    pub(crate) fn run<'v>(&self, args: &[Value<'v>]) -> EvalResult<'v> {
         (self.target(args)?.implementation)(args)
     }
 
     /// The overload that takes these arguments.
     #[inline]
-    fn target(&self, args: &[Value<'_>]) -> Result<&Target, Failure> {
+    fn target(&self, args: &[Value<'_>]) -> Result<&ResolvedOverload, EvalError> {
         match &self.dispatch {
-            Dispatch::One { target, guarded: false } => Ok(target),
-            Dispatch::One { target, guarded: true } if target.takes(args) => Ok(target),
-            Dispatch::One { target, .. } if is_singleton(self.name) => Ok(target),
-            Dispatch::One { .. } => Err(mismatch(self.name, args)),
-            Dispatch::Many(targets) => targets
+            OverloadDispatch::One { target, guarded: false } => Ok(target),
+            OverloadDispatch::One { target, guarded: true } if target.takes(args) => Ok(target),
+            OverloadDispatch::One { target, .. } if is_singleton(self.name) => Ok(target),
+            OverloadDispatch::One { .. } => Err(mismatch(self.name, args)),
+            OverloadDispatch::Many(targets) => targets
                 .iter()
                 .find(|target| target.takes(args))
                 .or_else(|| targets.first().filter(|_| is_singleton(self.name)))
@@ -142,29 +142,29 @@ impl Call {
 
     /// Whether the cost depends on what the call gives.
     #[inline]
-    fn cost_is_of_result(&self) -> bool {
+    fn cost_depends_on_result(&self) -> bool {
         match &self.dispatch {
-            Dispatch::One { target, .. } => target.cost.is_of_result(),
-            Dispatch::Many(targets) => {
-                targets.last().is_some_and(|target| target.cost.is_of_result())
+            OverloadDispatch::One { target, .. } => target.cost.depends_on_result(),
+            OverloadDispatch::Many(targets) => {
+                targets.last().is_some_and(|target| target.cost.depends_on_result())
             }
         }
     }
 
     fn cost<'v>(&self, args: &[Value<'v>], result: Option<&Value<'v>>) -> u64 {
         match &self.dispatch {
-            Dispatch::One { target, .. } => target.cost.of(args, result),
+            OverloadDispatch::One { target, .. } => target.cost.cost_of_call(args, result),
             // An overload that is chosen at run time has no cost of its own, unless the function
             // as a whole has one.
-            Dispatch::Many(targets) if cost::is_costed_by_name(self.name) => {
-                targets.last().map_or(1, |target| target.cost.of(args, result))
+            OverloadDispatch::Many(targets) if cost::is_costed_by_name(self.name) => {
+                targets.last().map_or(1, |target| target.cost.cost_of_call(args, result))
             }
-            Dispatch::Many(_) => 1,
+            OverloadDispatch::Many(_) => 1,
         }
     }
 }
 
-impl Target {
+impl ResolvedOverload {
     fn takes(&self, args: &[Value<'_>]) -> bool {
         args.len() == self.params.len()
             && args.iter().zip(&self.params).all(|(arg, param)| is_assignable(param, arg))
@@ -212,7 +212,7 @@ fn is_singleton(name: &str) -> bool {
 }
 
 /// The error for arguments that no overload takes.
-fn mismatch(name: &str, args: &[Value<'_>]) -> Failure {
+fn mismatch(name: &str, args: &[Value<'_>]) -> EvalError {
     let types: Vec<&str> = args.iter().map(Value::type_name).collect();
-    Failure::new(format!("no such overload: {name}({})", types.join(", ")))
+    EvalError::new(format!("no such overload: {name}({})", types.join(", ")))
 }

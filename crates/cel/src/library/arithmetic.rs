@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::operators::refuse;
-use crate::function::{Failure, Outcome, Work};
+use crate::function::{EvalError, EvalResult, StepBudget};
 use crate::value::{Bytes, List, OwnedList, Str, Value};
 
 const INT_OVERFLOW: &str = "integer overflow";
@@ -16,15 +16,18 @@ const DIVISION_BY_ZERO: &str = "division by zero";
 const MODULUS_BY_ZERO: &str = "modulus by zero";
 
 /// `left + right`; its cost is one unit for lists of any length.
-pub(super) fn add_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
+pub(super) fn add_metered<'a>(
+    arguments: &[Value<'a>],
+    step_budget: &mut StepBudget,
+) -> EvalResult<'a> {
     if let [Value::List(a), Value::List(b)] = arguments {
-        work.spend(a.len().saturating_add(b.len()))?;
+        step_budget.spend_steps(a.len().saturating_add(b.len()))?;
     }
     add(arguments)
 }
 
 /// `left + right`: the sum of numbers and times, the concatenation of text, octets and lists.
-pub(super) fn add<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+pub(super) fn add<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Int(a), Value::Int(b)] => int(a.checked_add(*b)),
         [Value::Uint(a), Value::Uint(b)] => uint(a.checked_add(*b)),
@@ -51,14 +54,14 @@ pub(super) fn add<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 }
 
 /// `left - right` of numbers and times.
-pub(super) fn subtract<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+pub(super) fn subtract<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Int(a), Value::Int(b)] => int(a.checked_sub(*b)),
         [Value::Uint(a), Value::Uint(b)] => uint(a.checked_sub(*b)),
         [Value::Double(a), Value::Double(b)] => Ok(Value::Double(a - b)),
         [Value::Duration(a), Value::Duration(b)] => duration(a.checked_sub(*b)),
         [Value::Timestamp(time), Value::Duration(nanos)] => {
-            let back = nanos.checked_neg().ok_or_else(|| Failure::new(INT_OVERFLOW))?;
+            let back = nanos.checked_neg().ok_or_else(|| EvalError::new(INT_OVERFLOW))?;
             time.checked_add(back).map(Value::Timestamp)
         }
         [Value::Timestamp(a), Value::Timestamp(b)] => duration(a.since(b)),
@@ -67,7 +70,7 @@ pub(super) fn subtract<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 }
 
 /// `left * right`
-pub(super) fn multiply<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+pub(super) fn multiply<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Int(a), Value::Int(b)] => int(a.checked_mul(*b)),
         [Value::Uint(a), Value::Uint(b)] => uint(a.checked_mul(*b)),
@@ -77,10 +80,10 @@ pub(super) fn multiply<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 }
 
 /// `left / right`; integers are rounded towards zero, and doubles may become infinite.
-pub(super) fn divide<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+pub(super) fn divide<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Int(_), Value::Int(0)] | [Value::Uint(_), Value::Uint(0)] => {
-            Err(Failure::new(DIVISION_BY_ZERO))
+            Err(EvalError::new(DIVISION_BY_ZERO))
         }
         [Value::Int(a), Value::Int(b)] => int(a.checked_div(*b)),
         [Value::Uint(a), Value::Uint(b)] => uint(a.checked_div(*b)),
@@ -90,10 +93,10 @@ pub(super) fn divide<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 }
 
 /// `left % right`, with the sign of the left operand.
-pub(super) fn modulo<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+pub(super) fn modulo<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Int(_), Value::Int(0)] | [Value::Uint(_), Value::Uint(0)] => {
-            Err(Failure::new(MODULUS_BY_ZERO))
+            Err(EvalError::new(MODULUS_BY_ZERO))
         }
         [Value::Int(a), Value::Int(b)] => int(a.checked_rem(*b)),
         [Value::Uint(a), Value::Uint(b)] => uint(a.checked_rem(*b)),
@@ -102,7 +105,7 @@ pub(super) fn modulo<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 }
 
 /// `-value`. Durations are not declared, but a `dyn` one is negated all the same.
-pub(super) fn negate<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+pub(super) fn negate<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Int(a)] => int(a.checked_neg()),
         [Value::Double(a)] => Ok(Value::Double(-a)),
@@ -112,11 +115,11 @@ pub(super) fn negate<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 }
 
 /// The order of two operands, for the comparison operator of that name.
-pub(super) fn order(function: &str, arguments: &[Value<'_>]) -> Result<Ordering, Failure> {
+pub(super) fn order(function: &str, arguments: &[Value<'_>]) -> Result<Ordering, EvalError> {
     match arguments {
         [left, right] if left.is_ordered() => left.compare(right),
         [_, _] => Err(refuse(function, arguments, |first| first.is_ordered())),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
@@ -124,17 +127,17 @@ fn is_number(value: &Value<'_>) -> bool {
     matches!(value, Value::Int(_) | Value::Uint(_) | Value::Double(_))
 }
 
-fn int<'a>(result: Option<i64>) -> Outcome<'a> {
-    result.map(Value::Int).ok_or_else(|| Failure::new(INT_OVERFLOW))
+fn int<'a>(result: Option<i64>) -> EvalResult<'a> {
+    result.map(Value::Int).ok_or_else(|| EvalError::new(INT_OVERFLOW))
 }
 
-fn uint<'a>(result: Option<u64>) -> Outcome<'a> {
-    result.map(Value::Uint).ok_or_else(|| Failure::new(UINT_OVERFLOW))
+fn uint<'a>(result: Option<u64>) -> EvalResult<'a> {
+    result.map(Value::Uint).ok_or_else(|| EvalError::new(UINT_OVERFLOW))
 }
 
 /// Durations are counted in an integer, and their overflow is called that of an integer.
-fn duration<'a>(result: Option<i64>) -> Outcome<'a> {
-    result.map(Value::Duration).ok_or_else(|| Failure::new(INT_OVERFLOW))
+fn duration<'a>(result: Option<i64>) -> EvalResult<'a> {
+    result.map(Value::Duration).ok_or_else(|| EvalError::new(INT_OVERFLOW))
 }
 
 fn joined_text<'a>(a: &Str<'a>, b: &Str<'a>) -> Str<'a> {

@@ -1,13 +1,15 @@
 //! Named string formats: `format.named`, one function per format, and `validate`.
 
-mod dates;
-mod names;
+mod date_syntax;
+mod name_syntax;
 
 use go_compat::Url;
 
 use crate::cost;
-use crate::function::{Cost, Failure, Functions, Implementation, Outcome, Overload};
-use crate::ty::Type;
+use crate::function::{
+    CostFormula, EvalError, EvalResult, FunctionImpl, FunctionRegistry, Overload,
+};
+use crate::static_type::Type;
 use crate::value::NamedFormat::{
     self, Byte, Date, Datetime, Dns1035Label, Dns1035LabelPrefix, Dns1123Label, Dns1123LabelPrefix,
     Dns1123Subdomain, Dns1123SubdomainPrefix, LabelValue, QualifiedName, Uri, Uuid,
@@ -15,7 +17,7 @@ use crate::value::NamedFormat::{
 use crate::value::{Opaque, Value};
 
 /// The functions that name a format. The part behind the dot is what `format.named` takes.
-const FORMATS: [(&str, NamedFormat, Implementation); 13] = [
+const FORMATS: [(&str, NamedFormat, FunctionImpl); 13] = [
     ("format.byte", Byte, |_| named(Byte)),
     ("format.date", Date, |_| named(Date)),
     ("format.datetime", Datetime, |_| named(Datetime)),
@@ -32,33 +34,33 @@ const FORMATS: [(&str, NamedFormat, Implementation); 13] = [
 ];
 
 /// Declares the library.
-pub(crate) fn declare(functions: &mut Functions) {
+pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let format = || Type::Opaque(Opaque::FORMAT);
     for (name, _, implementation) in FORMATS {
-        functions.add(name, vec![Overload::global(name, vec![], format(), implementation)]);
+        functions.add(name, vec![Overload::new_global(name, vec![], format(), implementation)]);
     }
     let found = Type::optional(format());
     functions.add(
         "format.named",
-        vec![Overload::global("format-named", vec![Type::String], found, by_name)],
+        vec![Overload::new_global("format-named", vec![Type::String], found, by_name)],
     );
     let faults = Type::optional(Type::list(Type::String));
     functions.add(
         "validate",
         vec![
-            Overload::member("format-validate", vec![format(), Type::String], faults, validate)
-                .cost(Cost::Custom(cost_of_validate)),
+            Overload::new_member("format-validate", vec![format(), Type::String], faults, validate)
+                .with_cost(CostFormula::Custom(cost_of_validate)),
         ],
     );
 }
 
-fn named<'a>(format: NamedFormat) -> Outcome<'a> {
+fn named<'a>(format: NamedFormat) -> EvalResult<'a> {
     Ok(Value::opaque(Opaque::Format(format)))
 }
 
-fn by_name<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn by_name<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::String(name)] = arguments else {
-        return Err(Failure::no_such_overload());
+        return Err(EvalError::no_such_overload());
     };
     let is_named = |function: &str| {
         function.strip_prefix("format.").is_some_and(|known| known == name.as_str())
@@ -70,11 +72,12 @@ fn by_name<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 }
 
 /// The faults of a text, or `optional.none()` if it has none.
-fn validate<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn validate<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [format, Value::String(text)] = arguments else {
-        return Err(Failure::no_such_overload());
+        return Err(EvalError::no_such_overload());
     };
-    let faults = faults_of(format_of(format).ok_or_else(Failure::no_such_overload)?, text.as_str());
+    let faults =
+        faults_of(format_of(format).ok_or_else(EvalError::no_such_overload)?, text.as_str());
     if faults.is_empty() {
         return Ok(Value::none());
     }
@@ -108,16 +111,16 @@ fn faults_of(format: NamedFormat, text: &str) -> Vec<String> {
     let bytes = text.as_bytes();
     match format {
         Byte => check(is_base64(bytes), "invalid base64"),
-        Date => check(dates::is_date(text), "invalid date"),
-        Datetime => check(dates::is_datetime(text), "invalid datetime"),
-        Dns1035Label => names::dns_1035_label(bytes),
-        Dns1035LabelPrefix => names::dns_1035_label(&names::as_prefix(bytes)),
-        Dns1123Label => names::dns_1123_label(bytes),
-        Dns1123LabelPrefix => names::dns_1123_label(&names::as_prefix(bytes)),
-        Dns1123Subdomain => names::dns_1123_subdomain(bytes),
-        Dns1123SubdomainPrefix => names::dns_1123_subdomain(&names::as_prefix(bytes)),
-        LabelValue => names::label_value(bytes),
-        QualifiedName => names::qualified_name(text),
+        Date => check(date_syntax::is_date(text), "invalid date"),
+        Datetime => check(date_syntax::is_datetime(text), "invalid datetime"),
+        Dns1035Label => name_syntax::dns_1035_label(bytes),
+        Dns1035LabelPrefix => name_syntax::dns_1035_label(&name_syntax::as_prefix(bytes)),
+        Dns1123Label => name_syntax::dns_1123_label(bytes),
+        Dns1123LabelPrefix => name_syntax::dns_1123_label(&name_syntax::as_prefix(bytes)),
+        Dns1123Subdomain => name_syntax::dns_1123_subdomain(bytes),
+        Dns1123SubdomainPrefix => name_syntax::dns_1123_subdomain(&name_syntax::as_prefix(bytes)),
+        LabelValue => name_syntax::label_value(bytes),
+        QualifiedName => name_syntax::qualified_name(text),
         Uri => match Url::parse_request_uri(text) {
             Ok(_) => Vec::new(),
             Err(error) => vec![error.to_string()],
@@ -140,7 +143,7 @@ fn cost_of_validate(arguments: &[Value<'_>]) -> u64 {
         Uri => 1103,
         Uuid => 70,
     };
-    cost::regex(cost::size(arguments.get(1)), pattern_size)
+    cost::regex_cost(cost::argument_size(arguments.get(1)), pattern_size)
 }
 
 /// Groups of four characters, of which the last, and no other, may be padded.

@@ -3,20 +3,22 @@
 //! The evaluator has its own paths for whatever looks at an operand only when it is needed, or
 //! through a chain of fields: `or`, `orValue`, `.?field`, `[?index]` and indexing of optionals.
 
-use crate::function::{Failure, Functions, Outcome, Overload};
-use crate::ty::Type;
+use crate::function::{EvalError, EvalResult, FunctionRegistry, Overload};
+use crate::static_type::Type;
 use crate::value::{List, Timestamp, Value};
 
 /// Declares the functions and operators of optional values.
-pub(crate) fn declare(functions: &mut Functions) {
+pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let value = || Type::param("V");
     let optional = || Type::optional(value());
     let list = || Type::list(value());
-    functions
-        .add("optional.of", vec![Overload::global("optional_of", vec![value()], optional(), of)]);
+    functions.add(
+        "optional.of",
+        vec![Overload::new_global("optional_of", vec![value()], optional(), of)],
+    );
     functions.add(
         "optional.ofNonZeroValue",
-        vec![Overload::global(
+        vec![Overload::new_global(
             "optional_ofNonZeroValue",
             vec![value()],
             optional(),
@@ -25,19 +27,19 @@ pub(crate) fn declare(functions: &mut Functions) {
     );
     functions.add(
         "optional.none",
-        vec![Overload::global("optional_none", Vec::new(), optional(), none)],
+        vec![Overload::new_global("optional_none", Vec::new(), optional(), none)],
     );
     functions.add(
         "value",
-        vec![Overload::member("optional_value", vec![optional()], value(), value_of)],
+        vec![Overload::new_member("optional_value", vec![optional()], value(), value_of)],
     );
     functions.add(
         "hasValue",
-        vec![Overload::member("optional_hasValue", vec![optional()], Type::Bool, has_value)],
+        vec![Overload::new_member("optional_hasValue", vec![optional()], Type::Bool, has_value)],
     );
     functions.add(
         "or",
-        vec![Overload::member(
+        vec![Overload::new_member(
             "optional_or_optional",
             vec![optional(), optional()],
             optional(),
@@ -46,7 +48,7 @@ pub(crate) fn declare(functions: &mut Functions) {
     );
     functions.add(
         "orValue",
-        vec![Overload::member(
+        vec![Overload::new_member(
             "optional_orValue_value",
             vec![optional(), value()],
             value(),
@@ -54,27 +56,28 @@ pub(crate) fn declare(functions: &mut Functions) {
         )],
     );
     declare_access(functions);
-    functions.add("last", vec![Overload::member("list_last", vec![list()], optional(), last)]);
-    functions.add("first", vec![Overload::member("list_first", vec![list()], optional(), first)]);
+    functions.add("last", vec![Overload::new_member("list_last", vec![list()], optional(), last)]);
+    functions
+        .add("first", vec![Overload::new_member("list_first", vec![list()], optional(), first)]);
     let optionals = || Type::list(optional());
     functions.add(
         "optional.unwrap",
-        vec![Overload::global("optional_unwrap", vec![optionals()], list(), unwrap)],
+        vec![Overload::new_global("optional_unwrap", vec![optionals()], list(), unwrap)],
     );
     functions.add(
         "unwrapOpt",
-        vec![Overload::member("optional_unwrapOpt", vec![optionals()], list(), unwrap)],
+        vec![Overload::new_member("optional_unwrapOpt", vec![optionals()], list(), unwrap)],
     );
 }
 
-fn declare_access(functions: &mut Functions) {
+fn declare_access(functions: &mut FunctionRegistry) {
     let key = || Type::param("K");
     let optional = || Type::optional(Type::param("V"));
     let list = || Type::list(Type::param("V"));
     let map = || Type::map(key(), Type::param("V"));
     functions.add(
         "_?._",
-        vec![Overload::global(
+        vec![Overload::new_global(
             "select_optional_field",
             vec![Type::Dyn, Type::String],
             optional(),
@@ -84,20 +87,25 @@ fn declare_access(functions: &mut Functions) {
     functions.add(
         "_[?_]",
         vec![
-            Overload::global(
+            Overload::new_global(
                 "list_optindex_optional_int",
                 vec![list(), Type::Int],
                 optional(),
                 access,
             ),
-            Overload::global(
+            Overload::new_global(
                 "optional_list_optindex_optional_int",
                 vec![Type::optional(list()), Type::Int],
                 optional(),
                 access,
             ),
-            Overload::global("map_optindex_optional_value", vec![map(), key()], optional(), access),
-            Overload::global(
+            Overload::new_global(
+                "map_optindex_optional_value",
+                vec![map(), key()],
+                optional(),
+                access,
+            ),
+            Overload::new_global(
                 "optional_map_optindex_optional_value",
                 vec![Type::optional(map()), key()],
                 optional(),
@@ -108,13 +116,13 @@ fn declare_access(functions: &mut Functions) {
     functions.add(
         "_[_]",
         vec![
-            Overload::global(
+            Overload::new_global(
                 "optional_list_index_int",
                 vec![Type::optional(list()), Type::Int],
                 optional(),
                 access,
             ),
-            Overload::global(
+            Overload::new_global(
                 "optional_map_index_value",
                 vec![Type::optional(map()), key()],
                 optional(),
@@ -124,14 +132,14 @@ fn declare_access(functions: &mut Functions) {
     );
 }
 
-fn of<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [value] => Ok(Value::some(value.clone())),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn of_non_zero_value<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn of_non_zero_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [value] if is_zero(value) => Ok(Value::none()),
         _ => of(arguments),
@@ -163,81 +171,81 @@ fn is_first_moment(time: &Timestamp) -> bool {
     time.unix_seconds() == YEAR_ONE && time.nanos() == 0
 }
 
-fn none<'a>(_: &[Value<'a>]) -> Outcome<'a> {
+fn none<'a>(_: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::none())
 }
 
-fn value_of<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn value_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Optional(Some(value))] => Ok((**value).clone()),
-        [Value::Optional(None)] => Err(Failure::new("optional.none() dereference")),
-        _ => Err(Failure::no_such_overload()),
+        [Value::Optional(None)] => Err(EvalError::new("optional.none() dereference")),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn has_value<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn has_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Optional(value)] => Ok(Value::Bool(value.is_some())),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn or<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn or<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [value @ Value::Optional(Some(_)), _] | [Value::Optional(None), value] => Ok(value.clone()),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn or_value<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn or_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Optional(Some(value)), _] => Ok((**value).clone()),
         [Value::Optional(None), otherwise] => Ok(otherwise.clone()),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
 /// What a container has at a key, as an optional value; an optional container is looked into.
-fn access<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let [container, key] = arguments else { return Err(Failure::no_such_overload()) };
+fn access<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    let [container, key] = arguments else { return Err(EvalError::no_such_overload()) };
     let found = match container {
         Value::Optional(None) => None,
         Value::Optional(Some(inner)) => return access(&[(**inner).clone(), key.clone()]),
         Value::Map(map) => map.get(key),
         Value::List(list) => match key {
             Value::Int(index) => usize::try_from(*index).ok().and_then(|index| list.get(index)),
-            _ => return Err(Failure::no_such_overload()),
+            _ => return Err(EvalError::no_such_overload()),
         },
-        _ => return Err(Failure::no_such_overload()),
+        _ => return Err(EvalError::no_such_overload()),
     };
     Ok(found.map_or_else(Value::none, Value::some))
 }
 
-fn first<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn first<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     element(arguments, |_| Some(0))
 }
 
-fn last<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn last<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     element(arguments, |list| list.len().checked_sub(1))
 }
 
-fn element<'a>(arguments: &[Value<'a>], index: fn(&List<'_>) -> Option<usize>) -> Outcome<'a> {
-    let [Value::List(list)] = arguments else { return Err(Failure::no_such_overload()) };
+fn element<'a>(arguments: &[Value<'a>], index: fn(&List<'_>) -> Option<usize>) -> EvalResult<'a> {
+    let [Value::List(list)] = arguments else { return Err(EvalError::no_such_overload()) };
     let found = index(list).and_then(|index| list.get(index));
     Ok(found.map_or_else(Value::none, Value::some))
 }
 
 /// The values of those optional values that have one.
-fn unwrap<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let [Value::List(list)] = arguments else { return Err(Failure::no_such_overload()) };
+fn unwrap<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    let [Value::List(list)] = arguments else { return Err(EvalError::no_such_overload()) };
     let mut values = Vec::new();
     for item in list.iter() {
         match item {
             Value::Optional(Some(value)) => values.push((*value).clone()),
             Value::Optional(None) => {}
             other => {
-                let other = super::printed::printed(&other);
-                return Err(Failure::new(format!("value {other} is not optional")));
+                let other = super::go_print::print_as_go(&other);
+                return Err(EvalError::new(format!("value {other} is not optional")));
             }
         }
     }

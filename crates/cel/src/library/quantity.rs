@@ -1,30 +1,32 @@
 //! Amounts of resources: `quantity`, `isQuantity`, comparison and arithmetic.
 
-use crate::function::{Cost, Failure, Functions, Implementation, Outcome, Overload};
-use crate::ty::Type;
+use crate::function::{
+    CostFormula, EvalError, EvalResult, FunctionImpl, FunctionRegistry, Overload,
+};
+use crate::static_type::Type;
 use crate::value::{Opaque, Quantity, Value};
 
 /// Declares the library.
-pub(crate) fn declare(functions: &mut Functions) {
+pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let quantity = || Type::Opaque(Opaque::QUANTITY);
     let text = || vec![Type::String];
-    let read = Overload::global("string_to_quantity", text(), quantity(), parse);
-    functions.add("quantity", vec![read.cost(Cost::Scan(0))]);
-    let test = Overload::global("is_quantity_string", text(), Type::Bool, is_quantity);
-    functions.add("isQuantity", vec![test.cost(Cost::Scan(0))]);
+    let read = Overload::new_global("string_to_quantity", text(), quantity(), parse);
+    functions.add("quantity", vec![read.with_cost(CostFormula::Scan(0))]);
+    let test = Overload::new_global("is_quantity_string", text(), Type::Bool, is_quantity);
+    functions.add("isQuantity", vec![test.with_cost(CostFormula::Scan(0))]);
     // Not a member, unlike everything else that takes a quantity.
-    let sign = Overload::global("quantity_sign", vec![quantity()], Type::Int, sign);
+    let sign = Overload::new_global("quantity_sign", vec![quantity()], Type::Int, sign);
     functions.add("sign", vec![sign]);
-    let one: [(_, _, _, Implementation); 3] = [
+    let one: [(_, _, _, FunctionImpl); 3] = [
         ("asApproximateFloat", "quantity_get_float", Type::Double, as_approximate_float),
         ("asInteger", "quantity_get_int", Type::Int, as_integer),
         ("isInteger", "quantity_is_integer", Type::Bool, is_integer),
     ];
     for (name, id, result, implementation) in one {
-        let overload = Overload::member(id, vec![quantity()], result, implementation);
+        let overload = Overload::new_member(id, vec![quantity()], result, implementation);
         functions.add(name, vec![overload]);
     }
-    let two: [(_, _, _, _, Implementation); 7] = [
+    let two: [(_, _, _, _, FunctionImpl); 7] = [
         ("isGreaterThan", "quantity_is_greater_than", quantity(), Type::Bool, is_greater_than),
         ("isLessThan", "quantity_is_less_than", quantity(), Type::Bool, is_less_than),
         ("compareTo", "quantity_compare_to", quantity(), Type::Int, compare_to),
@@ -34,57 +36,57 @@ pub(crate) fn declare(functions: &mut Functions) {
         ("sub", "quantity_sub_int", Type::Int, quantity(), sub),
     ];
     for (name, id, other, result, implementation) in two {
-        let overload = Overload::member(id, vec![quantity(), other], result, implementation);
+        let overload = Overload::new_member(id, vec![quantity(), other], result, implementation);
         functions.add(name, vec![overload]);
     }
 }
 
-fn parse<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn parse<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::String(text)] => computed(Quantity::parse(text.as_str())),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn is_quantity<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn is_quantity<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::String(text)] => Ok(Value::Bool(Quantity::parse(text.as_str()).is_ok())),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn sign<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn sign<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     on_one(arguments, |quantity| Ok(Value::Int(quantity.signum())))
 }
 
-fn as_approximate_float<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn as_approximate_float<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     on_one(arguments, |quantity| Ok(Value::Double(quantity.approximate())))
 }
 
-fn as_integer<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn as_integer<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     on_one(arguments, |quantity| match quantity.as_int() {
         Some(value) => Ok(Value::Int(value)),
-        None => Err(Failure::new("cannot convert value to integer")),
+        None => Err(EvalError::new("cannot convert value to integer")),
     })
 }
 
-fn is_integer<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn is_integer<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     on_one(arguments, |quantity| Ok(Value::Bool(quantity.as_int().is_some())))
 }
 
-fn is_greater_than<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn is_greater_than<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     on_two(arguments, |a, b| Ok(Value::Bool(a.compare(b).is_gt())))
 }
 
-fn is_less_than<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn is_less_than<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     on_two(arguments, |a, b| Ok(Value::Bool(a.compare(b).is_lt())))
 }
 
-fn compare_to<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn compare_to<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     on_two(arguments, |a, b| Ok(Value::Int(a.compare(b) as i64)))
 }
 
-fn add<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn add<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [quantity, Value::Int(other)] => {
             computed(quantity_of(quantity)?.add(&Quantity::of_int(*other)))
@@ -93,7 +95,7 @@ fn add<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     }
 }
 
-fn sub<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn sub<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [quantity, Value::Int(other)] => {
             computed(quantity_of(quantity)?.sub(&Quantity::of_int(*other)))
@@ -102,37 +104,37 @@ fn sub<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     }
 }
 
-fn computed<'a>(result: Result<Quantity, &'static str>) -> Outcome<'a> {
+fn computed<'a>(result: Result<Quantity, &'static str>) -> EvalResult<'a> {
     match result {
         Ok(quantity) => Ok(Value::opaque(Opaque::Quantity(quantity))),
-        Err(message) => Err(Failure::new(message)),
+        Err(message) => Err(EvalError::new(message)),
     }
 }
 
-fn on_one<'a>(arguments: &[Value<'a>], answer: fn(&Quantity) -> Outcome<'a>) -> Outcome<'a> {
+fn on_one<'a>(arguments: &[Value<'a>], answer: fn(&Quantity) -> EvalResult<'a>) -> EvalResult<'a> {
     match arguments {
         [quantity] => answer(quantity_of(quantity)?),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
 fn on_two<'a>(
     arguments: &[Value<'a>],
-    answer: fn(&Quantity, &Quantity) -> Outcome<'a>,
-) -> Outcome<'a> {
+    answer: fn(&Quantity, &Quantity) -> EvalResult<'a>,
+) -> EvalResult<'a> {
     match arguments {
         [a, b] => answer(quantity_of(a)?, quantity_of(b)?),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn quantity_of<'v>(value: &'v Value<'_>) -> Result<&'v Quantity, Failure> {
+fn quantity_of<'v>(value: &'v Value<'_>) -> Result<&'v Quantity, EvalError> {
     if let Value::Opaque(value) = value
         && let Opaque::Quantity(quantity) = &**value
     {
         return Ok(quantity);
     }
-    Err(Failure::no_such_overload())
+    Err(EvalError::no_such_overload())
 }
 
 #[cfg(test)]

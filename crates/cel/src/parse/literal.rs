@@ -49,7 +49,7 @@ fn double(negative: bool, text: &str) -> Option<Literal> {
 }
 
 /// What an escape sequence or a character stands for.
-enum Piece {
+enum LiteralChar {
     /// `\u0041` and plain characters.
     Char(char),
     /// `\x41` and `\101`: a code point in a string, a byte in bytes.
@@ -66,8 +66,8 @@ fn string(text: &str) -> Result<String, &'static str> {
     let mut rest = body.chars();
     while let Some(piece) = next_piece(&mut rest)? {
         match piece {
-            Piece::Char(c) => value.push(c),
-            Piece::Byte(byte) => value.push(char::from(byte)),
+            LiteralChar::Char(c) => value.push(c),
+            LiteralChar::Byte(byte) => value.push(char::from(byte)),
         }
     }
     Ok(value)
@@ -88,10 +88,10 @@ fn bytes(text: &str) -> Result<Vec<u8>, &'static str> {
             return Err("unable to unescape string");
         }
         match next_piece(&mut rest)? {
-            Some(Piece::Char(c)) => {
+            Some(LiteralChar::Char(c)) => {
                 value.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
             }
-            Some(Piece::Byte(byte)) => value.push(byte),
+            Some(LiteralChar::Byte(byte)) => value.push(byte),
             None => return Ok(value),
         }
     }
@@ -115,25 +115,25 @@ fn normalize_line_ends(text: &str) -> String {
 }
 
 /// The next character or escape sequence. The lexer has seen to it that sequences are complete.
-fn next_piece(rest: &mut std::str::Chars<'_>) -> Result<Option<Piece>, &'static str> {
+fn next_piece(rest: &mut std::str::Chars<'_>) -> Result<Option<LiteralChar>, &'static str> {
     let c = match rest.next() {
         None => return Ok(None),
         Some('\\') => rest.next().unwrap_or('\\'),
-        Some(c) => return Ok(Some(Piece::Char(c))),
+        Some(c) => return Ok(Some(LiteralChar::Char(c))),
     };
     let piece = match c {
-        'a' => Piece::Char('\x07'),
-        'b' => Piece::Char('\x08'),
-        'f' => Piece::Char('\x0c'),
-        'n' => Piece::Char('\n'),
-        'r' => Piece::Char('\r'),
-        't' => Piece::Char('\t'),
-        'v' => Piece::Char('\x0b'),
-        'x' | 'X' => Piece::Byte(number(rest, 2, 16, 0) as u8),
-        '0'..='3' => Piece::Byte(number(rest, 2, 8, c.to_digit(8).unwrap_or(0)) as u8),
+        'a' => LiteralChar::Char('\x07'),
+        'b' => LiteralChar::Char('\x08'),
+        'f' => LiteralChar::Char('\x0c'),
+        'n' => LiteralChar::Char('\n'),
+        'r' => LiteralChar::Char('\r'),
+        't' => LiteralChar::Char('\t'),
+        'v' => LiteralChar::Char('\x0b'),
+        'x' | 'X' => LiteralChar::Byte(number(rest, 2, 16, 0) as u8),
+        '0'..='3' => LiteralChar::Byte(number(rest, 2, 8, c.to_digit(8).unwrap_or(0)) as u8),
         'u' => code_point(number(rest, 4, 16, 0))?,
         'U' => code_point(number(rest, 8, 16, 0))?,
-        other => Piece::Char(other),
+        other => LiteralChar::Char(other),
     };
     Ok(Some(piece))
 }
@@ -143,6 +143,6 @@ fn number(rest: &mut std::str::Chars<'_>, n_digits: usize, radix: u32, first: u3
     digits.fold(first, |value, digit| value.wrapping_mul(radix) + digit)
 }
 
-fn code_point(value: u32) -> Result<Piece, &'static str> {
-    char::from_u32(value).map(Piece::Char).ok_or("invalid unicode code point")
+fn code_point(value: u32) -> Result<LiteralChar, &'static str> {
+    char::from_u32(value).map(LiteralChar::Char).ok_or("invalid unicode code point")
 }

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 
 use go_compat::Url;
 
-pub use authorization::{Authorization, Authorizer};
+pub use authorization::{AuthorizationValue, Authorizer};
 pub use cidr::Cidr;
 pub use named_format::NamedFormat;
 pub use quantity::Quantity;
@@ -21,7 +21,7 @@ pub use semver::Semver;
 #[derive(Debug, Clone)]
 pub enum Opaque {
     /// An authorizer, a question for it, or its answer.
-    Authorization(Authorization),
+    Authorization(AuthorizationValue),
     /// A network: an address and the length of its prefix.
     Cidr(Cidr),
     /// One of the named string formats.

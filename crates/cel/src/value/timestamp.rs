@@ -5,7 +5,7 @@ mod rfc3339;
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
-use crate::function::Failure;
+use crate::function::EvalError;
 pub use rfc3339::TimestampError;
 
 /// A point in time, to the nanosecond.
@@ -86,15 +86,15 @@ impl Timestamp {
     }
 
     /// The moment that many nanoseconds later, or earlier if negative.
-    pub(crate) fn checked_add(self, nanos: i64) -> Result<Self, Failure> {
+    pub(crate) fn checked_add(self, nanos: i64) -> Result<Self, EvalError> {
         let nanos = i128::from(self.nanos) + i128::from(nanos);
         let seconds = i128::from(self.seconds) + nanos.div_euclid(NANOS_PER_SECOND.into());
         let nanos = nanos.rem_euclid(NANOS_PER_SECOND.into());
         let (Ok(seconds), Ok(nanos)) = (i64::try_from(seconds), u32::try_from(nanos)) else {
-            return Err(Failure::new("integer overflow"));
+            return Err(EvalError::new("integer overflow"));
         };
         let sum = Self { seconds, nanos, offset: self.offset };
-        sum.in_range().ok_or_else(|| Failure::new("timestamp overflow"))
+        sum.in_range().ok_or_else(|| EvalError::new("timestamp overflow"))
     }
 
     /// The nanoseconds from `earlier` to this moment, if they can be counted.

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::escape::{UrlPart, url_escape, url_unescape};
-use super::parse::Fault;
+use super::percent_escape::{UrlPart, url_escape, url_unescape};
+use super::url_parser::Fault;
 use crate::ip::parse_ip;
 
 /// The user and the optional password of a URL, decoded.

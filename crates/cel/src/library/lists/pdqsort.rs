@@ -14,7 +14,7 @@ const MENDED_MAX: usize = 5;
 
 /// The positions `0..length` in ascending order of what `less` compares.
 pub(super) fn order(length: usize, less: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
-    let mut sorter = Sorter { order: (0..length).collect(), less };
+    let mut sorter = PdqSorter { order: (0..length).collect(), less };
     let bad_choices = usize::BITS - length.leading_zeros();
     sorter.sort(0, length, bad_choices);
     sorter.order
@@ -22,19 +22,19 @@ pub(super) fn order(length: usize, less: &dyn Fn(usize, usize) -> bool) -> Vec<u
 
 /// What the choice of a pivot revealed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Hint {
+enum PivotHint {
     Unknown,
     Ascending,
     Descending,
 }
 
 /// INVARIANT: all methods are called with positions inside `order`.
-struct Sorter<'l> {
+struct PdqSorter<'l> {
     order: Vec<usize>,
     less: &'l dyn Fn(usize, usize) -> bool,
 }
 
-impl Sorter<'_> {
+impl PdqSorter<'_> {
     fn less(&self, a: usize, b: usize) -> bool {
         (self.less)(self.order[a], self.order[b])
     }
@@ -60,12 +60,16 @@ impl Sorter<'_> {
                 bad_choices -= 1;
             }
             let (mut pivot, mut hint) = self.choose_pivot(start, end);
-            if hint == Hint::Descending {
+            if hint == PivotHint::Descending {
                 self.order[start..end].reverse();
                 pivot = (end - 1) - (pivot - start);
-                hint = Hint::Ascending;
+                hint = PivotHint::Ascending;
             }
-            if was_balanced && was_partitioned && hint == Hint::Ascending && self.mend(start, end) {
+            if was_balanced
+                && was_partitioned
+                && hint == PivotHint::Ascending
+                && self.mend(start, end)
+            {
                 return;
             }
             // Nothing here is less than what is left of it: set aside what equals the pivot.
@@ -220,7 +224,7 @@ impl Sorter<'_> {
         }
     }
 
-    fn choose_pivot(&self, start: usize, end: usize) -> (usize, Hint) {
+    fn choose_pivot(&self, start: usize, end: usize) -> (usize, PivotHint) {
         let length = end - start;
         let quarter = length / 4;
         let (mut i, mut j, mut k) = (start + quarter, start + quarter * 2, start + quarter * 3);
@@ -234,9 +238,9 @@ impl Sorter<'_> {
             j = self.median([i, j, k], &mut swaps);
         }
         let hint = match swaps {
-            0 => Hint::Ascending,
-            DESCENDING_SWAPS => Hint::Descending,
-            _ => Hint::Unknown,
+            0 => PivotHint::Ascending,
+            DESCENDING_SWAPS => PivotHint::Descending,
+            _ => PivotHint::Unknown,
         };
         (j, hint)
     }

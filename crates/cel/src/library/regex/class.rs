@@ -1,34 +1,34 @@
 //! Character classes of Go's regular expressions, rewritten as classes of the `regex` crate.
 
 use super::escape::{between, escape};
-use super::syntax::{NOTHING, SyntaxError};
+use super::translate::{NOTHING, RegexSyntaxError};
 use super::unicode_class;
 
 /// A class in the notation of the `regex` crate.
 #[derive(Debug, Default)]
-pub(super) struct Class {
+pub(super) struct CharacterClass {
     pub(super) text: String,
-    pub(super) weight: Weight,
+    pub(super) weight: ClassWeight,
 }
 
 /// How much work reading a class is beside that for its length, in steps of
-/// [`Work`](crate::function::Work).
+/// [`StepBudget`](crate::function::Work).
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Weight {
+pub(super) struct ClassWeight {
     pub(super) plain: usize,
     /// When upper and lower case are the same, each character of the class is looked up.
     pub(super) folded: usize,
 }
 
 /// A class by name has up to some hundred ranges.
-const NAMED: Weight = Weight { plain: 400, folded: 5_000 };
+const NAMED: ClassWeight = ClassWeight { plain: 400, folded: 5_000 };
 
 /// How many characters are looked up in one step.
 const FOLDED_PER_STEP: usize = 8;
 
-impl Class {
+impl CharacterClass {
     /// Adds items with their weight.
-    fn push(&mut self, items: &Class) {
+    fn push(&mut self, items: &CharacterClass) {
         self.text.push_str(&items.text);
         self.weight.plain = self.weight.plain.saturating_add(items.weight.plain);
         self.weight.folded = self.weight.folded.saturating_add(items.weight.folded);
@@ -59,19 +59,19 @@ const POSIX: &[(&str, &str)] = &[
 ];
 
 /// Reads a class in brackets.
-pub(super) fn bracketed(rest: &str) -> Result<(Class, &str), SyntaxError> {
+pub(super) fn bracketed(rest: &str) -> Result<(CharacterClass, &str), RegexSyntaxError> {
     let inside = rest.strip_prefix('[').unwrap_or(rest);
     let (negated, mut left) = match inside.strip_prefix('^') {
         Some(left) => (true, left),
         None => (false, inside),
     };
-    let mut items = Class::default();
+    let mut items = CharacterClass::default();
     // A closing bracket is a plain character in the first place.
     let mut first = true;
     loop {
         if let Some(after) = left.strip_prefix(']').filter(|_| !first) {
             let text = enclose(&items.text, negated);
-            return Ok((Class { text, ..items }, after));
+            return Ok((CharacterClass { text, ..items }, after));
         }
         first = false;
         let found = match posix(left)? {
@@ -89,7 +89,7 @@ pub(super) fn bracketed(rest: &str) -> Result<(Class, &str), SyntaxError> {
 
 /// Reads a letter after a backslash that stands for a class: `\d`, `\pL` and the like. The items
 /// belong in brackets.
-pub(super) fn escaped(rest: &str) -> Result<Option<(Class, &str)>, SyntaxError> {
+pub(super) fn escaped(rest: &str) -> Result<Option<(CharacterClass, &str)>, RegexSyntaxError> {
     let mut chars = rest.chars();
     if chars.next() != Some('\\') {
         return Ok(None);
@@ -114,9 +114,9 @@ fn unicode<'p>(
     rest: &'p str,
     name: &'p str,
     negated: bool,
-) -> Result<(Class, &'p str), SyntaxError> {
+) -> Result<(CharacterClass, &'p str), RegexSyntaxError> {
     let refuse =
-        |left: &str| SyntaxError::new("invalid character class range", between(rest, left));
+        |left: &str| RegexSyntaxError::new("invalid character class range", between(rest, left));
     let (name, left) = match name.strip_prefix('{') {
         Some(braced) => braced.split_once('}').ok_or_else(|| refuse(""))?,
         None => {
@@ -129,11 +129,11 @@ fn unicode<'p>(
         None => (name, negated),
     };
     let items = unicode_class::items(name).ok_or_else(|| refuse(left))?;
-    Ok((Class { text: item(&items, negated), weight: NAMED }, left))
+    Ok((CharacterClass { text: item(&items, negated), weight: NAMED }, left))
 }
 
 /// Reads a class by name, such as `[:alpha:]` or `[:^alpha:]`.
-fn posix(rest: &str) -> Result<Option<(Class, &str)>, SyntaxError> {
+fn posix(rest: &str) -> Result<Option<(CharacterClass, &str)>, RegexSyntaxError> {
     let Some((name, left)) = rest.strip_prefix("[:").and_then(|named| named.split_once(":]"))
     else {
         return Ok(None);
@@ -144,12 +144,16 @@ fn posix(rest: &str) -> Result<Option<(Class, &str)>, SyntaxError> {
     };
     match POSIX.iter().find(|(known, _)| *known == bare) {
         Some((_, items)) => Ok(Some((by_letter(items, negated), left))),
-        None => Err(SyntaxError::new("invalid character class range", between(rest, left))),
+        None => Err(RegexSyntaxError::new("invalid character class range", between(rest, left))),
     }
 }
 
 /// Reads one character or a range of them; returns what follows.
-fn range<'p>(rest: &'p str, class: &'p str, items: &mut Class) -> Result<&'p str, SyntaxError> {
+fn range<'p>(
+    rest: &'p str,
+    class: &'p str,
+    items: &mut CharacterClass,
+) -> Result<&'p str, RegexSyntaxError> {
     let (low, mut left) = character(rest, class)?;
     let mut high = low;
     // A hyphen before the closing bracket is a plain character.
@@ -161,31 +165,34 @@ fn range<'p>(rest: &'p str, class: &'p str, items: &mut Class) -> Result<&'p str
     }
     if high < low {
         let range = between(rest, left);
-        return Err(SyntaxError::new("invalid character class range", range));
+        return Err(RegexSyntaxError::new("invalid character class range", range));
     }
     // Surrogates are no characters: they match nothing.
     for (low, high) in [(low, high.min(0xD7FF)), (low.max(0xE000), high)] {
         if low <= high {
             let text = format!(r"\x{{{low:X}}}-\x{{{high:X}}}");
-            items.push(&Class { text, weight: Weight { plain: 0, folded: width(low, high) } });
+            items.push(&CharacterClass {
+                text,
+                weight: ClassWeight { plain: 0, folded: width(low, high) },
+            });
         }
     }
     Ok(left)
 }
 
-fn character<'p>(rest: &'p str, class: &'p str) -> Result<(u32, &'p str), SyntaxError> {
+fn character<'p>(rest: &'p str, class: &'p str) -> Result<(u32, &'p str), RegexSyntaxError> {
     let mut chars = rest.chars();
     match chars.next() {
-        None => Err(SyntaxError::new("missing closing ]", class)),
+        None => Err(RegexSyntaxError::new("missing closing ]", class)),
         Some('\\') => escape(rest),
         Some(c) => Ok((u32::from(c), chars.as_str())),
     }
 }
 
 /// A class of ASCII, or the complement of one.
-fn by_letter(items: &str, negated: bool) -> Class {
+fn by_letter(items: &str, negated: bool) -> CharacterClass {
     let folded = if negated { width(0, u32::from(char::MAX)) } else { 0 };
-    Class { text: item(items, negated), weight: Weight { plain: 0, folded } }
+    CharacterClass { text: item(items, negated), weight: ClassWeight { plain: 0, folded } }
 }
 
 /// How many steps it takes to look up all characters of a range.

@@ -1,13 +1,13 @@
 //! Escape sequences that stand for one character.
 
-use super::syntax::SyntaxError;
+use super::translate::RegexSyntaxError;
 
 /// Reads an escape sequence that stands for one character, which may be a surrogate.
-pub(super) fn escape(rest: &str) -> Result<(u32, &str), SyntaxError> {
+pub(super) fn escape(rest: &str) -> Result<(u32, &str), RegexSyntaxError> {
     let mut chars = rest.chars();
     chars.next();
     let Some(c) = chars.next() else {
-        return Err(SyntaxError::new("trailing backslash at end of expression", ""));
+        return Err(RegexSyntaxError::new("trailing backslash at end of expression", ""));
     };
     let next_is_octal = chars.as_str().starts_with(|c: char| c.is_digit(8));
     let code = match c {
@@ -25,7 +25,9 @@ pub(super) fn escape(rest: &str) -> Result<(u32, &str), SyntaxError> {
     };
     match code {
         Some(code) => Ok((code, chars.as_str())),
-        None => Err(SyntaxError::new("invalid escape sequence", between(rest, chars.as_str()))),
+        None => {
+            Err(RegexSyntaxError::new("invalid escape sequence", between(rest, chars.as_str())))
+        }
     }
 }
 

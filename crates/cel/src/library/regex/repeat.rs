@@ -7,14 +7,14 @@ pub(super) const COPIES_MAX: u64 = 1000;
 
 /// A repetition operator.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Repeat {
+pub(super) enum RepeatOperator {
     /// `*`, `+` or `?`
     Symbol(char),
     /// `{min,max}`, open upwards without `max`.
     Count { min: u32, max: Option<u32> },
 }
 
-impl Repeat {
+impl RepeatOperator {
     /// A counted repetition, if Go allows it. `None` for a bound means that it is too large.
     pub(super) fn count(min: Option<u32>, max: Option<Option<u32>>) -> Option<Self> {
         let limit = COPIES_MAX as u32;
@@ -49,7 +49,7 @@ impl Repeat {
     }
 }
 
-impl fmt::Display for Repeat {
+impl fmt::Display for RepeatOperator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Symbol(symbol) => write!(f, "{symbol}"),
@@ -60,10 +60,10 @@ impl fmt::Display for Repeat {
 }
 
 /// The bounds and the remainder of a counted repetition; `None` when the braces are plain text.
-pub(super) type Counted<'p> = (Option<u32>, Option<Option<u32>>, &'p str);
+pub(super) type CountedRepetition<'p> = (Option<u32>, Option<Option<u32>>, &'p str);
 
 /// Reads `{min}`, `{min,}` or `{min,max}`.
-pub(super) fn counted(rest: &str) -> Option<Counted<'_>> {
+pub(super) fn counted(rest: &str) -> Option<CountedRepetition<'_>> {
     let (min, left) = number(rest.strip_prefix('{')?)?;
     if let Some(left) = left.strip_prefix('}') {
         return Some((min, Some(min), left));

@@ -110,7 +110,7 @@ pub(super) fn items(name: &str) -> Option<String> {
         "Ascii" => return Some(r"\x00-\x7F".to_owned()),
         "Assigned" => return Some(r"\P{gc=Cn}".to_owned()),
         // No text holds a surrogate.
-        "Cs" | "Surrogate" => return Some(super::syntax::NOTHING.to_owned()),
+        "Cs" | "Surrogate" => return Some(super::translate::NOTHING.to_owned()),
         _ => {}
     }
     if let Some((_, category)) = CATEGORIES.iter().find(|(known, _)| *known == name) {

@@ -1,4 +1,4 @@
-use super::validate::Fault;
+use super::literal_validation::FormatFault;
 use super::*;
 use crate::library::strings::TEXT_BYTES_MAX;
 use crate::value::{Bytes, OwnedMap, TypeName};
@@ -181,12 +181,12 @@ fn the_result_has_a_limit() {
         level = Value::list(vec![level.clone(), level]);
     }
     let outcome = format(&[Value::string("%s"), Value::list(vec![level])]);
-    assert_eq!(outcome.unwrap_err(), Failure::CostLimit);
+    assert_eq!(outcome.unwrap_err(), EvalError::CostLimit);
     let long = Value::owned_string("x".repeat(TEXT_BYTES_MAX));
     let fits = format(&[Value::string("%s"), Value::list(vec![long.clone()])]);
     assert!(fits.is_ok());
     let outcome = format(&[Value::string("%s!"), Value::list(vec![long])]);
-    assert_eq!(outcome.unwrap_err(), Failure::CostLimit);
+    assert_eq!(outcome.unwrap_err(), EvalError::CostLimit);
 }
 
 #[test]
@@ -250,10 +250,11 @@ fn literal_calls_are_checked_before_they_run() {
         ),
     ];
     for (format, types, expected) in cases {
-        let expected = expected.map(|(at, message)| Fault { at, message: message.to_owned() });
+        let expected =
+            expected.map(|(at, message)| FormatFault { at, message: message.to_owned() });
         let list: Vec<usize> = (0..types.len()).collect();
         assert_eq!(
-            validate(format, &list, Look { ty: &|n| types[n], parts: &|_| Vec::new() }),
+            validate(format, &list, ListInspector { ty: &|n| types[n], parts: &|_| Vec::new() }),
             expected,
             "{format}"
         );
@@ -264,7 +265,7 @@ fn literal_calls_are_checked_before_they_run() {
 fn parts_of_literals_are_blamed_by_text_clauses_only() {
     let types = [Type::list(Type::Dyn), Type::Int, Type::optional(Type::Int)];
     let parts = |n| if n == 0 { vec![1, 2] } else { Vec::new() };
-    let look = Look { ty: &|n: usize| &types[n], parts: &parts };
+    let look = ListInspector { ty: &|n: usize| &types[n], parts: &parts };
     assert_eq!(validate("%s", &[0], look).map(|fault| fault.at), Some(Some(2)));
     assert_eq!(validate("%d", &[0], look).map(|fault| fault.at), Some(Some(0)));
     assert_eq!(validate("%s", &[1], look), None);

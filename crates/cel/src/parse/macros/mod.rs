@@ -6,17 +6,17 @@
 
 use std::sync::Arc;
 
-use crate::ast::{Kind, Literal, NodeId};
+use crate::ast::{ExprKind, Literal, NodeId};
 
-use super::build::Builder;
-use super::report::Abort;
+use super::ast_builder::AstBuilder;
+use super::parse_issues::ParseAborted;
 
-mod bind;
-mod copy;
-mod fold;
+mod binding_macros;
+mod comprehension_macros;
+mod copy_nodes;
 
 /// What became of a call.
-pub(super) enum Expansion {
+pub(super) enum MacroExpansion {
     Expanded(NodeId),
     /// An ordinary call.
     NoMacro,
@@ -29,30 +29,30 @@ pub(super) enum Expansion {
 }
 
 /// Why there is no expansion.
-enum Refusal {
-    Abort(Abort),
+enum ExpansionError {
+    Abort(ParseAborted),
     Misuse { node: NodeId, message: String },
 }
 
-impl From<Abort> for Refusal {
-    fn from(abort: Abort) -> Self {
+impl From<ParseAborted> for ExpansionError {
+    fn from(abort: ParseAborted) -> Self {
         Self::Abort(abort)
     }
 }
 
-fn misuse(node: NodeId, message: &str) -> Refusal {
-    Refusal::Misuse { node, message: message.to_owned() }
+fn misuse(node: NodeId, message: &str) -> ExpansionError {
+    ExpansionError::Misuse { node, message: message.to_owned() }
 }
 
 /// Expands a call if it is one of a macro. `open` is the offset of its opening parenthesis.
 pub(super) fn expand(
-    builder: &mut Builder<'_>,
+    builder: &mut AstBuilder<'_>,
     open: u32,
     target: Option<NodeId>,
     function: &str,
     args: &[NodeId],
-) -> Result<Expansion, Abort> {
-    let mut at = Expander { builder, open };
+) -> Result<MacroExpansion, ParseAborted> {
+    let mut at = MacroExpander { builder, open };
     let expanded = match (target, function, args) {
         (None, "has", &[argument]) => at.has(argument),
         (Some(range), "all" | "exists" | "exists_one", &[variable, test]) => {
@@ -78,62 +78,64 @@ pub(super) fn expand(
             at.opt_flat_map(target, variable, value)
         }
         (Some(target), "sortBy", &[variable, key]) => at.sort_by(target, variable, key),
-        _ => return Ok(Expansion::NoMacro),
+        _ => return Ok(MacroExpansion::NoMacro),
     };
     match expanded {
-        Ok(node) => Ok(Expansion::Expanded(node)),
-        Err(Refusal::Abort(abort)) => Err(abort),
-        Err(Refusal::Misuse { node, message }) => Ok(Expansion::Misused { node, message }),
+        Ok(node) => Ok(MacroExpansion::Expanded(node)),
+        Err(ExpansionError::Abort(abort)) => Err(abort),
+        Err(ExpansionError::Misuse { node, message }) => {
+            Ok(MacroExpansion::Misused { node, message })
+        }
     }
 }
 
 /// Adds the nodes of one expansion.
-struct Expander<'a, 'b> {
-    builder: &'a mut Builder<'b>,
+struct MacroExpander<'a, 'b> {
+    builder: &'a mut AstBuilder<'b>,
     open: u32,
 }
 
-impl Expander<'_, '_> {
+impl MacroExpander<'_, '_> {
     /// `has(a.b)`: whether `a` has a field `b`.
-    fn has(&mut self, argument: NodeId) -> Result<NodeId, Refusal> {
+    fn has(&mut self, argument: NodeId) -> Result<NodeId, ExpansionError> {
         match self.kind(argument) {
-            Some(Kind::Select { operand, field, .. }) => {
+            Some(ExprKind::Select { operand, field, .. }) => {
                 let (operand, field) = (*operand, Arc::clone(field));
-                Ok(self.push(Kind::Select { operand, field, test_only: true })?)
+                Ok(self.push(ExprKind::Select { operand, field, test_only: true })?)
             }
             _ => Err(misuse(argument, "invalid argument to has() macro")),
         }
     }
 
-    fn kind(&self, node: NodeId) -> Option<&Kind> {
+    fn kind(&self, node: NodeId) -> Option<&ExprKind> {
         self.builder.node(node).map(|node| &node.kind)
     }
 
     /// The name, if the node is nothing but one.
     fn name_of(&self, node: NodeId) -> Option<Arc<str>> {
         match self.kind(node) {
-            Some(Kind::Ident(name)) => Some(Arc::clone(name)),
+            Some(ExprKind::Ident(name)) => Some(Arc::clone(name)),
             _ => None,
         }
     }
 
-    fn push(&mut self, kind: Kind) -> Result<NodeId, Abort> {
+    fn push(&mut self, kind: ExprKind) -> Result<NodeId, ParseAborted> {
         self.builder.push(self.open, kind)
     }
 
-    fn literal(&mut self, literal: Literal) -> Result<NodeId, Abort> {
-        self.push(Kind::Literal(literal))
+    fn literal(&mut self, literal: Literal) -> Result<NodeId, ParseAborted> {
+        self.push(ExprKind::Literal(literal))
     }
 
-    fn ident(&mut self, name: &str) -> Result<NodeId, Abort> {
-        self.push(Kind::Ident(Arc::from(name)))
+    fn ident(&mut self, name: &str) -> Result<NodeId, ParseAborted> {
+        self.push(ExprKind::Ident(Arc::from(name)))
     }
 
-    fn list(&mut self, elements: Vec<NodeId>) -> Result<NodeId, Abort> {
-        self.push(Kind::List { elements, optional: Vec::new() })
+    fn list(&mut self, elements: Vec<NodeId>) -> Result<NodeId, ParseAborted> {
+        self.push(ExprKind::List { elements, optional: Vec::new() })
     }
 
-    fn call(&mut self, function: &str, args: Vec<NodeId>) -> Result<NodeId, Abort> {
+    fn call(&mut self, function: &str, args: Vec<NodeId>) -> Result<NodeId, ParseAborted> {
         self.builder.call(self.open, function, args)
     }
 
@@ -142,8 +144,8 @@ impl Expander<'_, '_> {
         target: NodeId,
         function: &str,
         args: Vec<NodeId>,
-    ) -> Result<NodeId, Abort> {
+    ) -> Result<NodeId, ParseAborted> {
         let function = Arc::from(function);
-        self.push(Kind::Call { target: Some(target), function, args })
+        self.push(ExprKind::Call { target: Some(target), function, args })
     }
 }

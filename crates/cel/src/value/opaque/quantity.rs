@@ -26,13 +26,13 @@ const DECIMAL_PLACES_MAX: u8 = 9;
 /// to the letter.
 #[derive(Debug, Clone)]
 pub struct Quantity {
-    amount: Amount,
+    amount: QuantityAmount,
     /// Arithmetic made this value. Kubernetes' `==` does not take such a value on its right.
     is_computed: bool,
 }
 
 #[derive(Debug, Clone)]
-enum Amount {
+enum QuantityAmount {
     /// `value` × 10^`scale`
     Int { value: i64, scale: i32 },
     /// What does not fit, and what was written with a fraction of a binary unit.
@@ -46,18 +46,18 @@ impl Quantity {
     /// Kubernetes' message, for what its scanner does not take. It takes more than the regular
     /// expression of that message does: a sign or a suffix alone is zero.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
-        let parts = Parts::of(text)?;
-        let suffix = Suffix::parse(parts.suffix).ok_or(SUFFIX_WRONG)?;
+        let parts = QuantityParts::of(text)?;
+        let suffix = QuantitySuffix::parse(parts.suffix).ok_or(SUFFIX_WRONG)?;
         let amount = match int_amount(&parts, suffix) {
             Some(amount) => amount,
-            None => Amount::Decimal(decimal_amount(&parts, suffix)?),
+            None => QuantityAmount::Decimal(decimal_amount(&parts, suffix)?),
         };
         Ok(Self { amount, is_computed: false })
     }
 
     /// A whole amount.
     pub fn of_int(value: i64) -> Self {
-        Self { amount: Amount::Int { value, scale: 0 }, is_computed: false }
+        Self { amount: QuantityAmount::Int { value, scale: 0 }, is_computed: false }
     }
 
     /// Whether [`Quantity::add`] or [`Quantity::sub`] made the value.
@@ -68,8 +68,8 @@ impl Quantity {
     /// The sign: -1, 0 or 1.
     pub fn signum(&self) -> i64 {
         match &self.amount {
-            Amount::Int { value, .. } => value.signum(),
-            Amount::Decimal(number) => number.signum(),
+            QuantityAmount::Int { value, .. } => value.signum(),
+            QuantityAmount::Decimal(number) => number.signum(),
         }
     }
 
@@ -109,16 +109,16 @@ impl Quantity {
 
     fn add_decimal(&self, other: &Decimal) -> Result<Self, &'static str> {
         let sum = self.amount.to_decimal().plus(other).ok_or(SUM_TOO_LONG)?;
-        Ok(Self { amount: Amount::Decimal(sum), is_computed: true })
+        Ok(Self { amount: QuantityAmount::Decimal(sum), is_computed: true })
     }
 
     /// The amount as an integer, if its form is one: `1.0` is not.
     pub fn as_int(&self) -> Option<i64> {
         match self.amount {
-            Amount::Int { value, scale } => {
+            QuantityAmount::Int { value, scale } => {
                 u32::try_from(scale).ok().and_then(|n| scaled(value, n))
             }
-            Amount::Decimal(_) => None,
+            QuantityAmount::Decimal(_) => None,
         }
     }
 
@@ -126,8 +126,8 @@ impl Quantity {
     /// power of ten. Past the range it is infinite, or not a number for a zero with a large exponent.
     pub fn approximate(&self) -> f64 {
         let (number, exponent) = match &self.amount {
-            Amount::Int { value, scale } => (*value as f64, i64::from(*scale)),
-            Amount::Decimal(number) => {
+            QuantityAmount::Int { value, scale } => (*value as f64, i64::from(*scale)),
+            QuantityAmount::Decimal(number) => {
                 let (number, places) = number.to_float_and_places();
                 (number, -places)
             }
@@ -136,7 +136,7 @@ impl Quantity {
     }
 }
 
-impl Amount {
+impl QuantityAmount {
     /// Value and scale of the short form.
     fn short(&self) -> Option<(i64, i32)> {
         match *self {
@@ -154,16 +154,16 @@ impl Amount {
 }
 
 /// The sum at the smaller of the two scales, if it fits.
-fn sum_of_ints((a, m): (i64, i32), (b, n): (i64, i32)) -> Option<Amount> {
+fn sum_of_ints((a, m): (i64, i32), (b, n): (i64, i32)) -> Option<QuantityAmount> {
     if b == 0 {
-        return Some(Amount::Int { value: a, scale: m });
+        return Some(QuantityAmount::Int { value: a, scale: m });
     }
     if a == 0 {
-        return Some(Amount::Int { value: b, scale: n });
+        return Some(QuantityAmount::Int { value: b, scale: n });
     }
     let scale = m.min(n);
     let value = scaled(a, m.abs_diff(scale))?.checked_add(scaled(b, n.abs_diff(scale))?)?;
-    Some(Amount::Int { value, scale })
+    Some(QuantityAmount::Int { value, scale })
 }
 
 /// `value` × 10^`scale`, if it fits.
@@ -175,7 +175,7 @@ fn scaled(value: i64, scale: u32) -> Option<i64> {
 }
 
 /// The parts of the text of an amount. Leading zeros are left out.
-struct Parts<'t> {
+struct QuantityParts<'t> {
     is_negative: bool,
     whole: &'t str,
     fraction: &'t str,
@@ -183,7 +183,7 @@ struct Parts<'t> {
     has_digits: bool,
 }
 
-impl<'t> Parts<'t> {
+impl<'t> QuantityParts<'t> {
     fn of(text: &'t str) -> Result<Self, &'static str> {
         if text.is_empty() {
             return Err(FORMAT_WRONG);
@@ -226,13 +226,13 @@ fn split_at_end_of(text: &str, belongs: fn(u8) -> bool) -> (&str, &str) {
 
 /// What the number of an amount is multiplied with.
 #[derive(Clone, Copy)]
-enum Suffix {
+enum QuantitySuffix {
     PowerOfTen(i32),
     /// From 10 to 60.
     PowerOfTwo(u32),
 }
 
-impl Suffix {
+impl QuantitySuffix {
     fn parse(text: &str) -> Option<Self> {
         let suffix = match text {
             "n" => Self::PowerOfTen(-9),
@@ -262,31 +262,34 @@ impl Suffix {
 }
 
 /// The amount in its short form, for texts that Kubernetes gives it to.
-fn int_amount(parts: &Parts<'_>, suffix: Suffix) -> Option<Amount> {
+fn int_amount(parts: &QuantityParts<'_>, suffix: QuantitySuffix) -> Option<QuantityAmount> {
     let n_digits = parts.digit_count();
     let (factor, scale) = match suffix {
-        Suffix::PowerOfTen(exponent) if n_digits <= INT_DIGITS_MAX => {
+        QuantitySuffix::PowerOfTen(exponent) if n_digits <= INT_DIGITS_MAX => {
             (1, exponent.checked_sub(parts.fraction.len() as i32)?)
         }
         // A power of two takes about three digits per ten bits, and so Pi and Ei take too many.
-        Suffix::PowerOfTwo(power)
+        QuantitySuffix::PowerOfTwo(power)
             if parts.fraction.is_empty() && n_digits + power as usize * 3 / 10 <= 14 =>
         {
             (1_i64 << power, 0)
         }
-        Suffix::PowerOfTen(_) | Suffix::PowerOfTwo(_) => return None,
+        QuantitySuffix::PowerOfTen(_) | QuantitySuffix::PowerOfTwo(_) => return None,
     };
     if scale < -i32::from(DECIMAL_PLACES_MAX) {
         return None;
     }
     let digits = parts.digits().fold(0, |value, digit| value * 10 + i64::from(digit));
     let value = digits.checked_mul(factor)?;
-    Some(Amount::Int { value: if parts.is_negative { -value } else { value }, scale })
+    Some(QuantityAmount::Int { value: if parts.is_negative { -value } else { value }, scale })
 }
 
 /// The amount in its long form: rounded up to nine decimal places, and binary amounts capped at the
 /// largest integer.
-fn decimal_amount(parts: &Parts<'_>, suffix: Suffix) -> Result<Decimal, &'static str> {
+fn decimal_amount(
+    parts: &QuantityParts<'_>,
+    suffix: QuantitySuffix,
+) -> Result<Decimal, &'static str> {
     if !parts.has_digits {
         return Err(NUMBER_WRONG);
     }
@@ -294,10 +297,10 @@ fn decimal_amount(parts: &Parts<'_>, suffix: Suffix) -> Result<Decimal, &'static
     let places = parts.fraction.len() as i64;
     let places_max = i64::from(DECIMAL_PLACES_MAX);
     let absolute = match suffix {
-        Suffix::PowerOfTen(exponent) => {
+        QuantitySuffix::PowerOfTen(exponent) => {
             Decimal::new(false, digits, places - i64::from(exponent)).rounded_up(places_max)
         }
-        Suffix::PowerOfTwo(power) => {
+        QuantitySuffix::PowerOfTwo(power) => {
             let number = Decimal::new(false, digits, places).shifted_left(power);
             let number = number.rounded_up(places_max);
             let largest = Decimal::of_int(i64::MAX, 0);

@@ -11,12 +11,12 @@ pub struct Semver {
     major: u64,
     minor: u64,
     patch: u64,
-    pre_release: Vec<Identifier>,
+    pre_release: Vec<PreReleaseIdentifier>,
 }
 
 /// One part of a pre-release. Numbers come before texts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Identifier {
+enum PreReleaseIdentifier {
     Number(u64),
     Text(Box<str>),
 }
@@ -126,16 +126,16 @@ fn parse_part(name: &str, capital: &str, text: &str) -> Result<u64, String> {
     parse_number(text)
 }
 
-fn parse_identifier(text: &str) -> Result<Identifier, String> {
+fn parse_identifier(text: &str) -> Result<PreReleaseIdentifier, String> {
     if text.is_empty() {
         Err("Prerelease is empty".to_owned())
     } else if is_numeric(text) && has_leading_zeros(text) {
         let text = quote(text);
         Err(format!("Numeric PreRelease version must not contain leading zeroes {text}"))
     } else if is_numeric(text) {
-        parse_number(text).map(Identifier::Number)
+        parse_number(text).map(PreReleaseIdentifier::Number)
     } else if is_alphanumeric(text) {
-        Ok(Identifier::Text(text.into()))
+        Ok(PreReleaseIdentifier::Text(text.into()))
     } else {
         Err(format!("Invalid character(s) found in prerelease {}", quote(text)))
     }

@@ -34,16 +34,16 @@ impl FromStr for Timestamp {
     type Err = TimestampError;
 
     fn from_str(text: &str) -> Result<Self, TimestampError> {
-        let mut rest = Cursor(text.as_bytes());
+        let mut rest = TimestampCursor(text.as_bytes());
         let (seconds, nanos, offset) = rest.timestamp().ok_or(TimestampError::Malformed)?;
         Self { seconds, nanos, offset }.in_range().ok_or(TimestampError::OutOfRange)
     }
 }
 
 /// What is left to read. Each method takes its part off the front, or returns `None`.
-struct Cursor<'t>(&'t [u8]);
+struct TimestampCursor<'t>(&'t [u8]);
 
-impl Cursor<'_> {
+impl TimestampCursor<'_> {
     /// The whole text: seconds since 1970, nanoseconds, and the offset in seconds.
     fn timestamp(&mut self) -> Option<(i64, u32, i32)> {
         let year = self.two_digits()? * 100 + self.two_digits()?;
