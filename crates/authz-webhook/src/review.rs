@@ -447,12 +447,12 @@ mod tests {
                         assert_eq!(record.string_list_field(index), Some(texts), "{name}");
                     }
                     Some(Value::Map(Map::Record(_))) => {
-                        assert!(record.record(index).is_some(), "{name}");
+                        assert!(record.record_field(index).is_some(), "{name}");
                     }
                     _ => {
                         assert_eq!(record.text_field(index), None, "{name}");
                         assert_eq!(record.string_list_field(index), None, "{name}");
-                        assert!(record.record(index).is_none(), "{name}");
+                        assert!(record.record_field(index).is_none(), "{name}");
                     }
                 }
             }
