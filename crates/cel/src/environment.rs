@@ -23,7 +23,7 @@ impl Environment {
     /// Everything that Kubernetes enables, and these variables. Their values are handed to
     /// [`Program::evaluate`](crate::Program::evaluate) in the same order.
     pub fn kubernetes(variables: Vec<(&str, Type)>) -> Self {
-        Self::with_library_set(variables, LibrarySet::All)
+        Self::with_library_set(variables, LibrarySet::StoredExpressions)
     }
 
     /// The same without the functions that are new in this minor version of Kubernetes.
@@ -31,7 +31,7 @@ impl Environment {
     /// An expression that somebody is about to store is checked here, so that servers of the minor
     /// version before can still read it. Programs are made by [`Environment::kubernetes`].
     pub fn kubernetes_new_expressions(variables: Vec<(&str, Type)>) -> Self {
-        Self::with_library_set(variables, LibrarySet::Established)
+        Self::with_library_set(variables, LibrarySet::NewExpressions)
     }
 
     fn with_library_set(variables: Vec<(&str, Type)>, extent: LibrarySet) -> Self {
@@ -45,7 +45,7 @@ impl Environment {
             variables,
             named_types: types,
             object_types: objects,
-            functions: library::kubernetes(extent),
+            functions: library::kubernetes_functions(extent),
         }
     }
 

@@ -244,7 +244,7 @@ impl StringTest {
             }
             Self::Member { item, set } => {
                 let text = item.get(variables, local)?;
-                Some((set.contains_text(text), item.read_cost()))
+                Some((set.contains_str(text), item.read_cost()))
             }
             Self::Not(test) => {
                 let (outcome, cost) = test.try_evaluate(variables, local)?;

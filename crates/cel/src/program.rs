@@ -8,12 +8,12 @@ use crate::ast::{Ast, ExprKind, Literal, NodeId};
 use crate::check::{CheckedAst, ResolvedReference, check};
 use crate::compile_budget::CompileBudget;
 use crate::environment::Environment;
-use crate::eval::{Evaluator, LocalSlot, borrowed};
+use crate::eval::{Evaluator, LocalSlot, borrow_constant};
 use crate::function::{EvalError, EvalResult};
 use crate::ir::CompiledExpr;
 use crate::issues::Issues;
 use crate::parse::parse;
-use crate::plan::{Plan, plan};
+use crate::plan::{Plan, plan_expression};
 use crate::static_type::Type;
 use crate::value::{RecordSource, Value};
 
@@ -89,7 +89,7 @@ impl CompileBudgetRef<'_> {
 impl CheckedExpression<'_> {
     /// The type of the whole expression.
     pub fn output_type(&self) -> &Type {
-        self.checked.ty(self.checked.ast.root)
+        self.checked.type_of_node(self.checked.ast.root)
     }
 
     #[cfg(test)]
@@ -149,8 +149,8 @@ impl Program {
         environment: &Environment,
         budget: &mut CompileBudget,
     ) -> Result<Self, String> {
-        let Plan { expr, n_slots } = plan(checked, id, environment, budget)?;
-        let output_type = checked.ty(id).clone();
+        let Plan { expr, n_slots } = plan_expression(checked, id, environment, budget)?;
+        let output_type = checked.type_of_node(id).clone();
         let (selected_fields, used_variables) = (BTreeSet::new(), BTreeSet::new());
         Ok(Self { expr, n_slots, output_type, selected_fields, used_variables })
     }
@@ -158,7 +158,7 @@ impl Program {
     /// The value, if it is the same in every evaluation.
     pub(crate) fn constant_value(&self) -> Option<Value<'_>> {
         match &self.expr {
-            CompiledExpr::Const(value) => Some(borrowed(value)),
+            CompiledExpr::Const(value) => Some(borrow_constant(value)),
             _ => None,
         }
     }
@@ -171,8 +171,8 @@ impl Program {
     ) -> (EvalResult<'a>, u64) {
         self.with_slots(|n_slots: &mut [LocalSlot<'a>]| {
             let mut evaluator = Evaluator::new(variables, n_slots, cost_limit);
-            let result = evaluator.value(&self.expr);
-            (result, evaluator.effort())
+            let result = evaluator.evaluate(&self.expr);
+            (result, evaluator.cost_and_work())
         })
     }
 
@@ -196,7 +196,7 @@ impl Program {
     pub fn evaluate<'a>(&'a self, variables: &'a [Value<'a>], cost_limit: u64) -> Evaluation<'a> {
         let evaluate = |n_slots: &mut [LocalSlot<'a>]| {
             let mut evaluator = Evaluator::new(variables, n_slots, cost_limit);
-            let result = evaluator.value(&self.expr);
+            let result = evaluator.evaluate(&self.expr);
             Evaluation { result, cost: evaluator.cost() }
         };
         self.with_slots(evaluate)
@@ -211,7 +211,7 @@ impl Program {
     ) -> (Result<bool, EvalError>, u64) {
         let evaluate = |n_slots: &mut [LocalSlot<'a>]| {
             let mut evaluator = Evaluator::new(variables, n_slots, cost_limit);
-            let result = evaluator.bool(&self.expr);
+            let result = evaluator.evaluate_bool(&self.expr);
             (result, evaluator.cost())
         };
         // Most conditions have no loops.

@@ -12,59 +12,59 @@ use crate::value::Timestamp;
 /// The function whose argument may be a list of mixed types.
 const MIXED_LISTS_ALLOWED_IN: &str = "format";
 
-pub(super) fn validate(checked: &CheckedAst, budget: &mut CompileBudget) -> CheckIssues {
+pub(super) fn validate_literals(checked: &CheckedAst, budget: &mut CompileBudget) -> CheckIssues {
     let mut validator =
-        LiteralValidator { checked, complaints: Vec::new(), budget, told_exhausted: false };
-    validator.node(checked.ast.root, false);
-    validator.complaints
+        LiteralValidator { checked, issues: Vec::new(), budget, has_reported_exhaustion: false };
+    validator.validate_node(checked.ast.root, false);
+    validator.issues
 }
 
 struct LiteralValidator<'c> {
     checked: &'c CheckedAst,
-    complaints: CheckIssues,
+    issues: CheckIssues,
     budget: &'c mut CompileBudget,
     /// That a pattern finds no room says nothing of it by itself, so the first one stands for all.
-    told_exhausted: bool,
+    has_reported_exhaustion: bool,
 }
 
 impl LiteralValidator<'_> {
-    fn complain(&mut self, id: NodeId, message: String) {
-        self.complaints.push((self.checked.ast.offset(id), message));
+    fn report_issue(&mut self, id: NodeId, message: String) {
+        self.issues.push((self.checked.ast.offset(id), message));
     }
 
     /// Walks the tree; `mixed` says whether lists of mixed types are allowed here.
-    fn node(&mut self, id: NodeId, mixed: bool) {
+    fn validate_node(&mut self, id: NodeId, mixed: bool) {
         let checked = self.checked;
         match checked.ast.kind(id) {
             ExprKind::Literal(_) | ExprKind::Ident(_) => {}
-            ExprKind::Select { operand, .. } => self.node(*operand, mixed),
+            ExprKind::Select { operand, .. } => self.validate_node(*operand, mixed),
             ExprKind::Call { target, function, args } => {
-                self.call(id, *target, function, args);
+                self.validate_call(id, *target, function, args);
                 let mixed = mixed || **function == *MIXED_LISTS_ALLOWED_IN;
                 for &child in target.iter().chain(args) {
-                    self.node(child, mixed);
+                    self.validate_node(child, mixed);
                 }
             }
             ExprKind::List { elements, optional } => {
                 if !mixed {
-                    self.list(elements, optional);
+                    self.validate_list(elements, optional);
                 }
                 for &element in elements {
-                    self.node(element, mixed);
+                    self.validate_node(element, mixed);
                 }
             }
             ExprKind::Map { entries } => {
                 if !mixed {
-                    self.map(entries);
+                    self.validate_map(entries);
                 }
                 for entry in entries {
-                    self.node(entry.key, mixed);
-                    self.node(entry.value, mixed);
+                    self.validate_node(entry.key, mixed);
+                    self.validate_node(entry.value, mixed);
                 }
             }
             ExprKind::Struct { fields, .. } => {
                 for field in fields {
-                    self.node(field.value, mixed);
+                    self.validate_node(field.value, mixed);
                 }
             }
             ExprKind::Comprehension(fold) => {
@@ -75,16 +75,16 @@ impl LiteralValidator<'_> {
                     fold.loop_step,
                     fold.result,
                 ] {
-                    self.node(child, mixed);
+                    self.validate_node(child, mixed);
                 }
             }
         }
     }
 
-    fn call(&mut self, id: NodeId, target: Option<NodeId>, function: &str, args: &[NodeId]) {
+    fn validate_call(&mut self, id: NodeId, target: Option<NodeId>, function: &str, args: &[NodeId]) {
         let Some(&first) = args.first() else { return };
         if function == MIXED_LISTS_ALLOWED_IN {
-            return self.format(id, target, first, args.len());
+            return self.validate_format_call(id, target, first, args.len());
         }
         let ExprKind::Literal(literal) = self.checked.ast.kind(first) else { return };
         let valid = match (function, literal) {
@@ -96,8 +96,8 @@ impl LiteralValidator<'_> {
                 Ok(_) => true,
                 Err(PatternError::Invalid(_)) => false,
                 Err(error @ PatternError::Exhausted) => {
-                    if !std::mem::replace(&mut self.told_exhausted, true) {
-                        self.complain(first, error.to_string());
+                    if !std::mem::replace(&mut self.has_reported_exhaustion, true) {
+                        self.report_issue(first, error.to_string());
                     }
                     true
                 }
@@ -105,19 +105,19 @@ impl LiteralValidator<'_> {
             _ => true,
         };
         if !valid {
-            self.complain(first, format!("invalid {function} argument"));
+            self.report_issue(first, format!("invalid {function} argument"));
         }
     }
 
     /// `'literal'.format([elements])`
-    fn format(&mut self, id: NodeId, target: Option<NodeId>, list: NodeId, n_args: usize) {
+    fn validate_format_call(&mut self, id: NodeId, target: Option<NodeId>, list: NodeId, n_args: usize) {
         let checked = self.checked;
         let (Some(target), 1) = (target, n_args) else { return };
         let ExprKind::Literal(Literal::String(format)) = checked.ast.kind(target) else { return };
         let ExprKind::List { elements, .. } = checked.ast.kind(list) else { return };
         let look = string_format::ListInspector {
-            ty: &|node| checked.ty(node),
-            parts: &|node| match checked.ast.kind(node) {
+            type_of: &|node| checked.type_of_node(node),
+            parts_of: &|node| match checked.ast.kind(node) {
                 ExprKind::List { elements, .. } => elements.clone(),
                 ExprKind::Map { entries } => {
                     entries.iter().flat_map(|entry| [entry.key, entry.value]).collect()
@@ -126,11 +126,11 @@ impl LiteralValidator<'_> {
             },
         };
         if let Some(fault) = string_format::validate(format, elements, look) {
-            self.complain(fault.at.unwrap_or(id), fault.message);
+            self.report_issue(fault.blamed_node.unwrap_or(id), fault.message);
         }
     }
 
-    fn list(&mut self, elements: &[NodeId], optional: &[usize]) {
+    fn validate_list(&mut self, elements: &[NodeId], optional: &[usize]) {
         let mut first: Option<Type> = None;
         for (index, &element) in elements.iter().enumerate() {
             let ty = self.element_type(element, optional.contains(&index));
@@ -139,16 +139,16 @@ impl LiteralValidator<'_> {
                 Some(expected) if *expected == ty => {}
                 Some(expected) => {
                     let message = format!("expected type '{expected}' but found '{ty}'");
-                    return self.complain(element, message);
+                    return self.report_issue(element, message);
                 }
             }
         }
     }
 
-    fn map(&mut self, entries: &[MapEntry]) {
+    fn validate_map(&mut self, entries: &[MapEntry]) {
         let mut first: Option<(Type, Type)> = None;
         for entry in entries {
-            let key = self.checked.ty(entry.key).clone();
+            let key = self.checked.type_of_node(entry.key).clone();
             let value = self.element_type(entry.value, entry.optional);
             let Some((keys, values)) = &first else {
                 first = Some((key, value));
@@ -159,16 +159,16 @@ impl LiteralValidator<'_> {
             let wrong_value =
                 (*values != value).then(|| format!("expected type '{values}' but found '{value}'"));
             if let Some(message) = wrong_key {
-                self.complain(entry.key, message);
+                self.report_issue(entry.key, message);
             }
             if let Some(message) = wrong_value {
-                self.complain(entry.value, message);
+                self.report_issue(entry.value, message);
             }
         }
     }
 
     fn element_type(&self, element: NodeId, optional: bool) -> Type {
-        match (self.checked.ty(element), optional) {
+        match (self.checked.type_of_node(element), optional) {
             (Type::Optional(inner), true) => (**inner).clone(),
             (ty, _) => ty.clone(),
         }

@@ -10,53 +10,53 @@ use crate::value::{Map, Value};
 impl<'a> Evaluator<'_, 'a> {
     /// The value at the end of a path; one unit for the path and one for each step.
     #[inline]
-    pub(super) fn attribute(&mut self, attr: &'a Attribute) -> EvalResult<'a> {
-        let outcome = self.resolve(attr);
+    pub(super) fn evaluate_attribute(&mut self, attr: &'a Attribute) -> EvalResult<'a> {
+        let outcome = self.resolve_attribute(attr);
         if outcome.as_ref().is_err_and(EvalError::ends_evaluation) {
             return outcome;
         }
         // A conditional costs nothing itself.
         if !matches!(attr.root, AttributeRoot::Conditional(_)) {
-            self.charge(1)?;
+            self.charge_cost(1)?;
         }
         outcome
     }
 
     /// The value at the end of a path without the unit for the path itself.
-    fn resolve(&mut self, attr: &'a Attribute) -> EvalResult<'a> {
+    fn resolve_attribute(&mut self, attr: &'a Attribute) -> EvalResult<'a> {
         if let AttributeRoot::Conditional(conditional) = &attr.root {
-            return if self.bool(&conditional.condition)? {
-                self.resolve(&conditional.then)
+            return if self.evaluate_bool(&conditional.condition)? {
+                self.resolve_attribute(&conditional.then)
             } else {
-                self.resolve(&conditional.otherwise)
+                self.resolve_attribute(&conditional.otherwise)
             };
         }
-        let root = self.root(attr)?;
-        if attr.qualifiers.is_empty() { Ok(root) } else { self.walk(root, &attr.qualifiers) }
+        let root = self.resolve_root(attr)?;
+        if attr.qualifiers.is_empty() { Ok(root) } else { self.resolve_qualifiers(root, &attr.qualifiers) }
     }
 
     #[inline]
-    fn root(&mut self, attr: &'a Attribute) -> EvalResult<'a> {
+    fn resolve_root(&mut self, attr: &'a Attribute) -> EvalResult<'a> {
         match &attr.root {
             AttributeRoot::Variable(index) => match self.variables.get(*index) {
                 Some(value) => Ok(value.clone()),
                 None => Err(EvalError::new("no such attribute(s)")),
             },
-            AttributeRoot::Slot(slot) => self.local(*slot),
-            AttributeRoot::Value(expr) => self.value(expr),
+            AttributeRoot::Slot(slot) => self.read_local(*slot),
+            AttributeRoot::Value(expr) => self.evaluate(expr),
             AttributeRoot::Conditional(conditional) => {
-                let branch = if self.bool(&conditional.condition)? {
+                let branch = if self.evaluate_bool(&conditional.condition)? {
                     &conditional.then
                 } else {
                     &conditional.otherwise
                 };
-                self.resolve(branch)
+                self.resolve_attribute(branch)
             }
         }
     }
 
-    fn walk(&mut self, root: Value<'a>, path: &'a [Qualifier]) -> EvalResult<'a> {
-        Ok(match self.steps(root, path)? {
+    fn resolve_qualifiers(&mut self, root: Value<'a>, path: &'a [Qualifier]) -> EvalResult<'a> {
+        Ok(match self.apply_qualifiers(root, path)? {
             None => Value::Optional(None),
             Some((value, true)) => Value::some(value),
             Some((value, false)) => value,
@@ -66,7 +66,7 @@ impl<'a> Evaluator<'_, 'a> {
     /// The value at the end of a path, and whether the path is an optional one: from an optional
     /// value at its root, or from its first optional step on. Optional values that a path meets
     /// further on are not looked into. `None` when an optional path ends early.
-    fn steps(
+    fn apply_qualifiers(
         &mut self,
         root: Value<'a>,
         path: &'a [Qualifier],
@@ -78,21 +78,21 @@ impl<'a> Evaluator<'_, 'a> {
         };
         for step in path {
             optional |= step.optional;
-            let found = self.step(&value, &step.key)?;
+            let found = self.apply_qualifier(&value, &step.key)?;
             if optional {
                 match found? {
                     KeyLookup::Value(next) => {
-                        self.charge(1)?;
+                        self.charge_cost(1)?;
                         value = next;
                     }
                     KeyLookup::Nothing(_) => return Ok(None),
                 }
             } else {
-                self.charge(1)?;
+                self.charge_cost(1)?;
                 value = match found? {
                     KeyLookup::Value(next) => next,
                     KeyLookup::Nothing(computed) => {
-                        return Err(missing(&value, &step.key, computed));
+                        return Err(missing_key_error(&value, &step.key, computed));
                     }
                 };
             }
@@ -102,7 +102,7 @@ impl<'a> Evaluator<'_, 'a> {
 
     /// `has(path)`: only the steps cost.
     pub(super) fn evaluate_has(&mut self, attr: &'a Attribute) -> Result<bool, EvalError> {
-        let present = self.is_present(attr);
+        let present = self.is_attribute_present(attr);
         // A path costs one unit that the test gives back; a conditional gives back what it never
         // cost, as it does in cel-go.
         if matches!(attr.root, AttributeRoot::Conditional(_)) {
@@ -111,29 +111,29 @@ impl<'a> Evaluator<'_, 'a> {
         present
     }
 
-    fn is_present(&mut self, attr: &'a Attribute) -> Result<bool, EvalError> {
+    fn is_attribute_present(&mut self, attr: &'a Attribute) -> Result<bool, EvalError> {
         if let AttributeRoot::Conditional(conditional) = &attr.root {
-            return if self.bool(&conditional.condition)? {
-                self.is_present(&conditional.then)
+            return if self.evaluate_bool(&conditional.condition)? {
+                self.is_attribute_present(&conditional.then)
             } else {
-                self.is_present(&conditional.otherwise)
+                self.is_attribute_present(&conditional.otherwise)
             };
         }
         let Some((last, before)) = attr.qualifiers.split_last() else { return Ok(true) };
-        let root = self.root(attr)?;
-        match self.steps(root, before)? {
+        let root = self.resolve_root(attr)?;
+        match self.apply_qualifiers(root, before)? {
             None => Ok(false),
             Some((value, true)) => {
-                let present = self.find(&value, &last.key)?.is_value();
+                let present = self.look_up_key(&value, &last.key)?.is_found();
                 if present {
-                    self.charge(1)?;
+                    self.charge_cost(1)?;
                 }
                 Ok(present)
             }
             Some((value, false)) => {
-                let found = self.step(&value, &last.key)?;
-                self.charge(1)?;
-                Ok(found?.is_value())
+                let found = self.apply_qualifier(&value, &last.key)?;
+                self.charge_cost(1)?;
+                Ok(found?.is_found())
             }
         }
     }
@@ -141,12 +141,12 @@ impl<'a> Evaluator<'_, 'a> {
     /// One step, whose error must not keep it from being counted; only the end of the evaluation
     /// does.
     #[inline]
-    fn step(
+    fn apply_qualifier(
         &mut self,
         value: &Value<'a>,
         key: &'a QualifierKey,
     ) -> Result<Result<KeyLookup<'a>, EvalError>, EvalError> {
-        match self.find(value, key) {
+        match self.look_up_key(value, key) {
             Err(end) if end.ends_evaluation() => Err(end),
             found => Ok(found),
         }
@@ -154,7 +154,7 @@ impl<'a> Evaluator<'_, 'a> {
 
     /// The value there, or nothing.
     #[inline]
-    fn find(
+    fn look_up_key(
         &mut self,
         value: &Value<'a>,
         key: &'a QualifierKey,
@@ -167,17 +167,17 @@ impl<'a> Evaluator<'_, 'a> {
                 map.get_str(name)
             }
             (QualifierKey::Field { name, .. } | QualifierKey::Name(name), value) => {
-                find_value(value, &Value::string(name))?
+                look_up_in_container(value, &Value::string(name))?
             }
-            (QualifierKey::Const(constant), value) => find_value(value, constant)?,
+            (QualifierKey::Const(constant), value) => look_up_in_container(value, constant)?,
             (QualifierKey::Computed(attr), value) => {
-                let key = self.resolve(attr)?;
-                if !is_key(&key) {
+                let key = self.resolve_attribute(attr)?;
+                if !is_valid_key(&key) {
                     let kind = key.go_type_name();
                     return Err(EvalError::new(format!("invalid qualifier type: {kind}")));
                 }
                 self.step_budget.spend_for_value(&key)?;
-                return Ok(match find_value(value, &key)? {
+                return Ok(match look_up_in_container(value, &key)? {
                     Some(value) => KeyLookup::Value(value),
                     None => KeyLookup::Nothing(Some(key)),
                 });
@@ -195,13 +195,13 @@ enum KeyLookup<'a> {
 }
 
 impl KeyLookup<'_> {
-    fn is_value(&self) -> bool {
+    fn is_found(&self) -> bool {
         matches!(self, Self::Value(_))
     }
 }
 
 /// The error about a step that found nothing.
-fn missing(value: &Value<'_>, key: &QualifierKey, computed: Option<Value<'_>>) -> EvalError {
+fn missing_key_error(value: &Value<'_>, key: &QualifierKey, computed: Option<Value<'_>>) -> EvalError {
     let key = match key {
         QualifierKey::Field { name, .. } | QualifierKey::Name(name) => {
             return EvalError::NoSuchKey(Arc::clone(name));
@@ -215,16 +215,16 @@ fn missing(value: &Value<'_>, key: &QualifierKey, computed: Option<Value<'_>>) -
     }
 }
 
-fn find_value<'a>(value: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>, EvalError> {
+fn look_up_in_container<'a>(value: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>, EvalError> {
     match value {
         Value::Map(map) => Ok(map.get(key)),
-        Value::List(list) => Ok(list_index(key)?.and_then(|index| list.get(index))),
+        Value::List(list) => Ok(to_list_index(key)?.and_then(|index| list.get(index))),
         _ => Ok(None),
     }
 }
 
 /// Whether a value can be an index or a key at all.
-fn is_key(value: &Value<'_>) -> bool {
+fn is_valid_key(value: &Value<'_>) -> bool {
     matches!(
         value,
         Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_)
@@ -232,7 +232,7 @@ fn is_key(value: &Value<'_>) -> bool {
 }
 
 /// The position that an index names; `None` when it is out of every list's range.
-fn list_index(key: &Value<'_>) -> Result<Option<usize>, EvalError> {
+fn to_list_index(key: &Value<'_>) -> Result<Option<usize>, EvalError> {
     let unsupported = || EvalError::new(format!("unsupported index value {key} in list"));
     match key {
         Value::Int(i) => Ok(usize::try_from(*i).ok()),

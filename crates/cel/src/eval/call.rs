@@ -8,44 +8,44 @@ use crate::static_type::Type;
 use crate::value::{Str, Value};
 
 impl<'a> Evaluator<'_, 'a> {
-    pub(super) fn call(&mut self, call: &'a CallExpr) -> EvalResult<'a> {
+    pub(super) fn evaluate_call(&mut self, call: &'a CallExpr) -> EvalResult<'a> {
         match &*call.args {
-            [] => self.finish(call, &[]),
-            [only] => match self.argument(only)? {
-                Ok(value) => self.finish(call, &[value]),
-                Err(error) => self.skip(call, &[Value::Null], error),
+            [] => self.invoke_call(call, &[]),
+            [only] => match self.evaluate_argument(only)? {
+                Ok(value) => self.invoke_call(call, &[value]),
+                Err(error) => self.charge_skipped_call(call, &[Value::Null], error),
             },
-            [left, right] if call.is_eager() => {
-                let left = self.argument(left)?;
-                let right = self.argument(right)?;
+            [left, right] if call.evaluates_all_arguments() => {
+                let left = self.evaluate_argument(left)?;
+                let right = self.evaluate_argument(right)?;
                 match (left, right) {
-                    (Ok(left), Ok(right)) => self.finish(call, &[left, right]),
-                    (Err(error), Ok(right)) => self.skip(call, &[Value::Null, right], error),
-                    (Ok(left), Err(error)) => self.skip(call, &[left, Value::Null], error),
-                    (Err(error), Err(_)) => self.skip(call, &[Value::Null, Value::Null], error),
+                    (Ok(left), Ok(right)) => self.invoke_call(call, &[left, right]),
+                    (Err(error), Ok(right)) => self.charge_skipped_call(call, &[Value::Null, right], error),
+                    (Ok(left), Err(error)) => self.charge_skipped_call(call, &[left, Value::Null], error),
+                    (Err(error), Err(_)) => self.charge_skipped_call(call, &[Value::Null, Value::Null], error),
                 }
             }
             [left, right] => {
                 // An error in any argument but the last ends such a call before it is counted.
-                let left = self.value(left)?;
-                match self.argument(right)? {
-                    Ok(right) => self.finish(call, &[left, right]),
-                    Err(error) => self.skip(call, &[left, Value::Null], error),
+                let left = self.evaluate(left)?;
+                match self.evaluate_argument(right)? {
+                    Ok(right) => self.invoke_call(call, &[left, right]),
+                    Err(error) => self.charge_skipped_call(call, &[left, Value::Null], error),
                 }
             }
             [first @ .., last] => {
                 let mut args = Vec::with_capacity(call.args.len());
                 for arg in first {
-                    args.push(self.value(arg)?);
+                    args.push(self.evaluate(arg)?);
                 }
-                match self.argument(last)? {
+                match self.evaluate_argument(last)? {
                     Ok(value) => {
                         args.push(value);
-                        self.finish(call, &args)
+                        self.invoke_call(call, &args)
                     }
                     Err(error) => {
                         args.push(Value::Null);
-                        self.skip(call, &args, error)
+                        self.charge_skipped_call(call, &args, error)
                     }
                 }
             }
@@ -53,16 +53,16 @@ impl<'a> Evaluator<'_, 'a> {
     }
 
     #[inline]
-    fn finish(&mut self, call: &'a CallExpr, args: &[Value<'a>]) -> EvalResult<'a> {
+    fn invoke_call(&mut self, call: &'a CallExpr, args: &[Value<'a>]) -> EvalResult<'a> {
         // What is too expensive is not done at all, where that is known before.
         let is_charged = !call.cost_depends_on_result();
         if is_charged {
-            self.charge(call.cost(args, None))?;
+            self.charge_cost(call.call_cost(args, None))?;
         }
         for arg in args {
             self.step_budget.spend_for_value(arg)?;
         }
-        let outcome = match call.target(args) {
+        let outcome = match call.select_overload(args) {
             Ok(ResolvedOverload { metered_implementation: Some(implementation), .. }) => {
                 implementation(args, &mut self.step_budget)
             }
@@ -70,7 +70,7 @@ impl<'a> Evaluator<'_, 'a> {
             Err(error) => Err(error),
         };
         if !is_charged {
-            self.charge(call.cost(args, outcome.as_ref().ok()))?;
+            self.charge_cost(call.call_cost(args, outcome.as_ref().ok()))?;
         }
         if let Ok(value) = &outcome {
             self.step_budget.spend_for_value(value)?;
@@ -79,16 +79,16 @@ impl<'a> Evaluator<'_, 'a> {
     }
 
     /// Counts a call that does not happen because an argument is an error.
-    fn skip(&mut self, call: &'a CallExpr, args: &[Value<'a>], error: EvalError) -> EvalResult<'a> {
-        let cost = call.cost(args, None);
-        self.charge(cost)?;
+    fn charge_skipped_call(&mut self, call: &'a CallExpr, args: &[Value<'a>], error: EvalError) -> EvalResult<'a> {
+        let cost = call.call_cost(args, None);
+        self.charge_cost(cost)?;
         Err(error)
     }
 
-    pub(super) fn regex(&mut self, call: &'a RegexCall) -> EvalResult<'a> {
-        let text = self.value(&call.text)?;
-        let limit = call.match_limit.as_ref().map(|limit| self.argument(limit)).transpose()?;
-        self.charge(cost::regex_cost(cost::argument_size(Some(&text)), call.pattern_size))?;
+    pub(super) fn evaluate_regex(&mut self, call: &'a RegexCall) -> EvalResult<'a> {
+        let text = self.evaluate(&call.text)?;
+        let limit = call.match_limit.as_ref().map(|limit| self.evaluate_argument(limit)).transpose()?;
+        self.charge_cost(cost::regex_cost(cost::argument_size(Some(&text)), call.pattern_size))?;
         let limit = limit.transpose()?;
         let text = match text {
             Value::String(text) => text,
@@ -112,31 +112,31 @@ impl<'a> Evaluator<'_, 'a> {
 impl CallExpr {
     /// Whether both arguments are evaluated before the first one's error is looked at. The peer
     /// counts `format` among the functions of many arguments, although it has two.
-    fn is_eager(&self) -> bool {
+    fn evaluates_all_arguments(&self) -> bool {
         match self.dispatch {
             OverloadDispatch::One { .. } => self.name != "format",
-            OverloadDispatch::Many(_) => is_singleton(self.name),
+            OverloadDispatch::Many(_) => has_single_implementation(self.name),
         }
     }
 
     /// Runs the call on constants, for folding.
-    pub(crate) fn run<'v>(&self, args: &[Value<'v>]) -> EvalResult<'v> {
-        (self.target(args)?.implementation)(args)
+    pub(crate) fn call_with_constants<'v>(&self, args: &[Value<'v>]) -> EvalResult<'v> {
+        (self.select_overload(args)?.implementation)(args)
     }
 
     /// The overload that takes these arguments.
     #[inline]
-    fn target(&self, args: &[Value<'_>]) -> Result<&ResolvedOverload, EvalError> {
+    fn select_overload(&self, args: &[Value<'_>]) -> Result<&ResolvedOverload, EvalError> {
         match &self.dispatch {
             OverloadDispatch::One { target, guarded: false } => Ok(target),
-            OverloadDispatch::One { target, guarded: true } if target.takes(args) => Ok(target),
-            OverloadDispatch::One { target, .. } if is_singleton(self.name) => Ok(target),
-            OverloadDispatch::One { .. } => Err(mismatch(self.name, args)),
+            OverloadDispatch::One { target, guarded: true } if target.accepts_arguments(args) => Ok(target),
+            OverloadDispatch::One { target, .. } if has_single_implementation(self.name) => Ok(target),
+            OverloadDispatch::One { .. } => Err(no_matching_overload_error(self.name, args)),
             OverloadDispatch::Many(targets) => targets
                 .iter()
-                .find(|target| target.takes(args))
-                .or_else(|| targets.first().filter(|_| is_singleton(self.name)))
-                .ok_or_else(|| mismatch(self.name, args)),
+                .find(|target| target.accepts_arguments(args))
+                .or_else(|| targets.first().filter(|_| has_single_implementation(self.name)))
+                .ok_or_else(|| no_matching_overload_error(self.name, args)),
         }
     }
 
@@ -151,7 +151,7 @@ impl CallExpr {
         }
     }
 
-    fn cost<'v>(&self, args: &[Value<'v>], result: Option<&Value<'v>>) -> u64 {
+    fn call_cost<'v>(&self, args: &[Value<'v>], result: Option<&Value<'v>>) -> u64 {
         match &self.dispatch {
             OverloadDispatch::One { target, .. } => target.cost.cost_of_call(args, result),
             // An overload that is chosen at run time has no cost of its own, unless the function
@@ -165,15 +165,15 @@ impl CallExpr {
 }
 
 impl ResolvedOverload {
-    fn takes(&self, args: &[Value<'_>]) -> bool {
+    fn accepts_arguments(&self, args: &[Value<'_>]) -> bool {
         args.len() == self.params.len()
-            && args.iter().zip(&self.params).all(|(arg, param)| is_assignable(param, arg))
+            && args.iter().zip(&self.params).all(|(arg, param)| value_matches_type(param, arg))
     }
 }
 
 /// Whether a value goes where a type is wanted. Parameters of lists and maps are looked at in
 /// their first element only, as types are erased at run time.
-fn is_assignable(ty: &Type, value: &Value<'_>) -> bool {
+fn value_matches_type(ty: &Type, value: &Value<'_>) -> bool {
     match (ty, value) {
         (Type::Dyn | Type::Param(_) | Type::Var(_), _) => true,
         (Type::Null, Value::Null)
@@ -189,12 +189,12 @@ fn is_assignable(ty: &Type, value: &Value<'_>) -> bool {
         | (Type::Optional(_), Value::Optional(_))
         | (Type::Object(_), Value::Map(_)) => true,
         (Type::Wrapper(_), Value::Null) => true,
-        (Type::Wrapper(inner), value) => is_assignable(inner, value),
+        (Type::Wrapper(inner), value) => value_matches_type(inner, value),
         (Type::List(element), Value::List(list)) => {
-            list.get(0).is_none_or(|first| is_assignable(element, &first))
+            list.get(0).is_none_or(|first| value_matches_type(element, &first))
         }
         (Type::Map(key, item), Value::Map(map)) => {
-            map.iter().next().is_none_or(|(k, v)| is_assignable(key, &k) && is_assignable(item, &v))
+            map.iter().next().is_none_or(|(k, v)| value_matches_type(key, &k) && value_matches_type(item, &v))
         }
         (Type::Opaque(name), Value::Opaque(opaque)) => opaque.type_name() == *name,
         _ => false,
@@ -203,7 +203,7 @@ fn is_assignable(ty: &Type, value: &Value<'_>) -> bool {
 
 /// Functions that are one implementation for all of their overloads: it takes any arguments, and
 /// words its own refusal.
-fn is_singleton(name: &str) -> bool {
+fn has_single_implementation(name: &str) -> bool {
     name.starts_with(['_', '-', '!', '@'])
         || matches!(
             name,
@@ -212,7 +212,7 @@ fn is_singleton(name: &str) -> bool {
 }
 
 /// The error for arguments that no overload takes.
-fn mismatch(name: &str, args: &[Value<'_>]) -> EvalError {
+fn no_matching_overload_error(name: &str, args: &[Value<'_>]) -> EvalError {
     let types: Vec<&str> = args.iter().map(Value::type_name).collect();
     EvalError::new(format!("no such overload: {name}({})", types.join(", ")))
 }

@@ -59,17 +59,17 @@ impl<'s, 'a> Evaluator<'s, 'a> {
     }
 
     /// What has been charged so far and the other work, each in units of cost.
-    pub(crate) fn effort(&self) -> u64 {
+    pub(crate) fn cost_and_work(&self) -> u64 {
         self.cost.saturating_add(self.step_budget.spent_as_cost())
     }
 
     /// The value of a local variable.
     #[inline]
-    fn local(&mut self, slot: usize) -> EvalResult<'a> {
+    fn read_local(&mut self, slot: usize) -> EvalResult<'a> {
         match &self.slots[slot] {
             LocalSlot::Known(outcome) => outcome.clone(),
             LocalSlot::Pending(init) => {
-                let outcome = self.value(init);
+                let outcome = self.evaluate(init);
                 self.slots[slot] = LocalSlot::Known(outcome.clone());
                 outcome
             }
@@ -77,37 +77,37 @@ impl<'s, 'a> Evaluator<'s, 'a> {
     }
 
     /// Takes the value of an accumulator, which is about to be replaced.
-    fn take(&mut self, slot: usize) -> EvalResult<'a> {
+    fn take_accumulator(&mut self, slot: usize) -> EvalResult<'a> {
         match std::mem::replace(&mut self.slots[slot], LocalSlot::EMPTY) {
             LocalSlot::Known(outcome) => outcome,
-            LocalSlot::Pending(init) => self.value(init),
+            LocalSlot::Pending(init) => self.evaluate(init),
         }
     }
 
     #[inline]
-    fn charge(&mut self, cost: u64) -> Result<(), EvalError> {
+    fn charge_cost(&mut self, cost: u64) -> Result<(), EvalError> {
         self.cost = self.cost.saturating_add(cost);
         if self.cost > self.cost_limit { Err(EvalError::CostLimit) } else { Ok(()) }
     }
 
     /// The value of an expression.
-    pub(crate) fn value(&mut self, expr: &'a CompiledExpr) -> EvalResult<'a> {
+    pub(crate) fn evaluate(&mut self, expr: &'a CompiledExpr) -> EvalResult<'a> {
         match expr {
-            CompiledExpr::Const(value) => Ok(borrowed(value)),
-            CompiledExpr::Attr(attr) => self.attribute(attr),
-            CompiledExpr::Call(call) => self.call(call).and_then(bounded),
-            CompiledExpr::Regex(call) => self.regex(call),
-            CompiledExpr::OptionalOr { sides, unwrap } => self.optional_or(sides, *unwrap),
+            CompiledExpr::Const(value) => Ok(borrow_constant(value)),
+            CompiledExpr::Attr(attr) => self.evaluate_attribute(attr),
+            CompiledExpr::Call(call) => self.evaluate_call(call).and_then(check_value_depth),
+            CompiledExpr::Regex(call) => self.evaluate_regex(call),
+            CompiledExpr::OptionalOr { sides, unwrap } => self.evaluate_optional_or(sides, *unwrap),
             CompiledExpr::List { elements, optional } => {
-                self.list(elements, optional).and_then(bounded)
+                self.build_list(elements, optional).and_then(check_value_depth)
             }
-            CompiledExpr::Map(entries) => self.map(entries).and_then(bounded),
-            CompiledExpr::Message(message) => self.message(message),
-            CompiledExpr::Fold(fold) => self.fold(fold),
+            CompiledExpr::Map(entries) => self.build_map(entries).and_then(check_value_depth),
+            CompiledExpr::Message(message) => self.build_message(message),
+            CompiledExpr::Fold(fold) => self.evaluate_fold(fold),
             CompiledExpr::Append { slot, element, list_cost } => {
-                self.append(*slot, element, *list_cost).and_then(bounded)
+                self.append_to_accumulator(*slot, element, *list_cost).and_then(check_value_depth)
             }
-            CompiledExpr::Insert { slot, args } => self.insert(*slot, args).and_then(bounded),
+            CompiledExpr::Insert { slot, args } => self.insert_into_accumulator(*slot, args).and_then(check_value_depth),
             CompiledExpr::Quick(_)
             | CompiledExpr::Has(_)
             | CompiledExpr::And(_)
@@ -115,44 +115,44 @@ impl<'s, 'a> Evaluator<'s, 'a> {
             | CompiledExpr::Not(_)
             | CompiledExpr::Equal { .. }
             | CompiledExpr::Member { .. }
-            | CompiledExpr::Quantifier(_) => self.bool(expr).map(Value::Bool),
+            | CompiledExpr::Quantifier(_) => self.evaluate_bool(expr).map(Value::Bool),
         }
     }
 
     /// The value of an expression where only a bool will do.
-    pub(crate) fn bool(&mut self, expr: &'a CompiledExpr) -> Result<bool, EvalError> {
+    pub(crate) fn evaluate_bool(&mut self, expr: &'a CompiledExpr) -> Result<bool, EvalError> {
         match expr {
             CompiledExpr::Quick(quick) => {
-                match quick.try_evaluate(records(self.variables), self.slots) {
-                    Some((outcome, cost)) => self.charge(cost).map(|()| outcome),
-                    None => self.bool(&quick.general_form),
+                match quick.try_evaluate(variable_records(self.variables), self.slots) {
+                    Some((outcome, cost)) => self.charge_cost(cost).map(|()| outcome),
+                    None => self.evaluate_bool(&quick.general_form),
                 }
             }
             CompiledExpr::Has(attr) => self.evaluate_has(attr),
-            CompiledExpr::And(terms) => self.all_of(terms),
-            CompiledExpr::Or(terms) => self.any_of(terms),
+            CompiledExpr::And(terms) => self.evaluate_and(terms),
+            CompiledExpr::Or(terms) => self.evaluate_or(terms),
             CompiledExpr::Not(operand) => {
-                let operand = self.bool(operand);
+                let operand = self.evaluate_bool(operand);
                 if !operand.as_ref().is_err_and(EvalError::ends_evaluation) {
-                    self.charge(1)?;
+                    self.charge_cost(1)?;
                 }
                 operand.map(|b| !b)
             }
-            CompiledExpr::Equal { sides, negated } => self.equal(&sides[0], &sides[1], *negated),
-            CompiledExpr::Member { item, set } => Ok(set.contains(&self.value(item)?)),
-            CompiledExpr::Quantifier(quantifier) => self.quantifier(quantifier),
+            CompiledExpr::Equal { sides, negated } => self.evaluate_equality(&sides[0], &sides[1], *negated),
+            CompiledExpr::Member { item, set } => Ok(set.contains(&self.evaluate(item)?)),
+            CompiledExpr::Quantifier(quantifier) => self.evaluate_quantifier(quantifier),
             // A call that has a quick form comes here when that form declines.
-            other => match self.value(other)? {
+            other => match self.evaluate(other)? {
                 Value::Bool(b) => Ok(b),
                 _ => Err(EvalError::no_such_overload()),
             },
         }
     }
 
-    fn all_of(&mut self, terms: &'a [CompiledExpr]) -> Result<bool, EvalError> {
+    fn evaluate_and(&mut self, terms: &'a [CompiledExpr]) -> Result<bool, EvalError> {
         let mut failure = None;
         for term in terms {
-            match self.bool(term) {
+            match self.evaluate_bool(term) {
                 Ok(false) => return Ok(false),
                 Ok(true) => {}
                 Err(end) if end.ends_evaluation() => return Err(end),
@@ -162,10 +162,10 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         failure.map_or(Ok(true), Err)
     }
 
-    fn any_of(&mut self, terms: &'a [CompiledExpr]) -> Result<bool, EvalError> {
+    fn evaluate_or(&mut self, terms: &'a [CompiledExpr]) -> Result<bool, EvalError> {
         let mut failure = None;
         for term in terms {
-            match self.bool(term) {
+            match self.evaluate_bool(term) {
                 Ok(true) => return Ok(true),
                 Ok(false) => {}
                 Err(end) if end.ends_evaluation() => return Err(end),
@@ -177,15 +177,15 @@ impl<'s, 'a> Evaluator<'s, 'a> {
 
     /// `left == right`, or `left != right` when `negated`: both sides are evaluated even when the
     /// first one fails.
-    fn equal(
+    fn evaluate_equality(
         &mut self,
         left: &'a CompiledExpr,
         right: &'a CompiledExpr,
         negated: bool,
     ) -> Result<bool, EvalError> {
-        let left = self.argument(left)?;
-        let right = self.argument(right)?;
-        self.charge(cost::equality_cost(left.as_ref().ok(), right.as_ref().ok(), negated))?;
+        let left = self.evaluate_argument(left)?;
+        let right = self.evaluate_argument(right)?;
+        self.charge_cost(cost::equality_cost(left.as_ref().ok(), right.as_ref().ok(), negated))?;
         // Cost counts the outermost list alone, and equal parts may be shared many times over.
         match self.step_budget.metered_compare(&left?, &right?)? {
             Equality::Yes => Ok(!negated),
@@ -199,28 +199,28 @@ impl<'s, 'a> Evaluator<'s, 'a> {
     /// An argument whose error must not stop the evaluation of the arguments after it; only the
     /// end of the evaluation does.
     #[inline]
-    fn argument(&mut self, expr: &'a CompiledExpr) -> Result<EvalResult<'a>, EvalError> {
-        match self.value(expr) {
+    fn evaluate_argument(&mut self, expr: &'a CompiledExpr) -> Result<EvalResult<'a>, EvalError> {
+        match self.evaluate(expr) {
             Err(end) if end.ends_evaluation() => Err(end),
             outcome => Ok(outcome),
         }
     }
 
-    fn optional_or(&mut self, sides: &'a [CompiledExpr; 2], unwrap: bool) -> EvalResult<'a> {
-        match self.value(&sides[0])? {
+    fn evaluate_optional_or(&mut self, sides: &'a [CompiledExpr; 2], unwrap: bool) -> EvalResult<'a> {
+        match self.evaluate(&sides[0])? {
             Value::Optional(Some(inner)) if unwrap => Ok((*inner).clone()),
-            Value::Optional(None) => self.value(&sides[1]),
+            Value::Optional(None) => self.evaluate(&sides[1]),
             optional @ Value::Optional(Some(_)) => Ok(optional),
             _ => Err(EvalError::no_such_overload()),
         }
     }
 
-    fn list(&mut self, elements: &'a [CompiledExpr], optional: &[bool]) -> EvalResult<'a> {
+    fn build_list(&mut self, elements: &'a [CompiledExpr], optional: &[bool]) -> EvalResult<'a> {
         let mut values = Vec::with_capacity(elements.len());
         for (index, element) in elements.iter().enumerate() {
-            let value = match self.argument(element)? {
+            let value = match self.evaluate_argument(element)? {
                 Ok(value) => value,
-                Err(error) => return self.failed_literal(cost::LIST, error),
+                Err(error) => return self.charge_failed_literal(cost::LIST, error),
             };
             if !optional.get(index).copied().unwrap_or(false) {
                 values.push(value);
@@ -233,25 +233,25 @@ impl<'s, 'a> Evaluator<'s, 'a> {
                     let error = EvalError::new(format!(
                         "cannot initialize optional list element from non-optional value {other}"
                     ));
-                    return self.failed_literal(cost::LIST, error);
+                    return self.charge_failed_literal(cost::LIST, error);
                 }
             }
         }
-        self.charge(cost::LIST)?;
+        self.charge_cost(cost::LIST)?;
         Ok(Value::list(values))
     }
 
-    fn map(&mut self, entries: &'a [MapEntryExpr]) -> EvalResult<'a> {
+    fn build_map(&mut self, entries: &'a [MapEntryExpr]) -> EvalResult<'a> {
         let mut map = OwnedMap::new();
         for entry in entries {
-            let key = match self.argument(&entry.key)? {
+            let key = match self.evaluate_argument(&entry.key)? {
                 Ok(key) => key,
-                Err(error) => return self.failed_literal(cost::MAP, error),
+                Err(error) => return self.charge_failed_literal(cost::MAP, error),
             };
             self.step_budget.spend_for_value(&key)?;
-            let value = match self.argument(&entry.value)? {
+            let value = match self.evaluate_argument(&entry.value)? {
                 Ok(value) => value,
-                Err(error) => return self.failed_literal(cost::MAP, error),
+                Err(error) => return self.charge_failed_literal(cost::MAP, error),
             };
             match (value, entry.optional) {
                 (value, false) => map.set(key, value),
@@ -261,20 +261,20 @@ impl<'s, 'a> Evaluator<'s, 'a> {
                     let error = EvalError::new(format!(
                         "cannot initialize optional entry '{key}' from non-optional value {other}"
                     ));
-                    return self.failed_literal(cost::MAP, error);
+                    return self.charge_failed_literal(cost::MAP, error);
                 }
             }
         }
-        self.charge(cost::MAP)?;
+        self.charge_cost(cost::MAP)?;
         Ok(Value::Map(Map::owned(map)))
     }
 
-    fn message(&mut self, message: &'a MessageExpr) -> EvalResult<'a> {
+    fn build_message(&mut self, message: &'a MessageExpr) -> EvalResult<'a> {
         let mut fields: Vec<(&str, Value<'a>)> = Vec::with_capacity(message.fields.len());
         for (name, expr, optional) in &message.fields {
-            let value = match self.argument(expr)? {
+            let value = match self.evaluate_argument(expr)? {
                 Ok(value) => value,
-                Err(error) => return self.failed_literal(cost::MESSAGE, error),
+                Err(error) => return self.charge_failed_literal(cost::MESSAGE, error),
             };
             match (value, optional) {
                 (value, false) => fields.push((name, value)),
@@ -284,11 +284,11 @@ impl<'s, 'a> Evaluator<'s, 'a> {
                     let error = EvalError::new(format!(
                         "cannot initialize optional entry '{name}' from non-optional value {other}"
                     ));
-                    return self.failed_literal(cost::MESSAGE, error);
+                    return self.charge_failed_literal(cost::MESSAGE, error);
                 }
             }
         }
-        self.charge(cost::MESSAGE)?;
+        self.charge_cost(cost::MESSAGE)?;
         match message.message {
             Some(kind) => kind.build_value(&fields),
             None => Err(EvalError::new(format!("unknown type '{}'", message.name))),
@@ -296,8 +296,8 @@ impl<'s, 'a> Evaluator<'s, 'a> {
     }
 
     /// A literal costs the same when making it fails.
-    fn failed_literal(&mut self, cost: u64, error: EvalError) -> EvalResult<'a> {
-        self.charge(cost)?;
+    fn charge_failed_literal(&mut self, cost: u64, error: EvalError) -> EvalResult<'a> {
+        self.charge_cost(cost)?;
         Err(error)
     }
 }
@@ -308,7 +308,7 @@ const VALUE_DEPTH_MAX: u32 = 1_000;
 
 /// Refuses a value that is nested too deep.
 #[inline]
-fn bounded(value: Value<'_>) -> EvalResult<'_> {
+fn check_value_depth(value: Value<'_>) -> EvalResult<'_> {
     if value.depth() > VALUE_DEPTH_MAX {
         return Err(EvalError::new(format!("value nesting limit exceeded: {VALUE_DEPTH_MAX}")));
     }
@@ -316,7 +316,7 @@ fn bounded(value: Value<'_>) -> EvalResult<'_> {
 }
 
 /// The records among variables, by number.
-fn records<'a>(variables: &'a [Value<'a>]) -> impl Fn(usize) -> Option<&'a dyn RecordSource> {
+fn variable_records<'a>(variables: &'a [Value<'a>]) -> impl Fn(usize) -> Option<&'a dyn RecordSource> {
     |index| match variables.get(index) {
         Some(Value::Map(Map::Record(record))) => Some(*record),
         _ => None,
@@ -325,7 +325,7 @@ fn records<'a>(variables: &'a [Value<'a>]) -> impl Fn(usize) -> Option<&'a dyn R
 
 /// A constant of the program as a value that borrows it.
 #[inline]
-pub(crate) fn borrowed<'a>(constant: &'a Value<'static>) -> Value<'a> {
+pub(crate) fn borrow_constant<'a>(constant: &'a Value<'static>) -> Value<'a> {
     match constant {
         Value::String(text) => Value::String(Str::Borrowed(text.as_str())),
         Value::List(List::Owned(list)) => Value::List(List::Constant(list)),
@@ -337,13 +337,13 @@ impl ConstantSet {
     fn contains(&self, item: &Value<'_>) -> bool {
         match (self, item) {
             (Self::Values(values), item) => values.iter().any(|value| item.equals(value)),
-            (_, Value::String(item)) => self.contains_text(item.as_str()),
+            (_, Value::String(item)) => self.contains_str(item.as_str()),
             (Self::FewStrings(_) | Self::ManyStrings(_), _) => false,
         }
     }
 
     #[inline]
-    pub(crate) fn contains_text(&self, item: &str) -> bool {
+    pub(crate) fn contains_str(&self, item: &str) -> bool {
         match self {
             Self::FewStrings(texts) => texts.iter().any(|text| **text == *item),
             Self::ManyStrings(texts) => texts.contains(item),

@@ -1,7 +1,7 @@
 //! Values as an expression would write them, in short.
 
 use super::SHOWN_BYTES_MAX;
-use crate::library::double_text;
+use crate::library::format_double;
 use crate::value::{Opaque, Value};
 
 /// What stands for the rest of something that is cut.
@@ -29,7 +29,7 @@ fn append_value(value: &Value<'_>, text: &mut String) {
         Value::Bool(b) => text.push_str(if *b { "true" } else { "false" }),
         Value::Int(i) => text.push_str(&i.to_string()),
         Value::Uint(u) => text.push_str(&format!("{u}u")),
-        Value::Double(d) => text.push_str(&double_text(*d)),
+        Value::Double(d) => text.push_str(&format_double(*d)),
         Value::String(string) => text.push_str(&go_compat::quote(leading_excerpt(string.as_str()))),
         Value::Bytes(bytes) => {
             let bytes = bytes.as_slice();

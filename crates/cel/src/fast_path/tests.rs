@@ -4,7 +4,7 @@ use super::SINGLE_TESTS_MAX;
 use crate::check::CheckedAst;
 use crate::eval::{Evaluator, LocalSlot};
 use crate::ir::CompiledExpr;
-use crate::plan::{Plan, plan};
+use crate::plan::{Plan, plan_expression};
 use crate::value::{List, Map, RecordSource, Value};
 use crate::{COST_LIMIT, CompileBudget, Environment, ObjectType, Type};
 
@@ -93,7 +93,7 @@ const QUICK: &[&str] = &[
 ];
 
 fn plan_of(checked: &CheckedAst, environment: &Environment) -> Plan {
-    plan(checked, checked.ast.root, environment, &mut CompileBudget::default()).unwrap()
+    plan_expression(checked, checked.ast.root, environment, &mut CompileBudget::default()).unwrap()
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn quick_and_general_agree() {
                 let variables = [Value::Map(Map::Record(x)), Value::Map(Map::Record(y))];
                 let mut slots = vec![LocalSlot::EMPTY; plan.n_slots];
                 let mut evaluator = Evaluator::new(&variables, &mut slots, COST_LIMIT);
-                let general = evaluator.bool(&quick.general_form);
+                let general = evaluator.evaluate_bool(&quick.general_form);
                 let cost = evaluator.cost();
                 match quick.try_evaluate(|n| [x as &dyn RecordSource, y].get(n).copied(), &[]) {
                     Some(answer) => {

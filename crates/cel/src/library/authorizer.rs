@@ -43,20 +43,20 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
 
     let narrow: [(_, _, FunctionImpl); 3] = [
         ("subresource", "resourcecheck_subresource", |args| {
-            narrowed(args, |it| &mut it.subresource)
+            with_check_field(args, |it| &mut it.subresource)
         }),
-        ("namespace", "resourcecheck_namespace", |args| narrowed(args, |it| &mut it.namespace)),
-        ("name", "resourcecheck_name", |args| narrowed(args, |it| &mut it.name)),
+        ("namespace", "resourcecheck_namespace", |args| with_check_field(args, |it| &mut it.namespace)),
+        ("name", "resourcecheck_name", |args| with_check_field(args, |it| &mut it.name)),
     ];
     for (name, id, implementation) in narrow {
         member(name, id, on(RESOURCE), RESOURCE, implementation, unit);
     }
     let select: [(_, _, FunctionImpl); 2] = [
         ("fieldSelector", "authorizer_fieldselector", |args| {
-            narrowed(args, |it| &mut it.field_selector)
+            with_check_field(args, |it| &mut it.field_selector)
         }),
         ("labelSelector", "authorizer_labelselector", |args| {
-            narrowed(args, |it| &mut it.label_selector)
+            with_check_field(args, |it| &mut it.label_selector)
         }),
     ];
     for (name, id, implementation) in select {
@@ -78,26 +78,26 @@ fn path<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     if path.as_str().trim().is_empty() {
         return Err(EvalError::new("path must not be empty"));
     }
-    Ok(AuthorizationValue::Path(authorizer.clone(), shared(path)).into())
+    Ok(AuthorizationValue::Path(authorizer.clone(), to_arc_str(path)).into())
 }
 
 fn group<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let (authorizer, group) = authorizer_and_text(arguments)?;
-    Ok(AuthorizationValue::Group(authorizer.clone(), shared(group)).into())
+    Ok(AuthorizationValue::Group(authorizer.clone(), to_arc_str(group)).into())
 }
 
 fn resource<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [receiver, Value::String(resource)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
-    let Some(AuthorizationValue::Group(authorizer, group)) = authorization(receiver) else {
+    let Some(AuthorizationValue::Group(authorizer, group)) = as_authorization(receiver) else {
         return Err(EvalError::no_such_overload());
     };
     if resource.as_str().trim().is_empty() {
         return Err(EvalError::new("resource must not be empty"));
     }
     let group = Arc::clone(group);
-    let target = ResourceTarget { group, resource: shared(resource), ..ResourceTarget::default() };
+    let target = ResourceTarget { group, resource: to_arc_str(resource), ..ResourceTarget::default() };
     Ok(authorizer.clone().resource_check(target))
 }
 
@@ -106,7 +106,7 @@ fn service_account<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [receiver, Value::String(namespace), Value::String(name)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
-    let Some(AuthorizationValue::Authorizer(authorizer)) = authorization(receiver) else {
+    let Some(AuthorizationValue::Authorizer(authorizer)) = as_authorization(receiver) else {
         return Err(EvalError::no_such_overload());
     };
     if !is_dns_subdomain(name.as_str()) {
@@ -115,24 +115,24 @@ fn service_account<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     if !is_dns_label(namespace.as_str()) {
         return Err(EvalError::new("Invalid service account namespace"));
     }
-    let account = ServiceAccount { namespace: shared(namespace), name: shared(name) };
+    let account = ServiceAccount { namespace: to_arc_str(namespace), name: to_arc_str(name) };
     let decisions = authorizer.decisions.clone();
     Ok(Authorizer { decisions, service_account: Some(account) }.value())
 }
 
 /// The same check with one part set to a text.
-fn narrowed<'a>(
+fn with_check_field<'a>(
     arguments: &[Value<'a>],
     part: fn(&mut ResourceTarget) -> &mut Arc<str>,
 ) -> EvalResult<'a> {
     let [receiver, Value::String(text)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
-    let Some(AuthorizationValue::Resource(authorizer, target)) = authorization(receiver) else {
+    let Some(AuthorizationValue::Resource(authorizer, target)) = as_authorization(receiver) else {
         return Err(EvalError::no_such_overload());
     };
     let mut target = target.clone();
-    *part(&mut target) = shared(text);
+    *part(&mut target) = to_arc_str(text);
     Ok(AuthorizationValue::Resource(authorizer.clone(), target).into())
 }
 
@@ -141,7 +141,7 @@ fn check<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [receiver, Value::String(verb)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
-    let (authorizer, target) = match authorization(receiver) {
+    let (authorizer, target) = match as_authorization(receiver) {
         Some(AuthorizationValue::Path(authorizer, path)) => {
             (authorizer, CheckTarget::Path(Arc::clone(path)))
         }
@@ -152,7 +152,7 @@ fn check<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     };
     let question = AuthorizerCheck {
         service_account: authorizer.service_account.clone(),
-        verb: shared(verb),
+        verb: to_arc_str(verb),
         target,
     };
     match authorizer.decisions.get(&question) {
@@ -162,26 +162,26 @@ fn check<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 fn errored<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    decided(arguments).map(|decision| Value::Bool(decision.error.is_some()))
+    as_decision(arguments).map(|decision| Value::Bool(decision.error.is_some()))
 }
 
 fn error<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    let decision = decided(arguments)?;
+    let decision = as_decision(arguments)?;
     Ok(Value::owned_string(decision.error.clone().unwrap_or_default()))
 }
 
 fn allowed<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    decided(arguments).map(|decision| Value::Bool(decision.is_allowed))
+    as_decision(arguments).map(|decision| Value::Bool(decision.is_allowed))
 }
 
 fn reason<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    decided(arguments).map(|decision| Value::owned_string(Arc::clone(&decision.reason)))
+    as_decision(arguments).map(|decision| Value::owned_string(Arc::clone(&decision.reason)))
 }
 
-fn authorization<'v>(value: &'v Value<'_>) -> Option<&'v AuthorizationValue> {
+fn as_authorization<'v>(value: &'v Value<'_>) -> Option<&'v AuthorizationValue> {
     match value {
         Value::Opaque(opaque) => match &**opaque {
-            Opaque::Authorization(authorization) => Some(authorization),
+            Opaque::Authorization(as_authorization) => Some(as_authorization),
             _ => None,
         },
         _ => None,
@@ -192,7 +192,7 @@ fn authorizer_and_text<'v, 'a>(
     arguments: &'v [Value<'a>],
 ) -> Result<(&'v Authorizer, &'v Str<'a>), EvalError> {
     match arguments {
-        [receiver, Value::String(text)] => match authorization(receiver) {
+        [receiver, Value::String(text)] => match as_authorization(receiver) {
             Some(AuthorizationValue::Authorizer(authorizer)) => Ok((authorizer, text)),
             _ => Err(EvalError::no_such_overload()),
         },
@@ -200,9 +200,9 @@ fn authorizer_and_text<'v, 'a>(
     }
 }
 
-fn decided<'v>(arguments: &'v [Value<'_>]) -> Result<&'v AuthorizerDecision, EvalError> {
+fn as_decision<'v>(arguments: &'v [Value<'_>]) -> Result<&'v AuthorizerDecision, EvalError> {
     match arguments {
-        [receiver] => match authorization(receiver) {
+        [receiver] => match as_authorization(receiver) {
             Some(AuthorizationValue::Decision(decision)) => Ok(decision),
             _ => Err(EvalError::no_such_overload()),
         },
@@ -210,7 +210,7 @@ fn decided<'v>(arguments: &'v [Value<'_>]) -> Result<&'v AuthorizerDecision, Eva
     }
 }
 
-fn shared(text: &Str<'_>) -> Arc<str> {
+fn to_arc_str(text: &Str<'_>) -> Arc<str> {
     match text {
         Str::Borrowed(text) => Arc::from(*text),
         Str::Owned(text) => Arc::clone(text),

@@ -11,11 +11,11 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let cidr = || Type::Opaque(Opaque::CIDR);
     let ip = || Type::Opaque(Opaque::IP);
     let text = || vec![Type::String];
-    let read = Overload::new_global("string_to_cidr", text(), cidr(), from_text);
+    let read = Overload::new_global("string_to_cidr", text(), cidr(), cidr_from_text);
     functions.add("cidr", vec![read.with_cost(CostFormula::Scan(0))]);
     let test = Overload::new_global("is_cidr", text(), Type::Bool, is_cidr);
     functions.add("isCIDR", vec![test.with_cost(CostFormula::Scan(0))]);
-    let write = Overload::new_global("cidr_to_string", vec![cidr()], Type::String, to_text);
+    let write = Overload::new_global("cidr_to_string", vec![cidr()], Type::String, cidr_to_text);
     functions.add("string", vec![write]);
     let mut part = |name, id, result, implementation| {
         let overload = Overload::new_member(id, vec![cidr()], result, implementation);
@@ -47,7 +47,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     );
 }
 
-fn parse(text: &str) -> Result<Cidr, EvalError> {
+fn parse_cidr(text: &str) -> Result<Cidr, EvalError> {
     Cidr::parse(text).map_err(|error| {
         EvalError::new(format!(
             "network address parse error during conversion from string: {error}"
@@ -55,9 +55,9 @@ fn parse(text: &str) -> Result<Cidr, EvalError> {
     })
 }
 
-fn from_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn cidr_from_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
-        [Value::String(text)] => Ok(Value::opaque(Opaque::Cidr(parse(text.as_str())?))),
+        [Value::String(text)] => Ok(Value::opaque(Opaque::Cidr(parse_cidr(text.as_str())?))),
         _ => Err(EvalError::no_such_overload()),
     }
 }
@@ -69,27 +69,27 @@ fn is_cidr<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-fn to_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(Value::owned_string(receiver(arguments)?.to_string()))
+fn cidr_to_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(Value::owned_string(receiver_cidr(arguments)?.to_string()))
 }
 
 fn address<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(Value::opaque(Opaque::Ip(receiver(arguments)?.address())))
+    Ok(Value::opaque(Opaque::Ip(receiver_cidr(arguments)?.address())))
 }
 
 fn prefix_length<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(Value::Int(receiver(arguments)?.bits().into()))
+    Ok(Value::Int(receiver_cidr(arguments)?.bits().into()))
 }
 
 fn masked<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(Value::opaque(Opaque::Cidr(receiver(arguments)?.masked())))
+    Ok(Value::opaque(Opaque::Cidr(receiver_cidr(arguments)?.masked())))
 }
 
 fn contains_ip<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    let network = receiver(arguments)?;
+    let network = receiver_cidr(arguments)?;
     let contains = match arguments.get(1) {
         // Unlike `containsCIDR`, Kubernetes does not tell why the text is not an address.
-        Some(Value::String(text)) => match ip::parse(text.as_str()) {
+        Some(Value::String(text)) => match ip::parse_ip(text.as_str()) {
             Ok(address) => network.contains(address),
             Err(_) => return Err(EvalError::no_such_overload()),
         },
@@ -103,20 +103,20 @@ fn contains_ip<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 fn contains_cidr<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    let network = receiver(arguments)?;
+    let network = receiver_cidr(arguments)?;
     let contains = match arguments.get(1) {
-        Some(Value::String(text)) => network.contains_cidr(&parse(text.as_str())?),
-        Some(other) => network.contains_cidr(cidr_of(other)?),
+        Some(Value::String(text)) => network.contains_cidr(&parse_cidr(text.as_str())?),
+        Some(other) => network.contains_cidr(as_cidr(other)?),
         None => return Err(EvalError::no_such_overload()),
     };
     Ok(Value::Bool(contains))
 }
 
-fn receiver<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Cidr, EvalError> {
-    arguments.first().map_or_else(|| Err(EvalError::no_such_overload()), cidr_of)
+fn receiver_cidr<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Cidr, EvalError> {
+    arguments.first().map_or_else(|| Err(EvalError::no_such_overload()), as_cidr)
 }
 
-fn cidr_of<'v>(value: &'v Value<'_>) -> Result<&'v Cidr, EvalError> {
+fn as_cidr<'v>(value: &'v Value<'_>) -> Result<&'v Cidr, EvalError> {
     if let Value::Opaque(value) = value
         && let Opaque::Cidr(cidr) = &**value
     {
@@ -131,7 +131,7 @@ fn cost_of_containing_ip(arguments: &[Value<'_>]) -> u64 {
 }
 
 fn cost_of_containing_ip_text(arguments: &[Value<'_>]) -> u64 {
-    cost_of_containing_ip(arguments) + cost_of_reading(arguments)
+    cost_of_containing_ip(arguments) + cost_of_parsing(arguments)
 }
 
 /// The prefix is compared as an address is, then masked, and the lengths are compared.
@@ -141,11 +141,11 @@ fn cost_of_containing_cidr(arguments: &[Value<'_>]) -> u64 {
 }
 
 fn cost_of_containing_cidr_text(arguments: &[Value<'_>]) -> u64 {
-    cost_of_containing_cidr(arguments) + cost_of_reading(arguments)
+    cost_of_containing_cidr(arguments) + cost_of_parsing(arguments)
 }
 
 /// A text has to be read first.
-fn cost_of_reading(arguments: &[Value<'_>]) -> u64 {
+fn cost_of_parsing(arguments: &[Value<'_>]) -> u64 {
     cost::traversal_cost(cost::argument_size(arguments.get(1)))
 }
 
@@ -155,16 +155,16 @@ mod tests {
     use crate::library::operators::tests::{assert_outcome, implementation};
 
     fn cidr(text: &str) -> Value<'static> {
-        Value::opaque(Opaque::Cidr(parse(text).unwrap()))
+        Value::opaque(Opaque::Cidr(parse_cidr(text).unwrap()))
     }
 
     fn address(text: &str) -> Value<'static> {
-        Value::opaque(Opaque::Ip(ip::parse(text).unwrap()))
+        Value::opaque(Opaque::Ip(ip::parse_ip(text).unwrap()))
     }
 
     /// The cost of a call by the overload of that id.
     fn cost_of(name: &str, id: &str, arguments: &[Value<'_>]) -> u64 {
-        let functions = crate::library::kubernetes(crate::library::LibrarySet::All);
+        let functions = crate::library::kubernetes_functions(crate::library::LibrarySet::StoredExpressions);
         let overloads = &functions.get(name).unwrap().overloads;
         overloads
             .iter()

@@ -8,7 +8,7 @@ mod parse_number;
 
 use std::sync::Arc;
 
-pub(crate) use format_double::double_text;
+pub(crate) use format_double::format_double;
 pub(super) use parse_number::{NumberError, double_to_int, parse_int};
 
 use super::time::{duration_seconds, parse_duration, parse_timestamp};
@@ -23,7 +23,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let mut add = |name, result: Type, convert: FunctionImpl, from: Vec<(_, Type)>| {
         let overload =
             |(id, source)| Overload::new_global(id, vec![source], result.clone(), convert);
-        functions.add(name, from.into_iter().map(overload).map(with_cost).collect());
+        functions.add(name, from.into_iter().map(overload).map(with_conversion_cost).collect());
     };
     add(
         "bool",
@@ -106,7 +106,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
 }
 
 /// Only the conversions between text and octets cost by size.
-fn with_cost(overload: Overload) -> Overload {
+fn with_conversion_cost(overload: Overload) -> Overload {
     match overload.id {
         "string_to_bytes" | "bytes_to_string" => overload.with_cost(CostFormula::Scan(0)),
         _ => overload,
@@ -119,7 +119,7 @@ fn to_bool<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         [Value::String(text)] => match text.as_str() {
             "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Value::Bool(true)),
             "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Value::Bool(false)),
-            _ => Err(not_from_text("bool")),
+            _ => Err(conversion_error("bool")),
         },
         _ => Err(EvalError::no_such_overload()),
     }
@@ -143,7 +143,7 @@ fn to_double<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         [Value::Uint(number)] => Ok(Value::Double(*number as f64)),
         [Value::String(text)] => parse_number::parse_double(text.as_str())
             .map(Value::Double)
-            .ok_or_else(|| not_from_text("double")),
+            .ok_or_else(|| conversion_error("double")),
         _ => Err(EvalError::no_such_overload()),
     }
 }
@@ -165,7 +165,7 @@ fn to_int<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         [Value::Double(number)] => double_to_int(*number).map(Value::Int).ok_or_else(overflow),
         [Value::Duration(nanos)] => Ok(Value::Int(*nanos)),
         [Value::String(text)] => {
-            parse_int(text.as_str()).map(Value::Int).map_err(|_| not_from_text("int"))
+            parse_int(text.as_str()).map(Value::Int).map_err(|_| conversion_error("int"))
         }
         [Value::Timestamp(time)] => Ok(Value::Int(time.unix_seconds())),
         [Value::Uint(number)] => i64::try_from(*number).map(Value::Int).map_err(|_| overflow()),
@@ -178,9 +178,9 @@ fn to_string<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         [value @ Value::String(_)] => return Ok(value.clone()),
         [Value::Bool(true)] => return Ok(Value::string("true")),
         [Value::Bool(false)] => return Ok(Value::string("false")),
-        [Value::Bytes(bytes)] => return text_of_bytes(bytes),
-        [Value::Double(number)] => double_text(*number),
-        [Value::Duration(nanos)] => format_double::plain_text(duration_seconds(*nanos)) + "s",
+        [Value::Bytes(bytes)] => return bytes_to_text(bytes),
+        [Value::Double(number)] => format_double(*number),
+        [Value::Duration(nanos)] => format_double::format_double_without_exponent(duration_seconds(*nanos)) + "s",
         [Value::Int(number)] => number.to_string(),
         [Value::Timestamp(time)] => time.to_string(),
         [Value::Uint(number)] => number.to_string(),
@@ -210,12 +210,12 @@ fn to_uint<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         [Value::Int(number)] => u64::try_from(*number).map(Value::Uint).map_err(|_| overflow()),
         [Value::String(text)] => parse_number::parse_uint(text.as_str())
             .map(Value::Uint)
-            .map_err(|_| not_from_text("uint")),
+            .map_err(|_| conversion_error("uint")),
         _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn text_of_bytes<'a>(bytes: &Bytes<'a>) -> EvalResult<'a> {
+fn bytes_to_text<'a>(bytes: &Bytes<'a>) -> EvalResult<'a> {
     let invalid = |_| EvalError::new("invalid UTF-8 in bytes, cannot convert to string");
     match bytes {
         Bytes::Borrowed(bytes) => std::str::from_utf8(bytes).map(Value::string).map_err(invalid),
@@ -224,7 +224,7 @@ fn text_of_bytes<'a>(bytes: &Bytes<'a>) -> EvalResult<'a> {
 }
 
 /// The error of a text that does not name a value of a type.
-pub(super) fn not_from_text(target: &str) -> EvalError {
+pub(super) fn conversion_error(target: &str) -> EvalError {
     EvalError::new(format!("type conversion error from 'string' to '{target}'"))
 }
 

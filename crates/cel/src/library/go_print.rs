@@ -1,6 +1,6 @@
 //! Values as Go's `%v` prints them, which a few error texts show.
 
-use super::double_text;
+use super::format_double;
 use crate::value::{Opaque, TypeName, Value};
 
 /// How much of a value a message shows. Values share their parts, so a small expression can make
@@ -10,14 +10,14 @@ const PRINTED_BYTES_MAX: usize = 10_000;
 /// The text of a value, cut off at [`PRINTED_BYTES_MAX`].
 pub(crate) fn print_as_go(value: &Value<'_>) -> String {
     let mut text = String::new();
-    print(value, &mut text);
+    append_printed(value, &mut text);
     if text.len() > PRINTED_BYTES_MAX {
         text.truncate(text.floor_char_boundary(PRINTED_BYTES_MAX));
     }
     text
 }
 
-fn print(value: &Value<'_>, text: &mut String) {
+fn append_printed(value: &Value<'_>, text: &mut String) {
     if text.len() > PRINTED_BYTES_MAX {
         return;
     }
@@ -27,20 +27,20 @@ fn print(value: &Value<'_>, text: &mut String) {
         Value::Bytes(bytes) => {
             let items = bytes.as_slice().iter().map(|byte| byte.to_string());
             text.push('[');
-            separated(text, " ", items, |text, byte| text.push_str(&byte));
+            append_separated(text, " ", items, |text, byte| text.push_str(&byte));
             text.push(']');
         }
         Value::List(list) => {
             text.push('[');
-            separated(text, ", ", list.iter(), |text, item| print(&item, text));
+            append_separated(text, ", ", list.iter(), |text, item| append_printed(&item, text));
             text.push(']');
         }
         Value::Map(map) => {
             text.push('{');
-            separated(text, ", ", map.iter(), |text, (key, value)| {
-                print(&key, text);
+            append_separated(text, ", ", map.iter(), |text, (key, value)| {
+                append_printed(&key, text);
                 text.push_str(": ");
-                print(&value, text);
+                append_printed(&value, text);
             });
             text.push('}');
         }
@@ -53,21 +53,21 @@ fn print(value: &Value<'_>, text: &mut String) {
         Value::Optional(None) => text.push_str("optional.none()"),
         Value::Optional(Some(inner)) => {
             text.push_str("optional(");
-            print(inner, text);
+            append_printed(inner, text);
             text.push(')');
         }
-        Value::Opaque(opaque) => print_opaque(opaque, text),
+        Value::Opaque(opaque) => append_printed_opaque(opaque, text),
         Value::Bool(b) => text.push_str(if *b { "true" } else { "false" }),
         Value::Int(i) => text.push_str(&i.to_string()),
         Value::Uint(u) => text.push_str(&u.to_string()),
-        Value::Double(d) => text.push_str(&double_text(*d)),
+        Value::Double(d) => text.push_str(&format_double(*d)),
         Value::String(string) => text.push_str(string.as_str()),
         Value::Duration(nanos) => text.push_str(&go_compat::format_duration(*nanos)),
         Value::Type(name) => text.push_str(name.0),
     }
 }
 
-fn print_opaque(opaque: &Opaque, text: &mut String) {
+fn append_printed_opaque(opaque: &Opaque, text: &mut String) {
     match opaque {
         Opaque::Ip(ip) => text.push_str(&ip.to_string()),
         Opaque::Cidr(cidr) => text.push_str(&cidr.to_string()),
@@ -78,11 +78,11 @@ fn print_opaque(opaque: &Opaque, text: &mut String) {
     }
 }
 
-fn separated<T>(
+fn append_separated<T>(
     text: &mut String,
     separator: &str,
     items: impl Iterator<Item = T>,
-    print: impl Fn(&mut String, T),
+    append_item: impl Fn(&mut String, T),
 ) {
     for (index, item) in items.enumerate() {
         if text.len() > PRINTED_BYTES_MAX {
@@ -91,7 +91,7 @@ fn separated<T>(
         if index > 0 {
             text.push_str(separator);
         }
-        print(text, item);
+        append_item(text, item);
     }
 }
 

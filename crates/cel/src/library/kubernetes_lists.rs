@@ -153,15 +153,15 @@ fn is_sorted<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 fn max<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    extreme(arguments, "max", Ordering::Less)
+    find_extreme(arguments, "max", Ordering::Less)
 }
 
 fn min<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    extreme(arguments, "min", Ordering::Greater)
+    find_extreme(arguments, "min", Ordering::Greater)
 }
 
 /// The element that the others do not replace; one replaces another if that compares to it as given.
-fn extreme<'a>(arguments: &[Value<'a>], name: &str, replaced_if: Ordering) -> EvalResult<'a> {
+fn find_extreme<'a>(arguments: &[Value<'a>], name: &str, replaced_if: Ordering) -> EvalResult<'a> {
     let [Value::List(list)] = arguments else { return Err(EvalError::no_such_overload()) };
     let mut best: Option<Value<'a>> = None;
     for item in list.iter() {
@@ -196,7 +196,7 @@ fn last_index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 
 fn index_of_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
     let [Value::List(list), sought] = arguments else { return Err(EvalError::no_such_overload()) };
-    first_index(list, sought, step_budget).map(position)
+    find_first_index(list, sought, step_budget).map(index_or_minus_one)
 }
 
 fn last_index_of_metered<'a>(
@@ -207,14 +207,14 @@ fn last_index_of_metered<'a>(
     for index in (0..list.len()).rev() {
         let Some(item) = list.get(index) else { continue };
         if step_budget.metered_equal(&item, sought)? {
-            return Ok(position(Some(index)));
+            return Ok(index_or_minus_one(Some(index)));
         }
     }
-    Ok(position(None))
+    Ok(index_or_minus_one(None))
 }
 
 /// Unlike in `sought in list`, elements stand on the left, where values may refuse to be compared.
-fn first_index<'a>(
+fn find_first_index<'a>(
     list: &List<'a>,
     sought: &Value<'a>,
     step_budget: &mut StepBudget,
@@ -227,7 +227,7 @@ fn first_index<'a>(
     Ok(None)
 }
 
-fn position<'a>(found: Option<usize>) -> Value<'a> {
+fn index_or_minus_one<'a>(found: Option<usize>) -> Value<'a> {
     Value::Int(found.and_then(|index| i64::try_from(index).ok()).unwrap_or(-1))
 }
 
@@ -238,7 +238,7 @@ fn includes<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 /// Whether a list has the element; a value that is no list includes what it equals.
 fn includes_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
     let includes = match arguments {
-        [Value::List(list), sought] => first_index(list, sought, step_budget)?.is_some(),
+        [Value::List(list), sought] => find_first_index(list, sought, step_budget)?.is_some(),
         [value, sought] => step_budget.metered_equal(value, sought)?,
         _ => return Err(EvalError::no_such_overload()),
     };

@@ -5,7 +5,7 @@ mod pdqsort;
 use std::cmp::Ordering;
 
 use super::go_print::print_as_go;
-use super::operators::refuse;
+use super::operators::operand_error;
 use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload, StepBudget};
 use crate::static_type::Type;
 use crate::value::{List, TypeName, Value};
@@ -49,7 +49,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     functions.add(
         "slice",
         vec![
-            Overload::new_member("list_slice", vec![list(), int(), int()], list(), slice)
+            Overload::new_member("list_slice", vec![list(), int(), int()], list(), slice_text)
                 .with_cost(CostFormula::NewList),
         ],
     );
@@ -99,7 +99,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     );
 }
 
-fn slice<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn slice_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::List(list), Value::Int(start), Value::Int(end)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
@@ -207,22 +207,22 @@ fn distinct_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -
 
 fn sort<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
-        [Value::List(list)] => sorted_by(list, list),
-        _ => Err(refuse("sort", arguments, |_| false)),
+        [Value::List(list)] => sort_list_by_keys(list, list),
+        _ => Err(operand_error("sort", arguments, |_| false)),
     }
 }
 
 /// The function behind `list.sortBy(element, key)`: the keys come as a second list.
 fn sort_by_keys<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
-        [Value::List(list), Value::List(keys)] => sorted_by(list, keys),
-        _ => Err(refuse("@sortByAssociatedKeys", arguments, |_| false)),
+        [Value::List(list), Value::List(keys)] => sort_list_by_keys(list, keys),
+        _ => Err(operand_error("@sortByAssociatedKeys", arguments, |_| false)),
     }
 }
 
 /// Sorts a list by the keys of its elements. Equal keys end up in the order that Go's sort, which is
 /// not stable, leaves them in.
-fn sorted_by<'a>(list: &List<'a>, keys: &List<'a>) -> EvalResult<'a> {
+fn sort_list_by_keys<'a>(list: &List<'a>, keys: &List<'a>) -> EvalResult<'a> {
     if list.len() != keys.len() {
         return Err(EvalError::new(format!(
             "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, \
@@ -244,12 +244,12 @@ fn sorted_by<'a>(list: &List<'a>, keys: &List<'a>) -> EvalResult<'a> {
         (Some(a), Some(b)) => matches!(a.compare(b), Ok(Ordering::Less)),
         _ => false,
     };
-    let order = pdqsort::order(keys.len(), &less);
+    let order = pdqsort::sorted_positions(keys.len(), &less);
     Ok(Value::list(order.into_iter().filter_map(|index| list.get(index)).collect()))
 }
 
 /// 1 for what has no size, failures included.
-fn size(value: Option<&Value<'_>>) -> u64 {
+fn argument_size(value: Option<&Value<'_>>) -> u64 {
     value.and_then(Value::size).unwrap_or(1)
 }
 
@@ -259,7 +259,7 @@ fn cost_of_flatten<'a>(arguments: &[Value<'a>]) -> u64 {
         Some(Value::Int(depth)) if *depth >= 0 => *depth as f64,
         _ => 1.0,
     };
-    let elements = size(arguments.first()) as f64;
+    let elements = argument_size(arguments.first()) as f64;
     ((elements * depth) as u64).saturating_add(CALL_AND_LIST)
 }
 
@@ -282,7 +282,7 @@ fn cost_of_comparison(list: Option<&Value<'_>>) -> u64 {
         Some(_) => 2.0,
         None => return CALL_AND_LIST,
     };
-    let elements = size(list);
+    let elements = argument_size(list);
     let pairs = elements.saturating_mul(elements) as f64;
     ((pairs * factor) as u64).saturating_add(CALL_AND_LIST)
 }

@@ -29,14 +29,14 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
 fn map_insert<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Map(map), key, value] => {
-            let mut map = copy(map);
-            insert(&mut map, key.clone(), value.clone())?;
+            let mut map = copy_map(map);
+            insert_new_key(&mut map, key.clone(), value.clone())?;
             Ok(Value::Map(Map::owned(map)))
         }
         [Value::Map(map), Value::Map(entries)] => {
-            let mut map = copy(map);
+            let mut map = copy_map(map);
             for (key, value) in entries.iter() {
-                insert(&mut map, key, value)?;
+                insert_new_key(&mut map, key, value)?;
             }
             Ok(Value::Map(Map::owned(map)))
         }
@@ -44,7 +44,7 @@ fn map_insert<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-fn copy<'a>(map: &Map<'a>) -> OwnedMap<'a> {
+fn copy_map<'a>(map: &Map<'a>) -> OwnedMap<'a> {
     if let Map::Owned(map) = map {
         return (**map).clone();
     }
@@ -56,7 +56,7 @@ fn copy<'a>(map: &Map<'a>) -> OwnedMap<'a> {
 }
 
 /// Adds an entry; a key is never replaced.
-pub(crate) fn insert<'a>(
+pub(crate) fn insert_new_key<'a>(
     map: &mut OwnedMap<'a>,
     key: Value<'a>,
     value: Value<'a>,

@@ -23,7 +23,7 @@ pub(crate) mod time;
 mod url;
 
 pub use authorizer::CHECK_COST;
-pub(crate) use conversions::double_text;
+pub(crate) use conversions::format_double;
 pub(crate) use go_print::print_as_go;
 
 use crate::function::FunctionRegistry;
@@ -32,13 +32,13 @@ use crate::function::FunctionRegistry;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LibrarySet {
     /// Everything that Kubernetes enables.
-    All,
+    StoredExpressions,
     /// What the minor version before has as well.
-    Established,
+    NewExpressions,
 }
 
 /// The functions of Kubernetes.
-pub(crate) fn kubernetes(extent: LibrarySet) -> FunctionRegistry {
+pub(crate) fn kubernetes_functions(extent: LibrarySet) -> FunctionRegistry {
     let mut functions = FunctionRegistry::default();
     conversions::declare(&mut functions);
     operators::declare(&mut functions);
@@ -47,7 +47,7 @@ pub(crate) fn kubernetes(extent: LibrarySet) -> FunctionRegistry {
     // The order in which Kubernetes adds its libraries decides about functions that they share.
     url::declare(&mut functions);
     regex::declare(&mut functions);
-    if extent == LibrarySet::Established {
+    if extent == LibrarySet::NewExpressions {
         kubernetes_lists::declare(&mut functions);
     }
     authorizer::declare(&mut functions);
@@ -62,7 +62,7 @@ pub(crate) fn kubernetes(extent: LibrarySet) -> FunctionRegistry {
     semver::declare(&mut functions);
     lists::declare(&mut functions);
     // A library of which there is a new version moves to the end.
-    if extent == LibrarySet::All {
+    if extent == LibrarySet::StoredExpressions {
         kubernetes_lists::declare(&mut functions);
         kubernetes_lists::declare_includes(&mut functions);
     }

@@ -18,19 +18,19 @@ use crate::value::{Opaque, Value};
 
 /// The functions that name a format. The part behind the dot is what `format.named` takes.
 const FORMATS: [(&str, NamedFormat, FunctionImpl); 13] = [
-    ("format.byte", Byte, |_| named(Byte)),
-    ("format.date", Date, |_| named(Date)),
-    ("format.datetime", Datetime, |_| named(Datetime)),
-    ("format.dns1035Label", Dns1035Label, |_| named(Dns1035Label)),
-    ("format.dns1035LabelPrefix", Dns1035LabelPrefix, |_| named(Dns1035LabelPrefix)),
-    ("format.dns1123Label", Dns1123Label, |_| named(Dns1123Label)),
-    ("format.dns1123LabelPrefix", Dns1123LabelPrefix, |_| named(Dns1123LabelPrefix)),
-    ("format.dns1123Subdomain", Dns1123Subdomain, |_| named(Dns1123Subdomain)),
-    ("format.dns1123SubdomainPrefix", Dns1123SubdomainPrefix, |_| named(Dns1123SubdomainPrefix)),
-    ("format.labelValue", LabelValue, |_| named(LabelValue)),
-    ("format.qualifiedName", QualifiedName, |_| named(QualifiedName)),
-    ("format.uri", Uri, |_| named(Uri)),
-    ("format.uuid", Uuid, |_| named(Uuid)),
+    ("format.byte", Byte, |_| named_format_value(Byte)),
+    ("format.date", Date, |_| named_format_value(Date)),
+    ("format.datetime", Datetime, |_| named_format_value(Datetime)),
+    ("format.dns1035Label", Dns1035Label, |_| named_format_value(Dns1035Label)),
+    ("format.dns1035LabelPrefix", Dns1035LabelPrefix, |_| named_format_value(Dns1035LabelPrefix)),
+    ("format.dns1123Label", Dns1123Label, |_| named_format_value(Dns1123Label)),
+    ("format.dns1123LabelPrefix", Dns1123LabelPrefix, |_| named_format_value(Dns1123LabelPrefix)),
+    ("format.dns1123Subdomain", Dns1123Subdomain, |_| named_format_value(Dns1123Subdomain)),
+    ("format.dns1123SubdomainPrefix", Dns1123SubdomainPrefix, |_| named_format_value(Dns1123SubdomainPrefix)),
+    ("format.labelValue", LabelValue, |_| named_format_value(LabelValue)),
+    ("format.qualifiedName", QualifiedName, |_| named_format_value(QualifiedName)),
+    ("format.uri", Uri, |_| named_format_value(Uri)),
+    ("format.uuid", Uuid, |_| named_format_value(Uuid)),
 ];
 
 /// Declares the library.
@@ -42,7 +42,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let found = Type::optional(format());
     functions.add(
         "format.named",
-        vec![Overload::new_global("format-named", vec![Type::String], found, by_name)],
+        vec![Overload::new_global("format-named", vec![Type::String], found, find_named_format)],
     );
     let faults = Type::optional(Type::list(Type::String));
     functions.add(
@@ -54,11 +54,11 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     );
 }
 
-fn named<'a>(format: NamedFormat) -> EvalResult<'a> {
+fn named_format_value<'a>(format: NamedFormat) -> EvalResult<'a> {
     Ok(Value::opaque(Opaque::Format(format)))
 }
 
-fn by_name<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn find_named_format<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::String(name)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
@@ -77,14 +77,14 @@ fn validate<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         return Err(EvalError::no_such_overload());
     };
     let faults =
-        faults_of(format_of(format).ok_or_else(EvalError::no_such_overload)?, text.as_str());
+        format_faults(as_named_format(format).ok_or_else(EvalError::no_such_overload)?, text.as_str());
     if faults.is_empty() {
         return Ok(Value::none());
     }
     Ok(Value::some(Value::list(faults.into_iter().map(Value::owned_string).collect())))
 }
 
-fn format_of(value: &Value<'_>) -> Option<NamedFormat> {
+fn as_named_format(value: &Value<'_>) -> Option<NamedFormat> {
     match value {
         Value::Opaque(value) => match **value {
             Opaque::Format(format) => Some(format),
@@ -96,15 +96,15 @@ fn format_of(value: &Value<'_>) -> Option<NamedFormat> {
 
 /// Whether a text is a DNS-1123 label.
 pub(super) fn is_dns_label(text: &str) -> bool {
-    faults_of(Dns1123Label, text).is_empty()
+    format_faults(Dns1123Label, text).is_empty()
 }
 
 /// Whether a text is a DNS-1123 subdomain.
 pub(super) fn is_dns_subdomain(text: &str) -> bool {
-    faults_of(Dns1123Subdomain, text).is_empty()
+    format_faults(Dns1123Subdomain, text).is_empty()
 }
 
-fn faults_of(format: NamedFormat, text: &str) -> Vec<String> {
+fn format_faults(format: NamedFormat, text: &str) -> Vec<String> {
     let check = |is_valid: bool, fault: &str| {
         if is_valid { Vec::new() } else { vec![fault.to_owned()] }
     };
@@ -131,7 +131,7 @@ fn faults_of(format: NamedFormat, text: &str) -> Vec<String> {
 
 /// As a match with a regular expression costs; each format has an expression of some size.
 fn cost_of_validate(arguments: &[Value<'_>]) -> u64 {
-    let Some(format) = arguments.first().and_then(format_of) else {
+    let Some(format) = arguments.first().and_then(as_named_format) else {
         return 1;
     };
     let pattern_size = match format {
@@ -177,7 +177,7 @@ mod tests {
 
     fn faults(name: &str, text: &str) -> Vec<String> {
         let (_, format, _) = FORMATS.iter().find(|(function, ..)| *function == name).unwrap();
-        faults_of(*format, text)
+        format_faults(*format, text)
     }
 
     #[test]
@@ -241,7 +241,7 @@ mod tests {
             ("format.uri", None),
             ("", None),
         ] {
-            let found = by_name(&[Value::string(name)]).unwrap();
+            let found = find_named_format(&[Value::string(name)]).unwrap();
             let want = want
                 .map_or(Value::none(), |format| Value::some(Value::opaque(Opaque::Format(format))));
             assert!(found.equals(&want), "{name}: {found:?}");
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn every_format_refuses_something() {
         for (name, format, _) in FORMATS {
-            assert_ne!(faults_of(format, "~"), Vec::<String>::new(), "{name}");
+            assert_ne!(format_faults(format, "~"), Vec::<String>::new(), "{name}");
         }
     }
 }

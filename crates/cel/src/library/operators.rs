@@ -26,7 +26,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
 /// The first operand decides about the text. If its type takes part in the operation, or if it is
 /// one of the types that try every call themselves (text and times), it was asked and refused the
 /// other operand; else nobody could be asked, and the text names the function.
-pub(super) fn refuse(
+pub(super) fn operand_error(
     function: &str,
     arguments: &[Value<'_>],
     takes_part: fn(&Value<'_>) -> bool,
@@ -262,16 +262,16 @@ fn declare_collections(functions: &mut FunctionRegistry) {
     functions.add(
         "@in",
         vec![
-            Overload::new_global("in_list", vec![a(), Type::list(a())], Bool, standard::contained)
+            Overload::new_global("in_list", vec![a(), Type::list(a())], Bool, standard::is_in)
                 .with_cost(CostFormula::SizeOfSecond)
-                .with_metered_implementation(standard::contained_metered),
+                .with_metered_implementation(standard::is_in_metered),
             Overload::new_global(
                 "in_map",
                 vec![a(), Type::map(a(), b())],
                 Bool,
-                standard::contained,
+                standard::is_in,
             )
-            .with_metered_implementation(standard::contained_metered),
+            .with_metered_implementation(standard::is_in_metered),
         ],
     );
 }
@@ -327,19 +327,19 @@ fn not_equals<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 fn less<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    arithmetic::order("_<_", arguments).map(|order| Value::Bool(order.is_lt()))
+    arithmetic::compare_operands("_<_", arguments).map(|compare_operands| Value::Bool(compare_operands.is_lt()))
 }
 
 fn less_equals<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    arithmetic::order("_<=_", arguments).map(|order| Value::Bool(order.is_le()))
+    arithmetic::compare_operands("_<=_", arguments).map(|compare_operands| Value::Bool(compare_operands.is_le()))
 }
 
 fn greater<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    arithmetic::order("_>_", arguments).map(|order| Value::Bool(order.is_gt()))
+    arithmetic::compare_operands("_>_", arguments).map(|compare_operands| Value::Bool(compare_operands.is_gt()))
 }
 
 fn greater_equals<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    arithmetic::order("_>=_", arguments).map(|order| Value::Bool(order.is_ge()))
+    arithmetic::compare_operands("_>=_", arguments).map(|compare_operands| Value::Bool(compare_operands.is_ge()))
 }
 
 fn cost_of_equals<'a>(arguments: &[Value<'a>]) -> u64 {

@@ -14,7 +14,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let list = || Type::list(value());
     functions.add(
         "optional.of",
-        vec![Overload::new_global("optional_of", vec![value()], optional(), of)],
+        vec![Overload::new_global("optional_of", vec![value()], optional(), optional_of)],
     );
     functions.add(
         "optional.ofNonZeroValue",
@@ -22,16 +22,16 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
             "optional_ofNonZeroValue",
             vec![value()],
             optional(),
-            of_non_zero_value,
+            optional_of_non_zero_value,
         )],
     );
     functions.add(
         "optional.none",
-        vec![Overload::new_global("optional_none", Vec::new(), optional(), none)],
+        vec![Overload::new_global("optional_none", Vec::new(), optional(), optional_none)],
     );
     functions.add(
         "value",
-        vec![Overload::new_member("optional_value", vec![optional()], value(), value_of)],
+        vec![Overload::new_member("optional_value", vec![optional()], value(), optional_value)],
     );
     functions.add(
         "hasValue",
@@ -43,7 +43,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
             "optional_or_optional",
             vec![optional(), optional()],
             optional(),
-            or,
+            optional_or,
         )],
     );
     functions.add(
@@ -52,21 +52,21 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
             "optional_orValue_value",
             vec![optional(), value()],
             value(),
-            or_value,
+            optional_or_value,
         )],
     );
     declare_access(functions);
-    functions.add("last", vec![Overload::new_member("list_last", vec![list()], optional(), last)]);
+    functions.add("last", vec![Overload::new_member("list_last", vec![list()], optional(), last_element)]);
     functions
-        .add("first", vec![Overload::new_member("list_first", vec![list()], optional(), first)]);
+        .add("first", vec![Overload::new_member("list_first", vec![list()], optional(), first_element)]);
     let optionals = || Type::list(optional());
     functions.add(
         "optional.unwrap",
-        vec![Overload::new_global("optional_unwrap", vec![optionals()], list(), unwrap)],
+        vec![Overload::new_global("optional_unwrap", vec![optionals()], list(), unwrap_optionals)],
     );
     functions.add(
         "unwrapOpt",
-        vec![Overload::new_member("optional_unwrapOpt", vec![optionals()], list(), unwrap)],
+        vec![Overload::new_member("optional_unwrapOpt", vec![optionals()], list(), unwrap_optionals)],
     );
 }
 
@@ -81,7 +81,7 @@ fn declare_access(functions: &mut FunctionRegistry) {
             "select_optional_field",
             vec![Type::Dyn, Type::String],
             optional(),
-            access,
+            optional_access,
         )],
     );
     functions.add(
@@ -91,25 +91,25 @@ fn declare_access(functions: &mut FunctionRegistry) {
                 "list_optindex_optional_int",
                 vec![list(), Type::Int],
                 optional(),
-                access,
+                optional_access,
             ),
             Overload::new_global(
                 "optional_list_optindex_optional_int",
                 vec![Type::optional(list()), Type::Int],
                 optional(),
-                access,
+                optional_access,
             ),
             Overload::new_global(
                 "map_optindex_optional_value",
                 vec![map(), key()],
                 optional(),
-                access,
+                optional_access,
             ),
             Overload::new_global(
                 "optional_map_optindex_optional_value",
                 vec![Type::optional(map()), key()],
                 optional(),
-                access,
+                optional_access,
             ),
         ],
     );
@@ -120,35 +120,35 @@ fn declare_access(functions: &mut FunctionRegistry) {
                 "optional_list_index_int",
                 vec![Type::optional(list()), Type::Int],
                 optional(),
-                access,
+                optional_access,
             ),
             Overload::new_global(
                 "optional_map_index_value",
                 vec![Type::optional(map()), key()],
                 optional(),
-                access,
+                optional_access,
             ),
         ],
     );
 }
 
-fn of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn optional_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [value] => Ok(Value::some(value.clone())),
         _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn of_non_zero_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn optional_of_non_zero_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
-        [value] if is_zero(value) => Ok(Value::none()),
-        _ => of(arguments),
+        [value] if is_zero_value(value) => Ok(Value::none()),
+        _ => optional_of(arguments),
     }
 }
 
 /// Whether a value is what its type begins with. Types, optional values and those of Kubernetes
 /// have no zero.
-fn is_zero(value: &Value<'_>) -> bool {
+fn is_zero_value(value: &Value<'_>) -> bool {
     match value {
         Value::Null => true,
         Value::Bool(b) => !b,
@@ -160,22 +160,22 @@ fn is_zero(value: &Value<'_>) -> bool {
         Value::List(list) => list.is_empty(),
         Value::Map(map) => map.is_empty(),
         Value::Duration(nanos) => *nanos == 0,
-        Value::Timestamp(time) => is_first_moment(time),
+        Value::Timestamp(time) => is_go_zero_time(time),
         Value::Type(_) | Value::Optional(_) | Value::Opaque(_) => false,
     }
 }
 
 /// Go's zero time is the beginning of the year 1, which also is where timestamps begin.
-fn is_first_moment(time: &Timestamp) -> bool {
+fn is_go_zero_time(time: &Timestamp) -> bool {
     const YEAR_ONE: i64 = -62_135_596_800;
     time.unix_seconds() == YEAR_ONE && time.nanos() == 0
 }
 
-fn none<'a>(_: &[Value<'a>]) -> EvalResult<'a> {
+fn optional_none<'a>(_: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::none())
 }
 
-fn value_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn optional_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Optional(Some(value))] => Ok((**value).clone()),
         [Value::Optional(None)] => Err(EvalError::new("optional.none() dereference")),
@@ -190,14 +190,14 @@ fn has_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-fn or<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn optional_or<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [value @ Value::Optional(Some(_)), _] | [Value::Optional(None), value] => Ok(value.clone()),
         _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn or_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn optional_or_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Optional(Some(value)), _] => Ok((**value).clone()),
         [Value::Optional(None), otherwise] => Ok(otherwise.clone()),
@@ -206,11 +206,11 @@ fn or_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 /// What a container has at a key, as an optional value; an optional container is looked into.
-fn access<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn optional_access<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [container, key] = arguments else { return Err(EvalError::no_such_overload()) };
     let found = match container {
         Value::Optional(None) => None,
-        Value::Optional(Some(inner)) => return access(&[(**inner).clone(), key.clone()]),
+        Value::Optional(Some(inner)) => return optional_access(&[(**inner).clone(), key.clone()]),
         Value::Map(map) => map.get(key),
         Value::List(list) => match key {
             Value::Int(index) => usize::try_from(*index).ok().and_then(|index| list.get(index)),
@@ -221,22 +221,22 @@ fn access<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(found.map_or_else(Value::none, Value::some))
 }
 
-fn first<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    element(arguments, |_| Some(0))
+fn first_element<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    optional_element(arguments, |_| Some(0))
 }
 
-fn last<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    element(arguments, |list| list.len().checked_sub(1))
+fn last_element<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    optional_element(arguments, |list| list.len().checked_sub(1))
 }
 
-fn element<'a>(arguments: &[Value<'a>], index: fn(&List<'_>) -> Option<usize>) -> EvalResult<'a> {
+fn optional_element<'a>(arguments: &[Value<'a>], index: fn(&List<'_>) -> Option<usize>) -> EvalResult<'a> {
     let [Value::List(list)] = arguments else { return Err(EvalError::no_such_overload()) };
     let found = index(list).and_then(|index| list.get(index));
     Ok(found.map_or_else(Value::none, Value::some))
 }
 
 /// The values of those optional values that have one.
-fn unwrap<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn unwrap_optionals<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::List(list)] = arguments else { return Err(EvalError::no_such_overload()) };
     let mut values = Vec::new();
     for item in list.iter() {

@@ -10,7 +10,7 @@ use crate::value::{Opaque, Quantity, Value};
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let quantity = || Type::Opaque(Opaque::QUANTITY);
     let text = || vec![Type::String];
-    let read = Overload::new_global("string_to_quantity", text(), quantity(), parse);
+    let read = Overload::new_global("string_to_quantity", text(), quantity(), quantity_from_text);
     functions.add("quantity", vec![read.with_cost(CostFormula::Scan(0))]);
     let test = Overload::new_global("is_quantity_string", text(), Type::Bool, is_quantity);
     functions.add("isQuantity", vec![test.with_cost(CostFormula::Scan(0))]);
@@ -32,8 +32,8 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
         ("compareTo", "quantity_compare_to", quantity(), Type::Int, compare_to),
         ("add", "quantity_add", quantity(), quantity(), add),
         ("add", "quantity_add_int", Type::Int, quantity(), add),
-        ("sub", "quantity_sub", quantity(), quantity(), sub),
-        ("sub", "quantity_sub_int", Type::Int, quantity(), sub),
+        ("sub", "quantity_sub", quantity(), quantity(), subtract),
+        ("sub", "quantity_sub_int", Type::Int, quantity(), subtract),
     ];
     for (name, id, other, result, implementation) in two {
         let overload = Overload::new_member(id, vec![quantity(), other], result, implementation);
@@ -41,9 +41,9 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     }
 }
 
-fn parse<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn quantity_from_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
-        [Value::String(text)] => computed(Quantity::parse(text.as_str())),
+        [Value::String(text)] => to_quantity_value(Quantity::parse(text.as_str())),
         _ => Err(EvalError::no_such_overload()),
     }
 }
@@ -56,79 +56,79 @@ fn is_quantity<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 fn sign<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    on_one(arguments, |quantity| Ok(Value::Int(quantity.signum())))
+    with_quantity(arguments, |quantity| Ok(Value::Int(quantity.signum())))
 }
 
 fn as_approximate_float<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    on_one(arguments, |quantity| Ok(Value::Double(quantity.approximate())))
+    with_quantity(arguments, |quantity| Ok(Value::Double(quantity.approximate())))
 }
 
 fn as_integer<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    on_one(arguments, |quantity| match quantity.as_int() {
+    with_quantity(arguments, |quantity| match quantity.as_int() {
         Some(value) => Ok(Value::Int(value)),
         None => Err(EvalError::new("cannot convert value to integer")),
     })
 }
 
 fn is_integer<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    on_one(arguments, |quantity| Ok(Value::Bool(quantity.as_int().is_some())))
+    with_quantity(arguments, |quantity| Ok(Value::Bool(quantity.as_int().is_some())))
 }
 
 fn is_greater_than<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    on_two(arguments, |a, b| Ok(Value::Bool(a.compare(b).is_gt())))
+    with_two_quantities(arguments, |a, b| Ok(Value::Bool(a.compare(b).is_gt())))
 }
 
 fn is_less_than<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    on_two(arguments, |a, b| Ok(Value::Bool(a.compare(b).is_lt())))
+    with_two_quantities(arguments, |a, b| Ok(Value::Bool(a.compare(b).is_lt())))
 }
 
 fn compare_to<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    on_two(arguments, |a, b| Ok(Value::Int(a.compare(b) as i64)))
+    with_two_quantities(arguments, |a, b| Ok(Value::Int(a.compare(b) as i64)))
 }
 
 fn add<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [quantity, Value::Int(other)] => {
-            computed(quantity_of(quantity)?.add(&Quantity::of_int(*other)))
+            to_quantity_value(as_quantity(quantity)?.add(&Quantity::of_int(*other)))
         }
-        _ => on_two(arguments, |a, b| computed(a.add(b))),
+        _ => with_two_quantities(arguments, |a, b| to_quantity_value(a.add(b))),
     }
 }
 
-fn sub<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn subtract<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [quantity, Value::Int(other)] => {
-            computed(quantity_of(quantity)?.sub(&Quantity::of_int(*other)))
+            to_quantity_value(as_quantity(quantity)?.sub(&Quantity::of_int(*other)))
         }
-        _ => on_two(arguments, |a, b| computed(a.sub(b))),
+        _ => with_two_quantities(arguments, |a, b| to_quantity_value(a.sub(b))),
     }
 }
 
-fn computed<'a>(result: Result<Quantity, &'static str>) -> EvalResult<'a> {
+fn to_quantity_value<'a>(result: Result<Quantity, &'static str>) -> EvalResult<'a> {
     match result {
         Ok(quantity) => Ok(Value::opaque(Opaque::Quantity(quantity))),
         Err(message) => Err(EvalError::new(message)),
     }
 }
 
-fn on_one<'a>(arguments: &[Value<'a>], answer: fn(&Quantity) -> EvalResult<'a>) -> EvalResult<'a> {
+fn with_quantity<'a>(arguments: &[Value<'a>], answer: fn(&Quantity) -> EvalResult<'a>) -> EvalResult<'a> {
     match arguments {
-        [quantity] => answer(quantity_of(quantity)?),
+        [quantity] => answer(as_quantity(quantity)?),
         _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn on_two<'a>(
+fn with_two_quantities<'a>(
     arguments: &[Value<'a>],
     answer: fn(&Quantity, &Quantity) -> EvalResult<'a>,
 ) -> EvalResult<'a> {
     match arguments {
-        [a, b] => answer(quantity_of(a)?, quantity_of(b)?),
+        [a, b] => answer(as_quantity(a)?, as_quantity(b)?),
         _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn quantity_of<'v>(value: &'v Value<'_>) -> Result<&'v Quantity, EvalError> {
+fn as_quantity<'v>(value: &'v Value<'_>) -> Result<&'v Quantity, EvalError> {
     if let Value::Opaque(value) = value
         && let Opaque::Quantity(quantity) = &**value
     {
@@ -143,7 +143,7 @@ mod tests {
     use crate::library::operators::tests::{assert_outcome, implementation};
 
     fn quantity(text: &'static str) -> Value<'static> {
-        parse(&[Value::string(text)]).unwrap()
+        quantity_from_text(&[Value::string(text)]).unwrap()
     }
 
     #[test]

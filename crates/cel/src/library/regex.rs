@@ -15,7 +15,7 @@ mod unicode_class;
 pub(crate) use pattern::Pattern;
 pub(crate) use pattern_cache::{PatternCache, PatternError};
 
-use super::operators::refuse;
+use super::operators::operand_error;
 use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload, StepBudget};
 use crate::static_type::Type;
 use crate::value::{Str, Value};
@@ -71,14 +71,14 @@ fn matches_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) ->
             let pattern = Pattern::compile(pattern.as_str(), step_budget)?;
             Ok(Value::Bool(pattern.map_err(EvalError::new)?.is_match(text.as_str())))
         }
-        _ => Err(refuse("matches", arguments, |first| matches!(first, Value::String(_)))),
+        _ => Err(operand_error("matches", arguments, |first| matches!(first, Value::String(_)))),
     }
 }
 
 fn find_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
     match arguments {
         [Value::String(text), Value::String(pattern)] => {
-            Ok(compile(pattern, step_budget)?.find(text))
+            Ok(compile_at_run_time(pattern, step_budget)?.find(text))
         }
         _ => Err(EvalError::no_such_overload()),
     }
@@ -87,17 +87,17 @@ fn find_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> Ev
 fn find_all_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
     match arguments {
         [Value::String(text), Value::String(pattern)] => {
-            compile(pattern, step_budget)?.find_all(text, -1, step_budget)
+            compile_at_run_time(pattern, step_budget)?.find_all(text, -1, step_budget)
         }
         [Value::String(text), Value::String(pattern), Value::Int(limit)] => {
-            compile(pattern, step_budget)?.find_all(text, *limit, step_budget)
+            compile_at_run_time(pattern, step_budget)?.find_all(text, *limit, step_budget)
         }
         _ => Err(EvalError::no_such_overload()),
     }
 }
 
 /// Compiles a pattern that was not known before the evaluation.
-fn compile(pattern: &Str<'_>, step_budget: &mut StepBudget) -> Result<Pattern, EvalError> {
+fn compile_at_run_time(pattern: &Str<'_>, step_budget: &mut StepBudget) -> Result<Pattern, EvalError> {
     Pattern::compile(pattern.as_str(), step_budget)?
         .map_err(|error| EvalError::new(format!("Illegal regex: {error}")))
 }

@@ -10,7 +10,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let text = || vec![Type::String];
     let text_and_bool = || vec![Type::String, Type::Bool];
     let read = |id, params| {
-        Overload::new_global(id, params, semver(), from_text).with_cost(CostFormula::Scan(0))
+        Overload::new_global(id, params, semver(), semver_from_text).with_cost(CostFormula::Scan(0))
     };
     functions.add(
         "semver",
@@ -36,7 +36,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     member("patch", "semver_patch", one(), Type::Int, patch);
 }
 
-fn parse(arguments: &[Value<'_>]) -> Result<Result<Semver, String>, EvalError> {
+fn parse_semver(arguments: &[Value<'_>]) -> Result<Result<Semver, String>, EvalError> {
     match arguments {
         [Value::String(text)] | [Value::String(text), Value::Bool(false)] => {
             Ok(Semver::parse(text.as_str()))
@@ -46,60 +46,60 @@ fn parse(arguments: &[Value<'_>]) -> Result<Result<Semver, String>, EvalError> {
     }
 }
 
-fn from_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    match parse(arguments)? {
+fn semver_from_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    match parse_semver(arguments)? {
         Ok(version) => Ok(Value::opaque(Opaque::Semver(version))),
         Err(message) => Err(EvalError::new(message)),
     }
 }
 
 fn is_semver<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(Value::Bool(parse(arguments)?.is_ok()))
+    Ok(Value::Bool(parse_semver(arguments)?.is_ok()))
 }
 
 fn major<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    on_one(arguments, Semver::major)
+    version_number(arguments, Semver::major)
 }
 
 fn minor<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    on_one(arguments, Semver::minor)
+    version_number(arguments, Semver::minor)
 }
 
 fn patch<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    on_one(arguments, Semver::patch)
+    version_number(arguments, Semver::patch)
 }
 
 fn is_greater_than<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    on_two(arguments, |a, b| Value::Bool(a > b))
+    with_two_versions(arguments, |a, b| Value::Bool(a > b))
 }
 
 fn is_less_than<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    on_two(arguments, |a, b| Value::Bool(a < b))
+    with_two_versions(arguments, |a, b| Value::Bool(a < b))
 }
 
 fn compare_to<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    on_two(arguments, |a, b| Value::Int(a.cmp(b) as i64))
+    with_two_versions(arguments, |a, b| Value::Int(a.cmp(b) as i64))
 }
 
 /// One of the three numbers. Those past the range of `int` wrap around, as in Kubernetes.
-fn on_one<'a>(arguments: &[Value<'a>], number: fn(&Semver) -> u64) -> EvalResult<'a> {
+fn version_number<'a>(arguments: &[Value<'a>], number: fn(&Semver) -> u64) -> EvalResult<'a> {
     match arguments {
-        [version] => Ok(Value::Int(number(semver_of(version)?) as i64)),
+        [version] => Ok(Value::Int(number(as_semver(version)?) as i64)),
         _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn on_two<'a>(
+fn with_two_versions<'a>(
     arguments: &[Value<'a>],
     answer: fn(&Semver, &Semver) -> Value<'a>,
 ) -> EvalResult<'a> {
     match arguments {
-        [a, b] => Ok(answer(semver_of(a)?, semver_of(b)?)),
+        [a, b] => Ok(answer(as_semver(a)?, as_semver(b)?)),
         _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn semver_of<'v>(value: &'v Value<'_>) -> Result<&'v Semver, EvalError> {
+fn as_semver<'v>(value: &'v Value<'_>) -> Result<&'v Semver, EvalError> {
     if let Value::Opaque(value) = value
         && let Opaque::Semver(version) = &**value
     {
@@ -114,7 +114,7 @@ mod tests {
     use crate::library::operators::tests::{assert_outcome, implementation};
 
     fn semver(text: &'static str) -> Value<'static> {
-        from_text(&[Value::string(text)]).unwrap()
+        semver_from_text(&[Value::string(text)]).unwrap()
     }
 
     #[test]

@@ -47,17 +47,17 @@ fn intersects<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 
 /// Whether all of the second list is in the first one.
 fn contains_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
-    let (whole, part) = both(arguments)?;
-    has_all(whole, part, step_budget).map(Value::Bool)
+    let (whole, part) = two_lists(arguments)?;
+    contains_all(whole, part, step_budget).map(Value::Bool)
 }
 
 fn equivalent_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
-    let (a, b) = both(arguments)?;
-    Ok(Value::Bool(has_all(a, b, step_budget)? && has_all(b, a, step_budget)?))
+    let (a, b) = two_lists(arguments)?;
+    Ok(Value::Bool(contains_all(a, b, step_budget)? && contains_all(b, a, step_budget)?))
 }
 
 fn intersects_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
-    let (a, b) = both(arguments)?;
+    let (a, b) = two_lists(arguments)?;
     for item in a.iter() {
         if step_budget.metered_position(b, &item)?.is_some() {
             return Ok(Value::Bool(true));
@@ -66,14 +66,14 @@ fn intersects_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget)
     Ok(Value::Bool(false))
 }
 
-fn both<'v, 'a>(arguments: &'v [Value<'a>]) -> Result<(&'v List<'a>, &'v List<'a>), EvalError> {
+fn two_lists<'v, 'a>(arguments: &'v [Value<'a>]) -> Result<(&'v List<'a>, &'v List<'a>), EvalError> {
     match arguments {
         [Value::List(a), Value::List(b)] => Ok((a, b)),
         _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn has_all<'a>(
+fn contains_all<'a>(
     whole: &List<'a>,
     part: &List<'a>,
     step_budget: &mut StepBudget,
@@ -87,15 +87,15 @@ fn has_all<'a>(
 }
 
 fn cost_of_one_comparison<'a>(arguments: &[Value<'a>]) -> u64 {
-    pairs(arguments).saturating_add(1)
+    count_pairs(arguments).saturating_add(1)
 }
 
 fn cost_of_two_comparisons<'a>(arguments: &[Value<'a>]) -> u64 {
-    pairs(arguments).saturating_mul(2).saturating_add(1)
+    count_pairs(arguments).saturating_mul(2).saturating_add(1)
 }
 
 /// Each element with each; what is no list counts as one.
-fn pairs(arguments: &[Value<'_>]) -> u64 {
+fn count_pairs(arguments: &[Value<'_>]) -> u64 {
     arguments.iter().map(|argument| argument.size().unwrap_or(1)).fold(1, u64::saturating_mul)
 }
 

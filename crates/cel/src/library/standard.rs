@@ -1,7 +1,7 @@
 //! The standard functions of text and collections: `size`, `contains`, `startsWith`, `endsWith`,
 //! membership, indexing, and the two functions about types, `type` and `dyn`.
 
-use super::operators::refuse;
+use super::operators::operand_error;
 use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload, StepBudget};
 use crate::static_type::Type;
 use crate::value::{List, TypeName, Value};
@@ -58,7 +58,7 @@ fn declare_types(functions: &mut FunctionRegistry) {
         "type",
         vec![Overload::new_global("type", vec![a()], Type::Type(Some(a().into())), type_of)],
     );
-    functions.add("dyn", vec![Overload::new_global("to_dyn", vec![a()], Type::Dyn, same)]);
+    functions.add("dyn", vec![Overload::new_global("to_dyn", vec![a()], Type::Dyn, dyn_identity)]);
 }
 
 /// The number of code points, octets, elements or entries.
@@ -73,23 +73,23 @@ fn size<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     };
     match size.and_then(|size| i64::try_from(size).ok()) {
         Some(size) => Ok(Value::Int(size)),
-        None => Err(refuse("size", arguments, |_| false)),
+        None => Err(operand_error("size", arguments, |_| false)),
     }
 }
 
 fn contains<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    on_texts(arguments, |text, part| text.contains(part))
+    test_two_texts(arguments, |text, part| text.contains(part))
 }
 
 fn ends_with<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    on_texts(arguments, |text, suffix| text.ends_with(suffix))
+    test_two_texts(arguments, |text, suffix| text.ends_with(suffix))
 }
 
 fn starts_with<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    on_texts(arguments, |text, prefix| text.starts_with(prefix))
+    test_two_texts(arguments, |text, prefix| text.starts_with(prefix))
 }
 
-fn on_texts<'a>(arguments: &[Value<'a>], holds: fn(&str, &str) -> bool) -> EvalResult<'a> {
+fn test_two_texts<'a>(arguments: &[Value<'a>], holds: fn(&str, &str) -> bool) -> EvalResult<'a> {
     match arguments {
         [Value::String(text), Value::String(other)] => {
             Ok(Value::Bool(holds(text.as_str(), other.as_str())))
@@ -99,12 +99,12 @@ fn on_texts<'a>(arguments: &[Value<'a>], holds: fn(&str, &str) -> bool) -> EvalR
 }
 
 /// `left in right` without a bound.
-pub(super) fn contained<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    contained_metered(arguments, &mut StepBudget::default())
+pub(super) fn is_in<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    is_in_metered(arguments, &mut StepBudget::default())
 }
 
 /// `left in right`: whether a list has an equal element, or a map the key.
-pub(super) fn contained_metered<'a>(
+pub(super) fn is_in_metered<'a>(
     arguments: &[Value<'a>],
     step_budget: &mut StepBudget,
 ) -> EvalResult<'a> {
@@ -125,7 +125,7 @@ pub(super) fn index<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let no_such_key = |key: &Value<'_>| EvalError::new(format!("no such key: {key}"));
     match arguments {
         [Value::List(list), index] => {
-            let position = list_position(index)?;
+            let position = to_list_position(index)?;
             let element = usize::try_from(position).ok().and_then(|at| list.get(at));
             element.ok_or_else(|| EvalError::new(format!("index out of bounds: {position}")))
         }
@@ -136,7 +136,7 @@ pub(super) fn index<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 /// An index of any numeric type, if it is a whole number.
-fn list_position(index: &Value<'_>) -> Result<i64, EvalError> {
+fn to_list_position(index: &Value<'_>) -> Result<i64, EvalError> {
     let whole = match index {
         Value::Int(index) => Some(*index),
         Value::Uint(index) => i64::try_from(*index).ok(),
@@ -158,7 +158,7 @@ fn type_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-fn same<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn dyn_identity<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [value] => Ok(value.clone()),
         _ => Err(EvalError::no_such_overload()),

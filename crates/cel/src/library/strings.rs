@@ -162,7 +162,7 @@ fn declare_case(functions: &mut FunctionRegistry) {
 }
 
 /// A part of a text, borrowed if the text is. The range is in bytes.
-pub(super) fn slice<'a>(text: &Str<'a>, range: Range<usize>) -> Value<'a> {
+pub(super) fn slice_text<'a>(text: &Str<'a>, range: Range<usize>) -> Value<'a> {
     match text {
         Str::Borrowed(whole) => Value::string(whole.get(range).unwrap_or_default()),
         Str::Owned(whole) if range.len() == whole.len() => Value::String(text.clone()),
@@ -178,11 +178,11 @@ pub(super) fn slice<'a>(text: &Str<'a>, range: Range<usize>) -> Value<'a> {
 pub(super) const SLICE_STEPS: usize = 4;
 
 /// Whether a function may build a text of this length.
-pub(super) fn check_length(bytes: usize) -> Result<(), EvalError> {
+pub(super) fn check_text_length(bytes: usize) -> Result<(), EvalError> {
     if bytes > TEXT_BYTES_MAX { Err(EvalError::CostLimit) } else { Ok(()) }
 }
 
-fn out_of_range(index: i64) -> EvalError {
+fn index_out_of_range(index: i64) -> EvalError {
     EvalError::new(format!("index out of range: {index}"))
 }
 
@@ -196,11 +196,11 @@ fn byte_offset(text: &str, position: i64) -> Option<usize> {
 }
 
 /// The number of code points before a byte.
-fn position(text: &str, byte: usize) -> i64 {
-    text.get(..byte).map_or(0, code_points)
+fn code_points_before(text: &str, byte: usize) -> i64 {
+    text.get(..byte).map_or(0, count_code_points)
 }
 
-fn code_points(text: &str) -> i64 {
+fn count_code_points(text: &str) -> i64 {
     i64::try_from(text.chars().count()).unwrap_or(i64::MAX)
 }
 
@@ -208,10 +208,10 @@ fn char_at<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::String(text), Value::Int(index)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
-    let start = byte_offset(text.as_str(), *index).ok_or_else(|| out_of_range(*index))?;
+    let start = byte_offset(text.as_str(), *index).ok_or_else(|| index_out_of_range(*index))?;
     let rest = text.as_str().get(start..).unwrap_or_default();
     let length = rest.chars().next().map_or(0, char::len_utf8);
-    Ok(slice(text, start..start + length))
+    Ok(slice_text(text, start..start + length))
 }
 
 fn index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
@@ -223,17 +223,17 @@ fn index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         _ => return Err(EvalError::no_such_overload()),
     };
     if from < 0 {
-        return Err(out_of_range(from));
+        return Err(index_out_of_range(from));
     }
     if sought.is_empty() {
-        return Ok(Value::Int(from.min(code_points(text))));
+        return Ok(Value::Int(from.min(count_code_points(text))));
     }
     // A start beyond the end finds nothing; only a negative one is an error.
     let found = byte_offset(text, from).and_then(|start| {
         let found = text.get(start..)?.find(sought)?;
         Some(start + found)
     });
-    Ok(Value::Int(found.map_or(-1, |byte| position(text, byte))))
+    Ok(Value::Int(found.map_or(-1, |byte| code_points_before(text, byte))))
 }
 
 /// The start is the last position at which a match may begin. One at or beyond the end finds
@@ -247,9 +247,9 @@ fn last_index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         _ => return Err(EvalError::no_such_overload()),
     };
     if let Some(from) = from.filter(|from| *from < 0) {
-        return Err(out_of_range(from));
+        return Err(index_out_of_range(from));
     }
-    let length = code_points(text);
+    let length = count_code_points(text);
     if sought.is_empty() {
         return Ok(Value::Int(from.map_or(length, |from| from.min(length))));
     }
@@ -257,11 +257,11 @@ fn last_index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         None => text,
         Some(from) if from >= length => "",
         Some(from) => {
-            let end = byte_offset(text, from.saturating_add(code_points(sought)));
+            let end = byte_offset(text, from.saturating_add(count_code_points(sought)));
             text.get(..end.unwrap_or(text.len())).unwrap_or_default()
         }
     };
-    Ok(Value::Int(searched.rfind(sought).map_or(-1, |byte| position(text, byte))))
+    Ok(Value::Int(searched.rfind(sought).map_or(-1, |byte| code_points_before(text, byte))))
 }
 
 fn substring<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
@@ -275,20 +275,20 @@ fn substring<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         return Err(EvalError::new(message));
     }
     let offset =
-        |position| byte_offset(text.as_str(), position).ok_or_else(|| out_of_range(position));
+        |position| byte_offset(text.as_str(), position).ok_or_else(|| index_out_of_range(position));
     let first = offset(start)?;
     let last = match end {
         Some(end) => offset(end)?,
         None => text.as_str().len(),
     };
-    Ok(slice(text, first..last))
+    Ok(slice_text(text, first..last))
 }
 
 fn trim<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::String(text)] = arguments else { return Err(EvalError::no_such_overload()) };
     let whole = text.as_str();
     let start = whole.len() - whole.trim_start().len();
-    Ok(slice(text, start..start + whole.trim().len()))
+    Ok(slice_text(text, start..start + whole.trim().len()))
 }
 
 /// Replaces all occurrences, or the first `limit` of them unless it is negative. The empty text
@@ -307,7 +307,7 @@ fn replace<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     if count == 0 {
         return Ok(Value::String(text.clone()));
     }
-    check_length(whole.len().saturating_add(new.len().saturating_mul(count)))?;
+    check_text_length(whole.len().saturating_add(new.len().saturating_mul(count)))?;
     Ok(Value::owned_string(whole.replacen(old, new, count)))
 }
 
@@ -337,10 +337,10 @@ fn split_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> E
     let found = whole.match_indices(separator).skip(skip).filter(|(at, _)| *at < whole.len());
     for (at, separator) in found.take(cuts) {
         step_budget.spend_steps(SLICE_STEPS)?;
-        parts.push(slice(text, start..at));
+        parts.push(slice_text(text, start..at));
         start = at + separator.len();
     }
-    parts.push(slice(text, start..whole.len()));
+    parts.push(slice_text(text, start..whole.len()));
     Ok(Value::list(parts))
 }
 
@@ -367,13 +367,13 @@ fn change_case<'a>(
 
 fn join<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
-        [Value::List(list)] => joined(list, ""),
-        [Value::List(list), Value::String(separator)] => joined(list, separator.as_str()),
+        [Value::List(list)] => join_list(list, ""),
+        [Value::List(list), Value::String(separator)] => join_list(list, separator.as_str()),
         _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn joined<'a>(list: &List<'a>, separator: &str) -> EvalResult<'a> {
+fn join_list<'a>(list: &List<'a>, separator: &str) -> EvalResult<'a> {
     let mut text = String::new();
     for (index, item) in list.iter().enumerate() {
         if index > 0 {
@@ -385,7 +385,7 @@ fn joined<'a>(list: &List<'a>, separator: &str) -> EvalResult<'a> {
                 return Err(EvalError::new(format!("join: invalid input: {}", print_as_go(other))));
             }
         }
-        check_length(text.len())?;
+        check_text_length(text.len())?;
     }
     Ok(Value::owned_string(text))
 }

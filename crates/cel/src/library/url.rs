@@ -12,7 +12,7 @@ use crate::value::{Map, Opaque, OwnedMap, Value};
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let url = || Type::Opaque(Opaque::URL);
     let text = || vec![Type::String];
-    let read = Overload::new_global("string_to_url", text(), url(), parse);
+    let read = Overload::new_global("string_to_url", text(), url(), url_from_text);
     functions.add("url", vec![read.with_cost(CostFormula::Scan(0))]);
     let test = Overload::new_global("is_url_string", text(), Type::Bool, is_url);
     functions.add("isURL", vec![test]);
@@ -29,7 +29,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     part("getQuery", "url_get_query", values_by_key, query);
 }
 
-fn parse<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn url_from_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::String(text)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
@@ -52,30 +52,30 @@ fn is_url<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 fn scheme<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(Value::owned_string(url_of(arguments)?.scheme()))
+    Ok(Value::owned_string(as_url(arguments)?.scheme()))
 }
 
 fn host<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(text_of(url_of(arguments)?.host()))
+    Ok(bytes_to_text(as_url(arguments)?.host()))
 }
 
 fn hostname<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(text_of(url_of(arguments)?.hostname()))
+    Ok(bytes_to_text(as_url(arguments)?.hostname()))
 }
 
 fn port<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(Value::owned_string(url_of(arguments)?.port()))
+    Ok(Value::owned_string(as_url(arguments)?.port()))
 }
 
 fn path<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(Value::owned_string(url_of(arguments)?.escaped_path()))
+    Ok(Value::owned_string(as_url(arguments)?.escaped_path()))
 }
 
 /// All values of each key, in the order of the URL.
 fn query<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let mut entries: Vec<(Value<'a>, Vec<Value<'a>>)> = Vec::new();
     let mut position_by_key = HashMap::new();
-    for (key, value) in url_of(arguments)?.query() {
+    for (key, value) in as_url(arguments)?.query() {
         let position = *position_by_key.entry(key.clone()).or_insert_with(|| {
             entries.push((Value::owned_string(key), Vec::new()));
             entries.len() - 1
@@ -91,7 +91,7 @@ fn query<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::Map(Map::owned(map)))
 }
 
-fn url_of<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Url, EvalError> {
+fn as_url<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Url, EvalError> {
     if let [Value::Opaque(value)] = arguments
         && let Opaque::Url(url) = &**value
     {
@@ -102,7 +102,7 @@ fn url_of<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Url, EvalError> {
 
 /// Bytes as text. What an escape put there and is not UTF-8 becomes U+FFFD, byte by byte, so that
 /// the text has the size that it has in Go.
-fn text_of<'a>(bytes: &[u8]) -> Value<'a> {
+fn bytes_to_text<'a>(bytes: &[u8]) -> Value<'a> {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());

@@ -33,14 +33,14 @@ pub(crate) struct Plan {
 
 /// Compiles a checked tree from a node on that names no variable of a macro around it. The error is
 /// why no program can be made of it.
-pub(crate) fn plan(
+pub(crate) fn plan_expression(
     checked: &CheckedAst,
     id: NodeId,
     env: &Environment,
     budget: &mut CompileBudget,
 ) -> Result<Plan, String> {
-    let mut planner = Planner { checked, env, locals: Vec::new(), n_slots: 0, budget };
-    let expr = planner.expr(id)?;
+    let mut planner = Planner { checked, env, local_slots: Vec::new(), n_slots: 0, budget };
+    let expr = planner.plan_node(id)?;
     Ok(Plan { expr, n_slots: planner.n_slots })
 }
 
@@ -48,7 +48,7 @@ struct Planner<'c> {
     checked: &'c CheckedAst,
     env: &'c Environment,
     /// Local variables in scope and their slots, innermost last.
-    locals: Vec<(Arc<str>, usize)>,
+    local_slots: Vec<(Arc<str>, usize)>,
     n_slots: usize,
     budget: &'c mut CompileBudget,
 }
@@ -58,35 +58,35 @@ impl<'c> Planner<'c> {
         &self.checked.ast
     }
 
-    fn expr(&mut self, id: NodeId) -> Result<CompiledExpr, String> {
+    fn plan_node(&mut self, id: NodeId) -> Result<CompiledExpr, String> {
         match self.ast().kind(id) {
             ExprKind::Literal(literal) => Ok(CompiledExpr::Const(literal_value(literal))),
-            ExprKind::Ident(_) => self.reference(id),
+            ExprKind::Ident(_) => self.reference_of_node(id),
             ExprKind::Select { operand, field, test_only } => {
-                if self.checked.reference(id).is_some() {
-                    return self.reference(id);
+                if self.checked.reference_of_node(id).is_some() {
+                    return self.reference_of_node(id);
                 }
-                self.select(*operand, field, *test_only)
+                self.plan_select(*operand, field, *test_only)
             }
-            ExprKind::Call { target, function, args } => self.call(id, *target, function, args),
-            ExprKind::List { elements, optional } => self.list(elements, optional),
-            ExprKind::Map { entries } => self.map(entries),
-            ExprKind::Struct { name, fields } => self.message(name, fields),
-            ExprKind::Comprehension(comprehension) => self.comprehension(comprehension),
+            ExprKind::Call { target, function, args } => self.plan_call(id, *target, function, args),
+            ExprKind::List { elements, optional } => self.plan_list(elements, optional),
+            ExprKind::Map { entries } => self.plan_map(entries),
+            ExprKind::Struct { name, fields } => self.plan_message(name, fields),
+            ExprKind::Comprehension(comprehension) => self.plan_comprehension(comprehension),
         }
     }
 
-    fn reference(&self, id: NodeId) -> Result<CompiledExpr, String> {
+    fn reference_of_node(&self, id: NodeId) -> Result<CompiledExpr, String> {
         // A variable that holds a type is taken for the name of one.
         if let (Some(ResolvedReference::Local(name)), Type::Type(_)) =
-            (self.checked.reference(id), self.checked.ty(id))
+            (self.checked.reference_of_node(id), self.checked.type_of_node(id))
         {
             return Err(format!("reference to undefined type: {name}"));
         }
-        let root = match self.checked.reference(id) {
+        let root = match self.checked.reference_of_node(id) {
             Some(ResolvedReference::Variable(index)) => AttributeRoot::Variable(*index),
             Some(ResolvedReference::Local(name)) => {
-                let slot = self.locals.iter().rev().find(|(local, _)| local == name);
+                let slot = self.local_slots.iter().rev().find(|(local, _)| local == name);
                 AttributeRoot::Slot(slot.ok_or_else(|| format!("no such attribute(s): {name}"))?.1)
             }
             Some(ResolvedReference::Type(name)) => {
@@ -104,21 +104,21 @@ impl<'c> Planner<'c> {
         Ok(CompiledExpr::Attr(Attribute { root, qualifiers: Vec::new() }))
     }
 
-    fn select(
+    fn plan_select(
         &mut self,
         operand: NodeId,
         field: &Arc<str>,
         test: bool,
     ) -> Result<CompiledExpr, String> {
-        let base = self.expr(operand)?;
+        let base = self.plan_node(operand)?;
         let key = self.field_key(operand, field);
-        let attr = qualified(base, Qualifier { key, optional: false });
+        let attr = with_qualifier(base, Qualifier { key, optional: false });
         Ok(if test { with_fast_path(CompiledExpr::Has(attr)) } else { CompiledExpr::Attr(attr) })
     }
 
     /// A field by number when the record's type is known, else by name.
     fn field_key(&self, operand: NodeId, field: &Arc<str>) -> QualifierKey {
-        let ty = match self.checked.ty(operand) {
+        let ty = match self.checked.type_of_node(operand) {
             Type::Optional(inner) => inner,
             other => other,
         };
@@ -130,7 +130,7 @@ impl<'c> Planner<'c> {
         QualifierKey::Name(Arc::clone(field))
     }
 
-    fn call(
+    fn plan_call(
         &mut self,
         id: NodeId,
         target: Option<NodeId>,
@@ -138,22 +138,22 @@ impl<'c> Planner<'c> {
         args: &[NodeId],
     ) -> Result<CompiledExpr, String> {
         if function == "_?._" {
-            return self.optional_select(args);
+            return self.plan_optional_select(args);
         }
         let Some(ResolvedReference::Function { name, overloads, namespaced }) =
-            self.checked.reference(id)
+            self.checked.reference_of_node(id)
         else {
             return Err(format!("no such overload: {function}"));
         };
         let target = if *namespaced { None } else { target };
         match *name {
-            "_&&_" | "_||_" => return self.logic(name, args),
-            "_?_:_" => return self.conditional(args),
-            "_[_]" | "_[?_]" => return self.index(args, *name == "_[?_]"),
+            "_&&_" | "_||_" => return self.plan_logical_operator(name, args),
+            "_?_:_" => return self.plan_conditional(args),
+            "_[_]" | "_[?_]" => return self.plan_index(args, *name == "_[?_]"),
             _ => {}
         }
         let ids: Vec<NodeId> = target.iter().chain(args).copied().collect();
-        let args = ids.iter().map(|&arg| self.expr(arg)).collect::<Result<Vec<_>, _>>()?;
+        let args = ids.iter().map(|&arg| self.plan_node(arg)).collect::<Result<Vec<_>, _>>()?;
         match (*name, <[CompiledExpr; 2]>::try_from(args)) {
             ("_==_", Ok(sides)) => {
                 Ok(with_fast_path(CompiledExpr::Equal { sides: Box::new(sides), negated: false }))
@@ -167,24 +167,24 @@ impl<'c> Planner<'c> {
             ("orValue", Ok(sides)) => {
                 Ok(CompiledExpr::OptionalOr { sides: Box::new(sides), unwrap: true })
             }
-            (name, Ok(sides)) => self.function(name, overloads, &ids, sides.into()),
+            (name, Ok(sides)) => self.plan_function_call(name, overloads, &ids, sides.into()),
             ("!_", Err(args)) => match args.into_iter().next() {
                 Some(arg) => Ok(with_fast_path(CompiledExpr::Not(Box::new(arg)))),
                 None => Err("no such overload: !_()".to_owned()),
             },
-            (name, Err(args)) => self.function(name, overloads, &ids, args),
+            (name, Err(args)) => self.plan_function_call(name, overloads, &ids, args),
         }
     }
 
     /// Flattens nested `&&` or `||`: the order of evaluation and what is absorbed stay the same.
-    fn logic(&mut self, name: &str, args: &[NodeId]) -> Result<CompiledExpr, String> {
+    fn plan_logical_operator(&mut self, name: &str, args: &[NodeId]) -> Result<CompiledExpr, String> {
         let mut terms = Vec::new();
         for &arg in args {
             let nested = matches!(
                 self.ast().kind(arg),
                 ExprKind::Call { target: None, function, .. } if **function == *name
             );
-            match self.expr(arg)? {
+            match self.plan_node(arg)? {
                 CompiledExpr::And(inner) | CompiledExpr::Or(inner) if nested => terms.extend(inner),
                 CompiledExpr::Quick(quick) if nested => match quick.general_form {
                     CompiledExpr::And(inner) | CompiledExpr::Or(inner) => terms.extend(inner),
@@ -201,23 +201,23 @@ impl<'c> Planner<'c> {
         }))
     }
 
-    fn conditional(&mut self, args: &[NodeId]) -> Result<CompiledExpr, String> {
+    fn plan_conditional(&mut self, args: &[NodeId]) -> Result<CompiledExpr, String> {
         let [condition, then, otherwise] = args else {
             return Err("no such overload: _?_:_".to_owned());
         };
         let conditional = ConditionalExpr {
-            condition: self.expr(*condition)?,
-            then: into_attr(self.expr(*then)?),
-            otherwise: into_attr(self.expr(*otherwise)?),
+            condition: self.plan_node(*condition)?,
+            then: into_attribute(self.plan_node(*then)?),
+            otherwise: into_attribute(self.plan_node(*otherwise)?),
         };
         let root = AttributeRoot::Conditional(Arc::new(conditional));
         Ok(CompiledExpr::Attr(Attribute { root, qualifiers: Vec::new() }))
     }
 
-    fn index(&mut self, args: &[NodeId], optional: bool) -> Result<CompiledExpr, String> {
+    fn plan_index(&mut self, args: &[NodeId], optional: bool) -> Result<CompiledExpr, String> {
         let [operand, index] = args else { return Err("no such overload: _[_]".to_owned()) };
-        let base = self.expr(*operand)?;
-        let key = match self.expr(*index)? {
+        let base = self.plan_node(*operand)?;
+        let key = match self.plan_node(*index)? {
             CompiledExpr::Const(value @ (Value::Bool(_) | Value::Int(_) | Value::Uint(_))) => {
                 QualifierKey::Const(value)
             }
@@ -226,22 +226,22 @@ impl<'c> Planner<'c> {
             CompiledExpr::Const(other) => {
                 return Err(format!("invalid qualifier type: {}", other.go_type_name()));
             }
-            other => QualifierKey::Computed(Arc::new(into_attr(other))),
+            other => QualifierKey::Computed(Arc::new(into_attribute(other))),
         };
-        Ok(CompiledExpr::Attr(qualified(base, Qualifier { key, optional })))
+        Ok(CompiledExpr::Attr(with_qualifier(base, Qualifier { key, optional })))
     }
 
-    fn optional_select(&mut self, args: &[NodeId]) -> Result<CompiledExpr, String> {
+    fn plan_optional_select(&mut self, args: &[NodeId]) -> Result<CompiledExpr, String> {
         let [operand, field] = args else { return Err("no such overload: _?._".to_owned()) };
         let ExprKind::Literal(Literal::String(name)) = self.ast().kind(*field) else {
             return Err("no such overload: _?._".to_owned());
         };
-        let base = self.expr(*operand)?;
+        let base = self.plan_node(*operand)?;
         let key = self.field_key(*operand, name);
-        Ok(CompiledExpr::Attr(qualified(base, Qualifier { key, optional: true })))
+        Ok(CompiledExpr::Attr(with_qualifier(base, Qualifier { key, optional: true })))
     }
 
-    fn function(
+    fn plan_function_call(
         &mut self,
         name: &'static str,
         overloads: &[usize],
@@ -251,42 +251,42 @@ impl<'c> Planner<'c> {
         let env = self.env;
         let function =
             env.functions().get(name).ok_or_else(|| format!("no such overload: {name}"))?;
-        let args = match self.specialized(name, overloads.len() == 1, args)? {
+        let args = match self.specialize_call(name, overloads.len() == 1, args)? {
             Ok(expr) => return Ok(with_fast_path(expr)),
             Err(args) => args,
         };
         let call =
-            CallExpr { name, dispatch: self.dispatch(function, overloads, ids), args: args.into() };
-        if !is_conversion(name)
+            CallExpr { name, dispatch: self.choose_dispatch(function, overloads, ids), args: args.into() };
+        if !is_conversion_function(name)
             || call.args.len() != 1
             || !matches!(call.args[0], CompiledExpr::Const(_))
         {
             return Ok(with_fast_path(CompiledExpr::Call(Box::new(call))));
         }
-        let folded = fold_constant(&call)?;
+        let folded = fold_constant_call(&call)?;
         Ok(CompiledExpr::Const(folded))
     }
 
     /// Forms of a call that evaluate faster, or more lazily, than the call. Hands the arguments
     /// back when there is none.
-    fn specialized(
+    fn specialize_call(
         &mut self,
         name: &str,
         resolved: bool,
         args: Vec<CompiledExpr>,
     ) -> Result<Result<CompiledExpr, Vec<CompiledExpr>>, String> {
         match name {
-            "@in" if resolved => Ok(membership(args)),
-            "_+_" => Ok(self.append(args)),
-            "cel.@mapInsert" => Ok(self.insert(args)),
-            "matches" => constant_regex(RegexFunction::Matches, args, self.budget),
-            "find" => constant_regex(RegexFunction::Find, args, self.budget),
-            "findAll" => constant_regex(RegexFunction::FindAll, args, self.budget),
+            "@in" if resolved => Ok(specialize_membership(args)),
+            "_+_" => Ok(self.specialize_append(args)),
+            "cel.@mapInsert" => Ok(self.specialize_map_insert(args)),
+            "matches" => specialize_regex(RegexFunction::Matches, args, self.budget),
+            "find" => specialize_regex(RegexFunction::Find, args, self.budget),
+            "findAll" => specialize_regex(RegexFunction::FindAll, args, self.budget),
             _ => Ok(Err(args)),
         }
     }
 
-    fn dispatch(
+    fn choose_dispatch(
         &self,
         function: &Function,
         overloads: &[usize],
@@ -295,21 +295,21 @@ impl<'c> Planner<'c> {
         if let [only] = overloads
             && let Some(overload) = function.overloads.get(*only)
         {
-            let guarded = self.checked.is_loose
+            let guarded = self.checked.has_unsound_types
                 || ids
                     .iter()
                     .zip(&overload.params)
-                    .any(|(&id, param)| !is_certain(self.checked.ty(id), param));
-            return OverloadDispatch::One { target: target_of(overload), guarded };
+                    .any(|(&id, param)| !type_guarantees_match(self.checked.type_of_node(id), param));
+            return OverloadDispatch::One { target: to_resolved_overload(overload), guarded };
         }
         let candidates = function.overloads.iter().filter(|o| o.params.len() == ids.len());
-        OverloadDispatch::Many(candidates.map(target_of).collect())
+        OverloadDispatch::Many(candidates.map(to_resolved_overload).collect())
     }
 
-    fn list(&mut self, elements: &[NodeId], optional: &[usize]) -> Result<CompiledExpr, String> {
-        let elements = elements.iter().map(|&e| self.expr(e)).collect::<Result<Vec<_>, _>>()?;
+    fn plan_list(&mut self, elements: &[NodeId], optional: &[usize]) -> Result<CompiledExpr, String> {
+        let elements = elements.iter().map(|&e| self.plan_node(e)).collect::<Result<Vec<_>, _>>()?;
         if optional.is_empty() {
-            if let Some(constants) = all_constant(&elements) {
+            if let Some(constants) = constant_elements(&elements) {
                 return Ok(CompiledExpr::Const(Value::list(constants)));
             }
             return Ok(CompiledExpr::List { elements: elements.into(), optional: Box::default() });
@@ -318,12 +318,12 @@ impl<'c> Planner<'c> {
         Ok(CompiledExpr::List { elements: elements.into(), optional })
     }
 
-    fn map(&mut self, entries: &[MapEntry]) -> Result<CompiledExpr, String> {
+    fn plan_map(&mut self, entries: &[MapEntry]) -> Result<CompiledExpr, String> {
         let mut planned = Vec::with_capacity(entries.len());
         for entry in entries {
             planned.push(MapEntryExpr {
-                key: self.expr(entry.key)?,
-                value: self.expr(entry.value)?,
+                key: self.plan_node(entry.key)?,
+                value: self.plan_node(entry.value)?,
                 optional: entry.optional,
             });
         }
@@ -333,18 +333,18 @@ impl<'c> Planner<'c> {
         })
     }
 
-    fn message(&mut self, name: &Arc<str>, fields: &[StructField]) -> Result<CompiledExpr, String> {
+    fn plan_message(&mut self, name: &Arc<str>, fields: &[StructField]) -> Result<CompiledExpr, String> {
         let full: Arc<str> = name.strip_prefix('.').unwrap_or(name).into();
         let fields = fields
             .iter()
-            .map(|f| Ok((Arc::clone(&f.name), self.expr(f.value)?, f.optional)))
+            .map(|f| Ok((Arc::clone(&f.name), self.plan_node(f.value)?, f.optional)))
             .collect::<Result<_, String>>()?;
         let message = WellKnownMessage::find_by_name(&full);
         Ok(CompiledExpr::Message(Box::new(MessageExpr { message, name: full, fields })))
     }
 }
 
-fn target_of(overload: &Overload) -> ResolvedOverload {
+fn to_resolved_overload(overload: &Overload) -> ResolvedOverload {
     ResolvedOverload {
         params: overload.params.clone().into(),
         cost: overload.cost,
@@ -354,33 +354,33 @@ fn target_of(overload: &Overload) -> ResolvedOverload {
 }
 
 /// Extends a path by one step. Steps after a conditional go to both of its branches.
-fn qualified(base: CompiledExpr, qualifier: Qualifier) -> Attribute {
-    let mut attr = into_attr(base);
-    push(&mut attr, qualifier);
+fn with_qualifier(base: CompiledExpr, qualifier: Qualifier) -> Attribute {
+    let mut attr = into_attribute(base);
+    push_qualifier(&mut attr, qualifier);
     attr
 }
 
-fn push(attr: &mut Attribute, qualifier: Qualifier) {
+fn push_qualifier(attr: &mut Attribute, qualifier: Qualifier) {
     match &mut attr.root {
         AttributeRoot::Conditional(conditional) => {
             // The tree has just been made and nothing else holds it.
             if let Some(conditional) = Arc::get_mut(conditional) {
-                push(&mut conditional.then, qualifier.clone());
-                push(&mut conditional.otherwise, qualifier);
+                push_qualifier(&mut conditional.then, qualifier.clone());
+                push_qualifier(&mut conditional.otherwise, qualifier);
             }
         }
         _ => attr.qualifiers.push(qualifier),
     }
 }
 
-fn into_attr(expr: CompiledExpr) -> Attribute {
+fn into_attribute(expr: CompiledExpr) -> Attribute {
     match expr {
         CompiledExpr::Attr(attr) => attr,
         other => Attribute { root: AttributeRoot::Value(Arc::new(other)), qualifiers: Vec::new() },
     }
 }
 
-fn all_constant(elements: &[CompiledExpr]) -> Option<Vec<Value<'static>>> {
+fn constant_elements(elements: &[CompiledExpr]) -> Option<Vec<Value<'static>>> {
     elements
         .iter()
         .map(|element| match element {
@@ -404,14 +404,14 @@ fn constant_map(entries: &[MapEntryExpr]) -> Option<Value<'static>> {
     Some(Value::Map(Map::owned(map)))
 }
 
-fn fold_constant(call: &CallExpr) -> Result<Value<'static>, String> {
+fn fold_constant_call(call: &CallExpr) -> Result<Value<'static>, String> {
     let Some(CompiledExpr::Const(argument)) = call.args.first() else {
         return Err("no constant".to_owned());
     };
-    call.run(std::slice::from_ref(argument)).map_err(|failure: EvalError| failure.to_string())
+    call.call_with_constants(std::slice::from_ref(argument)).map_err(|failure: EvalError| failure.to_string())
 }
 
-fn membership(args: Vec<CompiledExpr>) -> Result<CompiledExpr, Vec<CompiledExpr>> {
+fn specialize_membership(args: Vec<CompiledExpr>) -> Result<CompiledExpr, Vec<CompiledExpr>> {
     let [_, CompiledExpr::Const(Value::List(list))] = &args[..] else { return Err(args) };
     if list.is_empty() {
         return Ok(CompiledExpr::Const(Value::Bool(false)));
@@ -444,7 +444,7 @@ fn membership(args: Vec<CompiledExpr>) -> Result<CompiledExpr, Vec<CompiledExpr>
     }
 }
 
-fn constant_regex(
+fn specialize_regex(
     kind: RegexFunction,
     args: Vec<CompiledExpr>,
     budget: &mut CompileBudget,
@@ -467,7 +467,7 @@ fn constant_regex(
 }
 
 /// Functions that convert to a type; they are folded when their argument is constant.
-fn is_conversion(name: &str) -> bool {
+fn is_conversion_function(name: &str) -> bool {
     matches!(
         name,
         "bool"
@@ -484,14 +484,14 @@ fn is_conversion(name: &str) -> bool {
 }
 
 /// Whether a value of this static type always matches the parameter at run time.
-fn is_certain(ty: &Type, param: &Type) -> bool {
+fn type_guarantees_match(ty: &Type, param: &Type) -> bool {
     match (ty, param) {
         (_, Type::Dyn | Type::Param(_)) => true,
         // Null goes where a message is wanted, and wrappers may hold null.
         (Type::Dyn | Type::Error | Type::Null | Type::Wrapper(_), _) => false,
-        (Type::List(a), Type::List(b)) => is_certain(a, b),
-        (Type::Map(k1, v1), Type::Map(k2, v2)) => is_certain(k1, k2) && is_certain(v1, v2),
-        (Type::Optional(a), Type::Optional(b)) => is_certain(a, b),
+        (Type::List(a), Type::List(b)) => type_guarantees_match(a, b),
+        (Type::Map(k1, v1), Type::Map(k2, v2)) => type_guarantees_match(k1, k2) && type_guarantees_match(v1, v2),
+        (Type::Optional(a), Type::Optional(b)) => type_guarantees_match(a, b),
         (Type::Type(_), Type::Type(_)) => true,
         _ => ty == param,
     }

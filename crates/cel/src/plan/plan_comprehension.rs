@@ -10,21 +10,21 @@ use crate::ir::{Attribute, AttributeRoot, CompiledExpr, FoldExpr, QuantifierExpr
 use crate::value::{List, Value};
 
 impl Planner<'_> {
-    pub(super) fn comprehension(&mut self, fold: &Comprehension) -> Result<CompiledExpr, String> {
-        let init = self.expr(fold.accu_init)?;
-        let range = self.expr(fold.iter_range)?;
-        let depth = self.locals.len();
-        let accumulator = self.local(&fold.accu_var);
-        let first = self.local(&fold.iter_var);
-        let second = fold.iter_var2.as_ref().map(|name| self.local(name));
-        let condition = self.expr(fold.loop_condition)?;
-        let step = self.expr(fold.loop_step)?;
-        self.locals.truncate(depth + 1);
-        let result = self.expr(fold.result)?;
-        self.locals.truncate(depth);
+    pub(super) fn plan_comprehension(&mut self, fold: &Comprehension) -> Result<CompiledExpr, String> {
+        let init = self.plan_node(fold.accu_init)?;
+        let range = self.plan_node(fold.iter_range)?;
+        let depth = self.local_slots.len();
+        let accumulator = self.push_local_slot(&fold.accu_var);
+        let first = self.push_local_slot(&fold.iter_var);
+        let second = fold.iter_var2.as_ref().map(|name| self.push_local_slot(name));
+        let condition = self.plan_node(fold.loop_condition)?;
+        let step = self.plan_node(fold.loop_step)?;
+        self.local_slots.truncate(depth + 1);
+        let result = self.plan_node(fold.result)?;
+        self.local_slots.truncate(depth);
 
-        let fold = match self.quantifier(fold) {
-            Some(stops_at) => match second_term(step, accumulator) {
+        let fold = match self.quantifier_stop_value(fold) {
+            Some(stops_at) => match take_second_term(step, accumulator) {
                 Ok(predicate) => {
                     return Ok(with_fast_path(CompiledExpr::Quantifier(Box::new(
                         QuantifierExpr {
@@ -62,13 +62,13 @@ impl Planner<'_> {
     }
 
     /// Whether the fold is what `exists` (true) or `all` (false) expand to.
-    fn quantifier(&self, fold: &Comprehension) -> Option<bool> {
+    fn quantifier_stop_value(&self, fold: &Comprehension) -> Option<bool> {
         let ExprKind::Literal(Literal::Bool(init)) = self.ast().kind(fold.accu_init) else {
             return None;
         };
         let stops_at = !init;
-        let not_false = self.only_argument(fold.loop_condition, "@not_strictly_false")?;
-        let tested = if stops_at { self.only_argument(not_false, "!_")? } else { not_false };
+        let not_false = self.single_argument(fold.loop_condition, "@not_strictly_false")?;
+        let tested = if stops_at { self.single_argument(not_false, "!_")? } else { not_false };
         let is_accumulator = |id: NodeId| matches!(self.ast().kind(id), ExprKind::Ident(name) if *name == fold.accu_var);
         let operator = if stops_at { "_||_" } else { "_&&_" };
         let ExprKind::Call { target: None, function, args } = self.ast().kind(fold.loop_step)
@@ -83,7 +83,7 @@ impl Planner<'_> {
         shape.then_some(stops_at)
     }
 
-    fn only_argument(&self, id: NodeId, name: &str) -> Option<NodeId> {
+    fn single_argument(&self, id: NodeId, name: &str) -> Option<NodeId> {
         match self.ast().kind(id) {
             ExprKind::Call { target: None, function, args } if **function == *name => {
                 match &args[..] {
@@ -95,15 +95,15 @@ impl Planner<'_> {
         }
     }
 
-    fn local(&mut self, name: &Arc<str>) -> usize {
+    fn push_local_slot(&mut self, name: &Arc<str>) -> usize {
         let slot = self.n_slots;
         self.n_slots += 1;
-        self.locals.push((Arc::clone(name), slot));
+        self.local_slots.push((Arc::clone(name), slot));
         slot
     }
 
     /// `accumulator + [element]`
-    pub(super) fn append(
+    pub(super) fn specialize_append(
         &mut self,
         args: Vec<CompiledExpr>,
     ) -> Result<CompiledExpr, Vec<CompiledExpr>> {
@@ -138,7 +138,7 @@ impl Planner<'_> {
     }
 
     /// `cel.@mapInsert(accumulator, key, value)` or `cel.@mapInsert(accumulator, map)`
-    pub(super) fn insert(
+    pub(super) fn specialize_map_insert(
         &mut self,
         args: Vec<CompiledExpr>,
     ) -> Result<CompiledExpr, Vec<CompiledExpr>> {
@@ -154,14 +154,14 @@ impl Planner<'_> {
         else {
             return None;
         };
-        let hidden = self.locals.iter().any(|(name, s)| s == slot && name.starts_with('@'));
+        let hidden = self.local_slots.iter().any(|(name, s)| s == slot && name.starts_with('@'));
         (qualifiers.is_empty() && hidden).then_some(*slot)
     }
 }
 
 /// The second term of `accumulator || predicate`. Terms that were flattened into the same operator
 /// are put together again.
-fn second_term(
+fn take_second_term(
     loop_step: CompiledExpr,
     accumulator_slot: usize,
 ) -> Result<CompiledExpr, CompiledExpr> {

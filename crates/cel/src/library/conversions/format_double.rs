@@ -2,29 +2,29 @@
 
 /// Writes a double with an exponent if there are more than six digits before the point, or more
 /// than three zeros behind it.
-pub(crate) fn double_text(number: f64) -> String {
+pub(crate) fn format_double(number: f64) -> String {
     const EXPONENTS_WRITTEN_OUT: std::ops::Range<i32> = -4..6;
     if !number.is_finite() {
-        return not_a_number(number).to_owned();
+        return format_non_finite(number).to_owned();
     }
-    let shortest = ShortestDecimal::of(number);
+    let shortest = ShortestDecimal::from_double(number);
     if EXPONENTS_WRITTEN_OUT.contains(&shortest.exponent) {
-        shortest.plain()
+        shortest.format_plain()
     } else {
-        shortest.scientific()
+        shortest.format_scientific()
     }
 }
 
 /// Writes a double without an exponent.
-pub(super) fn plain_text(number: f64) -> String {
+pub(super) fn format_double_without_exponent(number: f64) -> String {
     if number.is_finite() {
-        ShortestDecimal::of(number).plain()
+        ShortestDecimal::from_double(number).format_plain()
     } else {
-        not_a_number(number).to_owned()
+        format_non_finite(number).to_owned()
     }
 }
 
-fn not_a_number(number: f64) -> &'static str {
+fn format_non_finite(number: f64) -> &'static str {
     if number.is_nan() {
         "NaN"
     } else if number > 0.0 {
@@ -44,17 +44,17 @@ struct ShortestDecimal {
 }
 
 impl ShortestDecimal {
-    fn of(number: f64) -> Self {
-        let (mut digits, exponent) = significant(&format!("{:e}", number.abs()));
+    fn from_double(number: f64) -> Self {
+        let (mut digits, exponent) = split_significand(&format!("{:e}", number.abs()));
         // The standard library rounds a tie between two such decimals up, and Go to the even one.
         if let Some(last) = digits.pop() {
             let even = char::from_u32(u32::from(last) & !1).unwrap_or(last);
-            digits.push(if even != last && is_tie(number, &digits, even) { even } else { last });
+            digits.push(if even != last && is_rounding_tie(number, &digits, even) { even } else { last });
         }
         Self { negative: number.is_sign_negative(), digits, exponent }
     }
 
-    fn plain(&self) -> String {
+    fn format_plain(&self) -> String {
         let mut text = String::from(if self.negative { "-" } else { "" });
         match usize::try_from(self.exponent) {
             Ok(exponent) => {
@@ -77,7 +77,7 @@ impl ShortestDecimal {
         text
     }
 
-    fn scientific(&self) -> String {
+    fn format_scientific(&self) -> String {
         let sign = if self.negative { "-" } else { "" };
         let (first, rest) = self.digits.split_at(1);
         let point = if rest.is_empty() { "" } else { "." };
@@ -88,19 +88,19 @@ impl ShortestDecimal {
 }
 
 /// The digits and the exponent of a text such as `1.25e-7`.
-fn significant(scientific: &str) -> (String, i32) {
+fn split_significand(scientific: &str) -> (String, i32) {
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
     (mantissa.replace('.', ""), exponent.parse().unwrap_or(0))
 }
 
 /// Whether the number lies exactly between `digits` followed by `even`, and the next decimal of
 /// that length.
-fn is_tie(number: f64, digits: &str, even: char) -> bool {
+fn is_rounding_tie(number: f64, digits: &str, even: char) -> bool {
     /// More digits than any double has.
     const DIGITS_MAX: usize = 800;
     let expected = format!("{digits}{even}5");
     let agrees = |precision: usize| {
-        let (exact, _) = significant(&format!("{:.precision$e}", number.abs()));
+        let (exact, _) = split_significand(&format!("{:.precision$e}", number.abs()));
         exact.strip_prefix(&expected).is_some_and(|rest| rest.bytes().all(|digit| digit == b'0'))
     };
     // The first look settles nearly all numbers for little work.

@@ -64,7 +64,7 @@ pub(super) fn parse_double(text: &str) -> Option<f64> {
         } else if text.eq_ignore_ascii_case("nan") {
             f64::NAN
         } else {
-            finite(unsigned)?
+            parse_finite(unsigned)?
         };
     Some(if negative { -magnitude } else { magnitude })
 }
@@ -76,23 +76,23 @@ struct FloatLiteral<'t> {
     exponent: Option<&'t str>,
 }
 
-fn finite(text: &str) -> Option<f64> {
+fn parse_finite(text: &str) -> Option<f64> {
     let hexadecimal = text.len() > 2 && (text.starts_with("0x") || text.starts_with("0X"));
     if text.contains('_') && !underscores_separate_digits(text, hexadecimal) {
         return None;
     }
     let plain = text.replace('_', "");
     if hexadecimal {
-        let literal = split(&plain[2..], ['p', 'P'], |digit| digit.is_ascii_hexdigit())?;
-        hexadecimal_value(&literal)
+        let literal = split_float_literal(&plain[2..], ['p', 'P'], |digit| digit.is_ascii_hexdigit())?;
+        hex_float_value(&literal)
     } else {
-        split(&plain, ['e', 'E'], |digit| digit.is_ascii_digit())?;
+        split_float_literal(&plain, ['e', 'E'], |digit| digit.is_ascii_digit())?;
         plain.parse().ok().filter(|number: &f64| number.is_finite())
     }
 }
 
 /// Splits a number into its parts, each of which is checked to be well-formed.
-fn split(text: &str, marks: [char; 2], is_digit: fn(&u8) -> bool) -> Option<FloatLiteral<'_>> {
+fn split_float_literal(text: &str, marks: [char; 2], is_digit: fn(&u8) -> bool) -> Option<FloatLiteral<'_>> {
     let (mantissa, exponent) = match text.split_once(marks) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),
         None => (text, None),
@@ -127,7 +127,7 @@ fn underscores_separate_digits(text: &str, hexadecimal: bool) -> bool {
 }
 
 /// The nearest double, or the even one of two that are equally near.
-fn hexadecimal_value(literal: &FloatLiteral<'_>) -> Option<f64> {
+fn hex_float_value(literal: &FloatLiteral<'_>) -> Option<f64> {
     // An exponent beyond this bound overflows or vanishes, however long the digits are: text is
     // not long enough to make up for it.
     const EXPONENT_BOUND: i64 = 1 << 48;
@@ -150,12 +150,12 @@ fn hexadecimal_value(literal: &FloatLiteral<'_>) -> Option<f64> {
             }
         }
     }
-    scaled(mantissa, inexact, exponent)
+    scale_by_power_of_two(mantissa, inexact, exponent)
 }
 
 /// `mantissa` × 2^`exponent`, rounded; `inexact` says that a little more than the mantissa is
 /// meant. `None` when the result is too large.
-fn scaled(mantissa: u64, inexact: bool, exponent: i64) -> Option<f64> {
+fn scale_by_power_of_two(mantissa: u64, inexact: bool, exponent: i64) -> Option<f64> {
     const EXPONENT_MAX: i64 = 1_023;
     const LAST_BIT_MIN: i64 = -1_074;
     if mantissa == 0 {

@@ -13,7 +13,7 @@ const DESCENDING_SWAPS: usize = 12;
 const MENDED_MAX: usize = 5;
 
 /// The positions `0..length` in ascending order of what `less` compares.
-pub(super) fn order(length: usize, less: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
+pub(super) fn sorted_positions(length: usize, less: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
     let mut sorter = PdqSorter { order: (0..length).collect(), less };
     let bad_choices = usize::BITS - length.leading_zeros();
     sorter.sort(0, length, bad_choices);
@@ -68,7 +68,7 @@ impl PdqSorter<'_> {
             if was_balanced
                 && was_partitioned
                 && hint == PivotHint::Ascending
-                && self.mend(start, end)
+                && self.repair_nearly_sorted(start, end)
             {
                 return;
             }
@@ -175,7 +175,7 @@ impl PdqSorter<'_> {
     }
 
     /// Sorts a part of which only a few elements are misplaced; false if there are more.
-    fn mend(&mut self, start: usize, end: usize) -> bool {
+    fn repair_nearly_sorted(&mut self, start: usize, end: usize) -> bool {
         let mut i = start + 1;
         for _ in 0..MENDED_MAX {
             while i < end && !self.less(i, i - 1) {
@@ -231,11 +231,11 @@ impl PdqSorter<'_> {
         let mut swaps = 0;
         if length >= 8 {
             if length >= NINTHER_MIN {
-                i = self.median([i - 1, i, i + 1], &mut swaps);
-                j = self.median([j - 1, j, j + 1], &mut swaps);
-                k = self.median([k - 1, k, k + 1], &mut swaps);
+                i = self.median_of_three([i - 1, i, i + 1], &mut swaps);
+                j = self.median_of_three([j - 1, j, j + 1], &mut swaps);
+                k = self.median_of_three([k - 1, k, k + 1], &mut swaps);
             }
-            j = self.median([i, j, k], &mut swaps);
+            j = self.median_of_three([i, j, k], &mut swaps);
         }
         let hint = match swaps {
             0 => PivotHint::Ascending,
@@ -245,7 +245,7 @@ impl PdqSorter<'_> {
         (j, hint)
     }
 
-    fn median(&self, [mut a, mut b, mut c]: [usize; 3], swaps: &mut usize) -> usize {
+    fn median_of_three(&self, [mut a, mut b, mut c]: [usize; 3], swaps: &mut usize) -> usize {
         let mut put_in_order = |a: &mut usize, b: &mut usize| {
             if self.less(*b, *a) {
                 *swaps += 1;
@@ -261,11 +261,11 @@ impl PdqSorter<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::order;
+    use super::sorted_positions;
 
     /// Sorts numbers by a part of them, so that there are equal keys.
     fn sorted_by_key(numbers: &[u64], modulus: u64) -> Vec<usize> {
-        order(numbers.len(), &|a, b| numbers[a] % modulus < numbers[b] % modulus)
+        sorted_positions(numbers.len(), &|a, b| numbers[a] % modulus < numbers[b] % modulus)
     }
 
     #[test]

@@ -13,13 +13,13 @@ pub(super) fn is_date(text: &str) -> bool {
         return false;
     }
     match (number(year), number(&[*m1, *m2]), number(&[*d1, *d2])) {
-        (Some(year), Some(month), Some(day)) => (1..=days_in(year, month)).contains(&day),
+        (Some(year), Some(month), Some(day)) => (1..=days_in_month(year, month)).contains(&day),
         _ => false,
     }
 }
 
 /// The days of a month; none if there is no such month.
-fn days_in(year: u32, month: u32) -> u32 {
+fn days_in_month(year: u32, month: u32) -> u32 {
     let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     match month {
         1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
@@ -54,18 +54,18 @@ fn is_time(text: &str) -> bool {
     is_below(h1, h2, 24)
         && is_below(m1, m2, 60)
         && is_below(s1, s2, 60)
-        && (is_zone(rest) || without_fraction(rest).is_some_and(is_zone))
+        && (is_utc_offset(rest) || strip_fraction(rest).is_some_and(is_utc_offset))
 }
 
 /// The rest behind any character but a line feed and at least one digit.
-fn without_fraction(text: &str) -> Option<&str> {
+fn strip_fraction(text: &str) -> Option<&str> {
     let mut chars = text.chars();
     chars.next().filter(|c| *c != '\n')?;
     let rest = chars.as_str().trim_start_matches(|c: char| c.is_ascii_digit());
     Some(rest).filter(|rest| rest.len() < chars.as_str().len())
 }
 
-fn is_zone(text: &str) -> bool {
+fn is_utc_offset(text: &str) -> bool {
     match text.as_bytes() {
         [b'Z' | b'z'] => true,
         [b'+' | b'-', h1, h2, b':', m1, m2] => [h1, h2, m1, m2].into_iter().all(u8::is_ascii_digit),

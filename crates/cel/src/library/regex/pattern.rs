@@ -5,7 +5,7 @@ use std::ops::Range;
 use regex_automata::meta;
 use regex_automata::util::syntax as engine_syntax;
 
-use super::super::strings::{SLICE_STEPS, slice};
+use super::super::strings::{SLICE_STEPS, slice_text};
 use super::translate::{self, RegexSyntaxError};
 use crate::function::{EvalError, EvalResult, StepBudget};
 use crate::value::{Str, Value};
@@ -89,7 +89,7 @@ impl Pattern {
                 .nfa_size_limit(Some(size.program_bytes_max))
                 .hybrid_cache_capacity(size.cache_bytes_max);
             if let Ok(regex) = meta::Builder::new().configure(config).build_from_hir(&tree) {
-                return Ok(Ok(Self { regex, looks_ahead: translated.looks_ahead() }));
+                return Ok(Ok(Self { regex, looks_ahead: translated.has_unbounded_lookahead() }));
             }
             if size.program_bytes_max > bytes_left {
                 return Err(EvalError::CostLimit);
@@ -99,7 +99,7 @@ impl Pattern {
     }
 
     /// How much memory the pattern takes as long as nobody searches with it.
-    pub(super) fn n_bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         self.regex.memory_usage().saturating_add(OVERHEAD_BYTES)
     }
 
@@ -111,7 +111,7 @@ impl Pattern {
     /// The first match, or the empty text.
     pub(crate) fn find<'a>(&self, text: &Str<'a>) -> Value<'a> {
         let found = self.regex.find(text.as_str());
-        slice(text, found.map_or(0..0, |found| found.range()))
+        slice_text(text, found.map_or(0..0, |found| found.range()))
     }
 
     /// The matches from left to right, at most `limit` of them unless it is negative.
@@ -132,6 +132,6 @@ impl Pattern {
             }
             found.push(range);
         }
-        Ok(Value::list(found.into_iter().map(|range| slice(text, range)).collect()))
+        Ok(Value::list(found.into_iter().map(|range| slice_text(text, range)).collect()))
     }
 }

@@ -52,7 +52,7 @@ impl PatternCache {
         let outcome = Pattern::compile_within(source, &mut self.step_budget, self.bytes_left)
             .map_err(|_| PatternError::Exhausted)?;
         if let Ok(pattern) = &outcome {
-            let left = self.bytes_left.checked_sub(pattern.n_bytes());
+            let left = self.bytes_left.checked_sub(pattern.memory_bytes());
             self.bytes_left = left.ok_or(PatternError::Exhausted)?;
         }
         self.compiled.insert(source.into(), outcome.clone());

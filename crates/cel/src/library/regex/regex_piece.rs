@@ -8,7 +8,7 @@ pub(super) struct RegexPiece {
     /// The height of its tree, as Go counts it.
     pub(super) height: usize,
     /// The product of nested counted repetitions.
-    pub(super) copies: u64,
+    pub(super) n_copies: u64,
     /// The number of instructions that Go would compile it to.
     pub(super) size: u64,
 }
@@ -24,12 +24,12 @@ pub(super) enum PieceKind {
 }
 
 impl RegexPiece {
-    pub(super) fn atom(text: impl Into<String>) -> Self {
-        Self { text: text.into(), kind: PieceKind::Atom, height: 1, copies: 1, size: 1 }
+    pub(super) fn new_atom(text: impl Into<String>) -> Self {
+        Self { text: text.into(), kind: PieceKind::Atom, height: 1, n_copies: 1, size: 1 }
     }
 
     /// The text as something that an operator can follow.
-    pub(super) fn grouped(self) -> String {
+    pub(super) fn into_grouped_text(self) -> String {
         match self.kind {
             PieceKind::Atom => self.text,
             PieceKind::Repetition
@@ -42,13 +42,13 @@ impl RegexPiece {
     }
 
     /// Joins pieces. Pieces of the same kind are spliced in, as Go does, and add no height.
-    pub(super) fn join(mut pieces: Vec<RegexPiece>, kind: PieceKind, separator: &str) -> Self {
+    pub(super) fn join_pieces(mut pieces: Vec<RegexPiece>, kind: PieceKind, separator: &str) -> Self {
         if pieces.len() == 1
             && let Some(only) = pieces.pop()
         {
             return only;
         }
-        let mut joined = Self { text: String::new(), kind, height: 1, copies: 1, size: 0 };
+        let mut joined = Self { text: String::new(), kind, height: 1, n_copies: 1, size: 0 };
         if pieces.is_empty() {
             joined.kind = PieceKind::Empty;
             joined.size = 1;
@@ -56,14 +56,14 @@ impl RegexPiece {
         for (index, piece) in pieces.into_iter().enumerate() {
             let height = piece.height + usize::from(piece.kind != kind);
             joined.height = joined.height.max(height);
-            joined.copies = joined.copies.max(piece.copies);
+            joined.n_copies = joined.n_copies.max(piece.n_copies);
             joined.size = joined.size.saturating_add(piece.size);
             if index > 0 {
                 joined.text.push_str(separator);
                 joined.size = joined.size.saturating_add(u64::from(kind == PieceKind::Alternation));
             }
             if kind == PieceKind::Concatenation && piece.kind == PieceKind::Alternation {
-                joined.text.push_str(&piece.grouped());
+                joined.text.push_str(&piece.into_grouped_text());
             } else {
                 joined.text.push_str(&piece.text);
             }

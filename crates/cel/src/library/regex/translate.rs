@@ -26,9 +26,9 @@
 use std::fmt;
 
 use super::class::{self, CharacterClass};
-use super::escape::{between, escape};
+use super::escape::{text_between, read_escape};
 use super::regex_piece::{PieceKind, RegexPiece};
-use super::repeat::{COPIES_MAX, RepeatOperator, counted};
+use super::repeat::{COPIES_MAX, RepeatOperator, read_counted_repetition};
 
 /// How high the tree of an expression may be. Go allows 1000; the `regex` crate walks trees
 /// recursively, and this height fits into the smallest stack that threads have here.
@@ -51,13 +51,13 @@ pub(super) const NOTHING: &str = r"[^\x{0}-\x{10FFFF}]";
 /// Why an expression was refused, in Go's words.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RegexSyntaxError {
-    what: &'static str,
-    part: String,
+    problem: &'static str,
+    faulty_part: String,
 }
 
 impl RegexSyntaxError {
-    pub(super) fn new(what: &'static str, part: &str) -> Self {
-        Self { what, part: part.to_owned() }
+    pub(super) fn new(problem: &'static str, faulty_part: &str) -> Self {
+        Self { problem: problem, faulty_part: faulty_part.to_owned() }
     }
 
     /// The expression is too large once compiled.
@@ -73,7 +73,7 @@ impl RegexSyntaxError {
 
 impl fmt::Display for RegexSyntaxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error parsing regexp: {}: `{}`", self.what, self.part)
+        write!(f, "error parsing regexp: {}: `{}`", self.problem, self.faulty_part)
     }
 }
 
@@ -87,7 +87,7 @@ pub(super) struct TranslatedRegex {
 
 impl TranslatedRegex {
     /// Whether a search may look without a bound at text that is then not part of the match.
-    pub(super) fn looks_ahead(&self) -> bool {
+    pub(super) fn has_unbounded_lookahead(&self) -> bool {
         self.text.contains(['*', '+']) || self.text.contains(",}")
     }
 }
@@ -95,13 +95,13 @@ impl TranslatedRegex {
 /// Translates an expression, or refuses it as Go does.
 pub(super) fn translate(pattern: &str) -> Result<TranslatedRegex, RegexSyntaxError> {
     let mut parser =
-        RegexTranslator { pattern, flags: RegexFlags::default(), frames: Vec::new(), steps: 0 };
+        RegexTranslator { pattern, flags: RegexFlags::default(), outer_groups: Vec::new(), steps: 0 };
     let mut top = OpenGroup::new(RegexFlags::default(), false);
-    parser.run(&mut top)?;
-    if !parser.frames.is_empty() {
+    parser.translate_pattern(&mut top)?;
+    if !parser.outer_groups.is_empty() {
         return Err(RegexSyntaxError::new("missing closing )", pattern));
     }
-    let text = parser.checked(top.finish())?.text;
+    let text = parser.check_piece_limits(top.into_piece())?.text;
     Ok(TranslatedRegex { text, steps: parser.steps })
 }
 
@@ -120,8 +120,8 @@ struct OpenGroup {
     alternatives: Vec<RegexPiece>,
     items: Vec<RegexPiece>,
     /// The flags that hold again after the group.
-    outer: RegexFlags,
-    captures: bool,
+    outer_flags: RegexFlags,
+    is_capturing: bool,
 }
 
 #[derive(Debug)]
@@ -129,38 +129,38 @@ struct RegexTranslator<'p> {
     pattern: &'p str,
     flags: RegexFlags,
     /// The groups around the current one.
-    frames: Vec<OpenGroup>,
+    outer_groups: Vec<OpenGroup>,
     /// The weight of all classes.
     steps: usize,
 }
 
 impl OpenGroup {
-    fn new(outer: RegexFlags, captures: bool) -> Self {
-        Self { alternatives: Vec::new(), items: Vec::new(), outer, captures }
+    fn new(outer_flags: RegexFlags, is_capturing: bool) -> Self {
+        Self { alternatives: Vec::new(), items: Vec::new(), outer_flags: outer_flags, is_capturing: is_capturing }
     }
 
     /// Ends the current alternative.
-    fn bar(&mut self) {
+    fn end_alternative(&mut self) {
         let items = std::mem::take(&mut self.items);
-        self.alternatives.push(RegexPiece::join(items, PieceKind::Concatenation, ""));
+        self.alternatives.push(RegexPiece::join_pieces(items, PieceKind::Concatenation, ""));
     }
 
     /// The alternatives as one piece.
-    fn finish(mut self) -> RegexPiece {
-        self.bar();
-        let piece = RegexPiece::join(self.alternatives, PieceKind::Alternation, "|");
-        if !self.captures {
+    fn into_piece(mut self) -> RegexPiece {
+        self.end_alternative();
+        let piece = RegexPiece::join_pieces(self.alternatives, PieceKind::Alternation, "|");
+        if !self.is_capturing {
             return piece;
         }
-        let (height, copies) = (piece.height + 1, piece.copies);
+        let (height, n_copies) = (piece.height + 1, piece.n_copies);
         let size = piece.size.saturating_add(2);
-        RegexPiece { text: piece.grouped(), kind: PieceKind::Atom, height, copies, size }
+        RegexPiece { text: piece.into_grouped_text(), kind: PieceKind::Atom, height, n_copies, size }
     }
 }
 
 impl<'p> RegexTranslator<'p> {
     /// Reads the expression into `current`, which always is the innermost open group.
-    fn run(&mut self, current: &mut OpenGroup) -> Result<(), RegexSyntaxError> {
+    fn translate_pattern(&mut self, current: &mut OpenGroup) -> Result<(), RegexSyntaxError> {
         let mut rest = self.pattern;
         // Where the repetition operator just before `rest` begins.
         let mut previous: Option<&'p str> = None;
@@ -168,45 +168,45 @@ impl<'p> RegexTranslator<'p> {
             let after = rest.get(c.len_utf8()..).unwrap_or_default();
             let mut operator = None;
             match c {
-                '(' => rest = self.open(current, rest)?,
+                '(' => rest = self.open_group(current, rest)?,
                 ')' => {
-                    self.close(current)?;
+                    self.close_group(current)?;
                     rest = after;
                 }
                 '|' => {
-                    current.bar();
+                    current.end_alternative();
                     rest = after;
                 }
                 '[' => {
-                    let (class, left) = class::bracketed(rest)?;
-                    current.items.push(self.class(class));
+                    let (class, left) = class::read_bracketed_class(rest)?;
+                    current.items.push(self.translate_class(class));
                     rest = left;
                 }
                 '*' | '+' | '?' => {
                     operator = Some(rest);
                     let symbol = RepeatOperator::Symbol(c);
-                    rest = self.repeat(current, symbol, rest, after, previous)?;
+                    rest = self.apply_repetition(current, symbol, rest, after, previous)?;
                 }
-                '{' => match counted(rest) {
+                '{' => match read_counted_repetition(rest) {
                     Some((min, max, left)) => {
                         operator = Some(rest);
-                        let count = RepeatOperator::count(min, max).ok_or_else(|| {
-                            RegexSyntaxError::new("invalid repeat count", between(rest, left))
+                        let count = RepeatOperator::from_bounds(min, max).ok_or_else(|| {
+                            RegexSyntaxError::new("invalid repeat count", text_between(rest, left))
                         })?;
-                        rest = self.repeat(current, count, rest, left, previous)?;
+                        rest = self.apply_repetition(current, count, rest, left, previous)?;
                     }
                     None => {
-                        current.items.push(self.literal(u32::from(c)));
+                        current.items.push(self.translate_literal(u32::from(c)));
                         rest = after;
                     }
                 },
-                '\\' => rest = self.backslash(current, rest)?,
+                '\\' => rest = self.translate_backslash(current, rest)?,
                 '^' | '$' | '.' => {
-                    current.items.push(self.symbol(c));
+                    current.items.push(self.translate_symbol(c));
                     rest = after;
                 }
                 _ => {
-                    current.items.push(self.literal(u32::from(c)));
+                    current.items.push(self.translate_literal(u32::from(c)));
                     rest = after;
                 }
             }
@@ -215,8 +215,8 @@ impl<'p> RegexTranslator<'p> {
         Ok(())
     }
 
-    fn symbol(&self, c: char) -> RegexPiece {
-        RegexPiece::atom(match (c, self.flags) {
+    fn translate_symbol(&self, c: char) -> RegexPiece {
+        RegexPiece::new_atom(match (c, self.flags) {
             ('^', RegexFlags { multi_line: true, .. }) => "(?m:^)",
             ('^', _) => r"\A",
             ('$', RegexFlags { multi_line: true, .. }) => "(?m:$)",
@@ -226,40 +226,40 @@ impl<'p> RegexTranslator<'p> {
         })
     }
 
-    fn literal(&self, code: u32) -> RegexPiece {
-        let Some(c) = char::from_u32(code) else { return RegexPiece::atom(NOTHING) };
+    fn translate_literal(&self, code: u32) -> RegexPiece {
+        let Some(c) = char::from_u32(code) else { return RegexPiece::new_atom(NOTHING) };
         let text = if c.is_ascii_alphanumeric() || !c.is_ascii() {
             c.to_string()
         } else {
             format!(r"\x{code:02X}")
         };
         let has_case = c.is_ascii_alphabetic() || !c.is_ascii();
-        RegexPiece::atom(if self.flags.fold_case && has_case {
+        RegexPiece::new_atom(if self.flags.fold_case && has_case {
             format!("(?i:{text})")
         } else {
             text
         })
     }
 
-    fn class(&mut self, class: CharacterClass) -> RegexPiece {
+    fn translate_class(&mut self, class: CharacterClass) -> RegexPiece {
         let CharacterClass { text, weight } = class;
         if self.flags.fold_case {
-            self.steps = self.steps.saturating_add(weight.folded);
-            RegexPiece::atom(format!("(?i:{text})"))
+            self.steps = self.steps.saturating_add(weight.case_folded_steps);
+            RegexPiece::new_atom(format!("(?i:{text})"))
         } else {
-            self.steps = self.steps.saturating_add(weight.plain);
-            RegexPiece::atom(text)
+            self.steps = self.steps.saturating_add(weight.case_sensitive_steps);
+            RegexPiece::new_atom(text)
         }
     }
 
     /// Reads `(` and what it says about the group; returns what follows.
-    fn open(
+    fn open_group(
         &mut self,
         current: &mut OpenGroup,
         rest: &'p str,
     ) -> Result<&'p str, RegexSyntaxError> {
         let Some(perl) = rest.strip_prefix("(?") else {
-            self.push_frame(current, true)?;
+            self.push_group(current, true)?;
             return Ok(rest.get(1..).unwrap_or_default());
         };
         // A name needs at least one character after the bracket to be read as one.
@@ -270,16 +270,16 @@ impl<'p> RegexTranslator<'p> {
             };
             let is_word = |c: char| c == '_' || c.is_ascii_alphanumeric();
             if name.is_empty() || !name.chars().all(is_word) {
-                return Err(RegexSyntaxError::new("invalid named capture", between(rest, left)));
+                return Err(RegexSyntaxError::new("invalid named capture", text_between(rest, left)));
             }
-            self.push_frame(current, true)?;
+            self.push_group(current, true)?;
             return Ok(left);
         }
-        self.perl_flags(current, rest, perl)
+        self.read_perl_flags(current, rest, perl)
     }
 
     /// Reads flags up to `:`, which opens a group, or `)`, which sets them for the current one.
-    fn perl_flags(
+    fn read_perl_flags(
         &mut self,
         current: &mut OpenGroup,
         rest: &'p str,
@@ -302,7 +302,7 @@ impl<'p> RegexTranslator<'p> {
                 }
                 ':' | ')' if value || saw_flag => {
                     if c == ':' {
-                        self.push_frame(current, false)?;
+                        self.push_group(current, false)?;
                     }
                     self.flags = flags;
                     return Ok(chars.as_str());
@@ -313,36 +313,36 @@ impl<'p> RegexTranslator<'p> {
         }
         Err(RegexSyntaxError::new(
             "invalid or unsupported Perl syntax",
-            between(rest, chars.as_str()),
+            text_between(rest, chars.as_str()),
         ))
     }
 
-    fn push_frame(
+    fn push_group(
         &mut self,
         current: &mut OpenGroup,
-        captures: bool,
+        is_capturing: bool,
     ) -> Result<(), RegexSyntaxError> {
-        if self.frames.len() >= OPEN_GROUPS_MAX {
+        if self.outer_groups.len() >= OPEN_GROUPS_MAX {
             return Err(RegexSyntaxError::too_deep(self.pattern));
         }
-        let inner = OpenGroup::new(self.flags, captures);
-        self.frames.push(std::mem::replace(current, inner));
+        let inner = OpenGroup::new(self.flags, is_capturing);
+        self.outer_groups.push(std::mem::replace(current, inner));
         Ok(())
     }
 
-    fn close(&mut self, current: &mut OpenGroup) -> Result<(), RegexSyntaxError> {
-        let Some(parent) = self.frames.pop() else {
+    fn close_group(&mut self, current: &mut OpenGroup) -> Result<(), RegexSyntaxError> {
+        let Some(parent) = self.outer_groups.pop() else {
             return Err(RegexSyntaxError::new("unexpected )", self.pattern));
         };
         let group = std::mem::replace(current, parent);
-        self.flags = group.outer;
-        current.items.push(self.checked(group.finish())?);
+        self.flags = group.outer_flags;
+        current.items.push(self.check_piece_limits(group.into_piece())?);
         Ok(())
     }
 
     /// Replaces the last item by its repetition. `rest` begins with the operator, `after` follows
     /// it; returns what follows a `?` for the other greed.
-    fn repeat(
+    fn apply_repetition(
         &self,
         current: &mut OpenGroup,
         repeat: RepeatOperator,
@@ -355,27 +355,27 @@ impl<'p> RegexTranslator<'p> {
             None => (after, false),
         };
         if let Some(previous) = previous {
-            let both = between(previous, after);
+            let both = text_between(previous, after);
             return Err(RegexSyntaxError::new("invalid nested repetition operator", both));
         }
-        let operator = between(rest, after);
+        let operator = text_between(rest, after);
         let Some(item) = current.items.pop() else {
             return Err(RegexSyntaxError::new("missing argument to repetition operator", operator));
         };
         let (height, size) = (item.height + 1, repeat.size(item.size));
-        let copies = repeat.copies(item.copies);
+        let n_copies = repeat.multiply_copies(item.n_copies);
         let lazy = if other_greed != self.flags.swap_greed { "?" } else { "" };
-        let text = format!("{}{repeat}{lazy}", item.grouped());
-        let piece = RegexPiece { text, kind: PieceKind::Repetition, height, copies, size };
-        current.items.push(self.checked(piece)?);
-        if copies > COPIES_MAX {
+        let text = format!("{}{repeat}{lazy}", item.into_grouped_text());
+        let piece = RegexPiece { text, kind: PieceKind::Repetition, height, n_copies, size };
+        current.items.push(self.check_piece_limits(piece)?);
+        if n_copies > COPIES_MAX {
             return Err(RegexSyntaxError::new("invalid repeat count", operator));
         }
         Ok(after)
     }
 
     /// Reads an escape sequence outside of brackets.
-    fn backslash(
+    fn translate_backslash(
         &mut self,
         current: &mut OpenGroup,
         rest: &'p str,
@@ -393,26 +393,26 @@ impl<'p> RegexTranslator<'p> {
             Some('Q') => {
                 let quoted = chars.as_str();
                 let (quoted, left) = quoted.split_once(r"\E").unwrap_or((quoted, ""));
-                current.items.extend(quoted.chars().map(|c| self.literal(u32::from(c))));
+                current.items.extend(quoted.chars().map(|c| self.translate_literal(u32::from(c))));
                 return Ok(left);
             }
             _ => None,
         };
         if let Some(text) = assertion {
-            current.items.push(RegexPiece::atom(text));
+            current.items.push(RegexPiece::new_atom(text));
             return Ok(chars.as_str());
         }
-        if let Some((items, left)) = class::escaped(rest)? {
+        if let Some((items, left)) = class::read_escaped_class(rest)? {
             let text = format!("[{}]", items.text);
-            current.items.push(self.class(CharacterClass { text, ..items }));
+            current.items.push(self.translate_class(CharacterClass { text, ..items }));
             return Ok(left);
         }
-        let (code, left) = escape(rest)?;
-        current.items.push(self.literal(code));
+        let (code, left) = read_escape(rest)?;
+        current.items.push(self.translate_literal(code));
         Ok(left)
     }
 
-    fn checked(&self, piece: RegexPiece) -> Result<RegexPiece, RegexSyntaxError> {
+    fn check_piece_limits(&self, piece: RegexPiece) -> Result<RegexPiece, RegexSyntaxError> {
         if piece.size > INSTRUCTIONS_MAX {
             return Err(RegexSyntaxError::too_large(self.pattern));
         }

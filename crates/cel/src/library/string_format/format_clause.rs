@@ -27,7 +27,7 @@ const PRECISION: u64 = 6;
 
 impl FormatClause {
     /// The message for a value of a type that the clause does not take.
-    pub(super) fn refusal(self, type_name: &str) -> String {
+    pub(super) fn type_error_message(self, type_name: &str) -> String {
         let takes = match self {
             Self::Text => {
                 "string clause can only be used on strings, bools, bytes, ints, doubles, maps, \
@@ -91,15 +91,15 @@ impl<'f> FormatScanner<'f> {
     }
 
     /// Reads a clause, or tells what is wrong with it.
-    pub(super) fn clause(&mut self) -> Result<FormatClause, String> {
+    pub(super) fn read_clause(&mut self) -> Result<FormatClause, String> {
         if self.is_at_end() {
             return Err("unexpected end of string".to_owned());
         }
-        self.read_clause().map_err(|error| format!("could not parse formatting clause: {error}"))
+        self.parse_clause().map_err(|error| format!("could not parse formatting clause: {error}"))
     }
 
-    fn read_clause(&mut self) -> Result<FormatClause, String> {
-        let precision = self.precision()?.unwrap_or(PRECISION);
+    fn parse_clause(&mut self) -> Result<FormatClause, String> {
+        let precision = self.read_precision()?.unwrap_or(PRECISION);
         // The letter is looked at as a byte, as in cel-go, where others look broken in the message.
         let letter = self.rest.as_bytes().first().copied().unwrap_or_default();
         let clause = match letter {
@@ -121,7 +121,7 @@ impl<'f> FormatScanner<'f> {
     }
 
     /// Reads `.digits`, if there is a point.
-    fn precision(&mut self) -> Result<Option<u64>, String> {
+    fn read_precision(&mut self) -> Result<Option<u64>, String> {
         let Some(rest) = self.rest.strip_prefix('.') else { return Ok(None) };
         let wrong = |why: String| format!("error while parsing precision: {why}");
         let end = rest

@@ -1,14 +1,14 @@
 //! The check of `'literal'.format([elements])` before evaluation.
 
 use super::format_clause::{FormatClause, FormatPart, FormatScanner};
-use super::out_of_range;
+use super::index_out_of_range_message;
 use crate::static_type::Type;
 
 /// What is wrong with a call of `format` whose format and list are literals.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FormatFault<N> {
     /// The element of the list to blame, or a part of it; the call itself if there is none.
-    pub(crate) at: Option<N>,
+    pub(crate) blamed_node: Option<N>,
     /// The message of the issue.
     pub(crate) message: String,
 }
@@ -17,9 +17,9 @@ pub(crate) struct FormatFault<N> {
 #[derive(Clone, Copy)]
 pub(crate) struct ListInspector<'t, N> {
     /// The type of an expression.
-    pub(crate) ty: &'t dyn Fn(N) -> &'t Type,
+    pub(crate) type_of: &'t dyn Fn(N) -> &'t Type,
     /// The elements of a list literal, the keys and values of a map literal; nothing else has parts.
-    pub(crate) parts: &'t dyn Fn(N) -> Vec<N>,
+    pub(crate) parts_of: &'t dyn Fn(N) -> Vec<N>,
 }
 
 /// Checks a literal format against the elements of a list literal. There is one fault at most,
@@ -29,7 +29,7 @@ pub(crate) fn validate<N: Copy>(
     list: &[N],
     look: ListInspector<'_, N>,
 ) -> Option<FormatFault<N>> {
-    let call = |message: String| Some(FormatFault { at: None, message });
+    let call = |message: String| Some(FormatFault { blamed_node: None, message });
     let mut scanner = FormatScanner::new(format);
     let mut used = 0;
     while let Some(part) = scanner.next_part() {
@@ -37,17 +37,17 @@ pub(crate) fn validate<N: Copy>(
         // Here the end of the format is noticed before the lack of elements; at run time it is the
         // other way around.
         let element = match list.get(used) {
-            None if !scanner.is_at_end() => return call(out_of_range(used)),
+            None if !scanner.is_at_end() => return call(index_out_of_range_message(used)),
             element => element,
         };
-        let clause = match scanner.clause() {
+        let clause = match scanner.read_clause() {
             Ok(clause) => clause,
             Err(message) => return call(message),
         };
-        if let Some(culprit) = element.and_then(|element| culprit(clause, *element, look)) {
-            let refusal = clause.refusal(&name((look.ty)(culprit)));
+        if let Some(culprit) = element.and_then(|element| find_mismatched_part(clause, *element, look)) {
+            let refusal = clause.type_error_message(&bare_type_name((look.type_of)(culprit)));
             let message = format!("error during formatting: {refusal}");
-            return Some(FormatFault { at: Some(culprit), message });
+            return Some(FormatFault { blamed_node: Some(culprit), message });
         }
         used += 1;
     }
@@ -61,26 +61,26 @@ pub(crate) fn validate<N: Copy>(
 }
 
 /// The expression that a clause does not take: of text clauses, this may be a part of a literal.
-fn culprit<N: Copy>(clause: FormatClause, node: N, look: ListInspector<'_, N>) -> Option<N> {
-    if !takes(clause, (look.ty)(node)) {
+fn find_mismatched_part<N: Copy>(clause: FormatClause, node: N, look: ListInspector<'_, N>) -> Option<N> {
+    if !clause_accepts_type(clause, (look.type_of)(node)) {
         return Some(node);
     }
     if clause != FormatClause::Text {
         return None;
     }
-    (look.parts)(node).into_iter().find_map(|part| culprit(clause, part, look))
+    (look.parts_of)(node).into_iter().find_map(|part| find_mismatched_part(clause, part, look))
 }
 
 /// Whether values of a type may go with a clause. Of text, some go with floating point clauses.
-fn takes(clause: FormatClause, ty: &Type) -> bool {
-    if let Type::Wrapper(inner) = ty {
-        return takes(clause, inner);
+fn clause_accepts_type(clause: FormatClause, type_of: &Type) -> bool {
+    if let Type::Wrapper(inner) = type_of {
+        return clause_accepts_type(clause, inner);
     }
     use Type::{Bool, Bytes, Double, Duration, Dyn, Int, List, Map, Null, String, Timestamp, Uint};
     match clause {
-        _ if *ty == Dyn => true,
+        _ if *type_of == Dyn => true,
         FormatClause::Text => matches!(
-            ty,
+            type_of,
             Bool | Bytes
                 | Double
                 | Duration
@@ -93,16 +93,16 @@ fn takes(clause: FormatClause, ty: &Type) -> bool {
                 | Type::Type(_)
                 | Uint
         ),
-        FormatClause::Decimal | FormatClause::Octal => matches!(ty, Int | Uint),
-        FormatClause::Fixed(_) | FormatClause::Scientific(_) => matches!(ty, Double | String),
-        FormatClause::Binary => matches!(ty, Int | Uint | Bool),
-        FormatClause::Hex | FormatClause::UpperHex => matches!(ty, Int | Uint | String | Bytes),
+        FormatClause::Decimal | FormatClause::Octal => matches!(type_of, Int | Uint),
+        FormatClause::Fixed(_) | FormatClause::Scientific(_) => matches!(type_of, Double | String),
+        FormatClause::Binary => matches!(type_of, Int | Uint | Bool),
+        FormatClause::Hex | FormatClause::UpperHex => matches!(type_of, Int | Uint | String | Bytes),
     }
 }
 
 /// The name of a type without its parameters.
-fn name(ty: &Type) -> String {
-    match ty {
+fn bare_type_name(type_of: &Type) -> String {
+    match type_of {
         Type::List(_) => "list".to_owned(),
         Type::Map(..) => "map".to_owned(),
         Type::Optional(_) => "optional_type".to_owned(),

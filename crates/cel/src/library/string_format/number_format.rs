@@ -3,7 +3,7 @@
 //! Precisions and widths have limits there that show as results, not as errors. They are kept here,
 //! and bound the length of a number: 255 zeros after the last digit, and 65 535 places in all.
 
-use crate::library::double_text;
+use crate::library::format_double;
 
 /// What stands for a clause whose precision is too large for the formatter to read.
 const UNREADABLE: &str = "%!(NOVERB)";
@@ -12,12 +12,12 @@ const UNREADABLE: &str = "%!(NOVERB)";
 const READABLE_MAX: u64 = 1_000_000;
 
 /// `%.{precision}f`: digits grouped by thousands.
-pub(super) fn fixed(number: f64, precision: u64) -> String {
+pub(super) fn format_fixed(number: f64, precision: u64) -> String {
     if precision / 10 > READABLE_MAX {
         return UNREADABLE.to_owned();
     }
     if !number.is_finite() {
-        return special(number).to_owned();
+        return format_non_finite(number).to_owned();
     }
     // The formatter keeps the upper bound in 16 bits and the lower one in 8. A negative upper bound
     // means that there is none, and then as few digits as name the number are written.
@@ -25,7 +25,7 @@ pub(super) fn fixed(number: f64, precision: u64) -> String {
     let digits_min = usize::from(precision as u8);
     let plain = match usize::try_from(digits_max) {
         Ok(digits_max) => format!("{:.digits_max$}", number.abs()),
-        Err(_) => written_out(number.abs()),
+        Err(_) => format_written_out(number.abs()),
     };
     let (whole, fraction) = plain.split_once('.').unwrap_or((&plain, ""));
     let fraction = fraction.trim_end_matches('0');
@@ -45,17 +45,17 @@ pub(super) fn fixed(number: f64, precision: u64) -> String {
 }
 
 /// `%{width}e`: seven digits and a raised exponent, on the right of a field.
-pub(super) fn scientific(number: f64, width: u64) -> String {
+pub(super) fn format_scientific(number: f64, width: u64) -> String {
     if width / 10 > READABLE_MAX {
         return UNREADABLE.to_owned();
     }
-    let text = if number.is_finite() { raised(number) } else { special(number).to_owned() };
+    let text = if number.is_finite() { format_raised_exponent(number) } else { format_non_finite(number).to_owned() };
     // The formatter keeps the width in 16 bits.
     let padding = usize::from(width as u16).saturating_sub(text.chars().count());
     " ".repeat(padding) + &text
 }
 
-fn raised(number: f64) -> String {
+fn format_raised_exponent(number: f64) -> String {
     let plain = format!("{:.6e}", number.abs());
     let (mantissa, exponent) = plain.split_once('e').unwrap_or((&plain, "0"));
     let (minus, exponent) = match exponent.strip_prefix('-') {
@@ -83,7 +83,7 @@ fn superscript(digit: char) -> char {
     }
 }
 
-fn special(number: f64) -> &'static str {
+fn format_non_finite(number: f64) -> &'static str {
     if number.is_nan() {
         "NaN"
     } else if number > 0.0 {
@@ -94,8 +94,8 @@ fn special(number: f64) -> &'static str {
 }
 
 /// As few digits as name the number, without an exponent.
-pub(super) fn written_out(number: f64) -> String {
-    let text = double_text(number);
+pub(super) fn format_written_out(number: f64) -> String {
+    let text = format_double(number);
     let Some((mantissa, exponent)) = text.split_once('e') else { return text };
     let (sign, mantissa) = match mantissa.strip_prefix('-') {
         Some(mantissa) => ("-", mantissa),

@@ -50,7 +50,7 @@ impl TimestampCursor<'_> {
         self.literal(b'-')?;
         let month = self.two_digits().filter(|month| (1..=12).contains(month))?;
         self.literal(b'-')?;
-        let day = self.two_digits().filter(|day| (1..=days_in(month, year)).contains(day))?;
+        let day = self.two_digits().filter(|day| (1..=days_in_month(month, year)).contains(day))?;
         self.literal(b'T')?;
         let hour = self.hour().filter(|hour| *hour < 24)?;
         self.literal(b':')?;
@@ -129,7 +129,7 @@ impl TimestampCursor<'_> {
     }
 }
 
-fn days_in(month: i64, year: i64) -> i64 {
+fn days_in_month(month: i64, year: i64) -> i64 {
     match month {
         2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
         2 => 28,
