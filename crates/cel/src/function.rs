@@ -145,7 +145,7 @@ impl StepBudget {
         a: &Value<'a>,
         b: &Value<'a>,
     ) -> Result<Equality, EvalError> {
-        a.compare_within(b, &mut self.steps_left).ok_or(EvalError::CostLimit)
+        a.equals_within_steps(b, &mut self.steps_left).ok_or(EvalError::CostLimit)
     }
 
     /// Where a list has its first element that equals a value.

@@ -129,7 +129,7 @@ impl WellKnownMessage {
             Self::Timestamp => {
                 let (seconds, nanos) =
                     (int_or_zero(get("seconds"))?, nanos_field("Timestamp", get("nanos"))?);
-                Timestamp::from_parts(seconds, nanos)
+                Timestamp::from_unix_parts(seconds, nanos)
                     .map(Value::Timestamp)
                     .ok_or_else(|| EvalError::new("timestamp overflow"))
             }

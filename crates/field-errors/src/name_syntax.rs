@@ -3,7 +3,7 @@
 //! Each function returns the reasons why a name is refused; no reasons means that it is valid. A
 //! reason is a detail for [`FieldPath::invalid`](crate::FieldPath::invalid) or part of one.
 
-/// The most bytes in a DNS label.
+/// The most bytes in a DNS label, of RFC 1035 or of RFC 1123.
 pub const DNS1123_LABEL_BYTES_MAX: usize = 63;
 /// The most bytes in a DNS subdomain.
 pub const DNS1123_SUBDOMAIN_BYTES_MAX: usize = 253;
@@ -21,6 +21,10 @@ const LABEL_VALUE_SYNTAX: &str = "a valid label must be an empty string or consi
     'MyValue',  or 'my_value',  or '12345', regex used for validation is \
     '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
+const DNS1035_LABEL_SYNTAX: &str = "a DNS-1035 label must consist of lower case alphanumeric \
+    characters or '-', start with an alphabetic character, and end with an alphanumeric character \
+    (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+
 const DNS1123_LABEL_SYNTAX: &str = "a lowercase RFC 1123 label must consist of lower case \
     alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. \
     'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
@@ -30,12 +34,20 @@ const DNS1123_SUBDOMAIN_SYNTAX: &str = "a lowercase RFC 1123 subdomain must cons
     (e.g. 'example.com', regex used for validation is \
     '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
+/// Reasons why `name` is not a DNS-1035 label: `my-name`. Unlike a DNS-1123 label, it can not begin
+/// with a digit.
+pub fn dns1035_label_faults(name: &str) -> Vec<String> {
+    let mut faults = label_length_faults(name);
+    let begins_with_letter = name.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase());
+    if !(begins_with_letter && is_dns1123_label(name)) {
+        faults.push(DNS1035_LABEL_SYNTAX.to_owned());
+    }
+    faults
+}
+
 /// Reasons why `name` is not a DNS-1123 label: `my-name`.
 pub fn dns1123_label_faults(name: &str) -> Vec<String> {
-    let mut faults = Vec::new();
-    if name.len() > DNS1123_LABEL_BYTES_MAX {
-        faults.push(format!("must be no more than {DNS1123_LABEL_BYTES_MAX} characters"));
-    }
+    let mut faults = label_length_faults(name);
     if !is_dns1123_label(name) {
         let is_subdomain = is_dns1123_subdomain(name);
         let fault = if is_subdomain { "must not contain dots" } else { DNS1123_LABEL_SYNTAX };
@@ -107,6 +119,13 @@ pub fn path_segment_faults(name: &str) -> Vec<String> {
         .collect()
 }
 
+fn label_length_faults(name: &str) -> Vec<String> {
+    if name.len() <= DNS1123_LABEL_BYTES_MAX {
+        return Vec::new();
+    }
+    vec![format!("must be no more than {DNS1123_LABEL_BYTES_MAX} characters")]
+}
+
 /// The unit is a parameter because Kubernetes says `characters` of a name that is a subdomain and
 /// `bytes` of one that is the prefix of a label key. It counts bytes in both.
 fn subdomain_faults(name: &str, unit: &str) -> Vec<String> {
@@ -162,6 +181,20 @@ mod tests {
         for name in ["", "-a", "a-", "A", "a_b", "a.", "é", "a\n"] {
             assert_eq!(dns1123_label_faults(name), [DNS1123_LABEL_SYNTAX], "{name}");
         }
+    }
+
+    #[test]
+    fn dns_1035_labels() {
+        for name in ["a", "a-9", "my-name", &long(63)] {
+            assert!(dns1035_label_faults(name).is_empty(), "{name}");
+        }
+        assert_eq!(dns1035_label_faults(&long(64)), ["must be no more than 63 characters"]);
+        for name in ["", "9", "-a", "a-", "a.b", "A", "é", "a\n"] {
+            assert_eq!(dns1035_label_faults(name), [DNS1035_LABEL_SYNTAX], "{name}");
+        }
+        let long_label = format!("{}_", long(64));
+        let want = ["must be no more than 63 characters", DNS1035_LABEL_SYNTAX];
+        assert_eq!(dns1035_label_faults(&long_label), want);
     }
 
     #[test]

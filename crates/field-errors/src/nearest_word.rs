@@ -22,14 +22,14 @@ pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) ->
     candidates
         .into_iter()
         .filter(is_near_in_length)
-        .map(|candidate| (distance(&word, &candidate.to_ascii_lowercase()), candidate))
+        .map(|candidate| (edit_distance(&word, &candidate.to_ascii_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= candidate.len().div_ceil(4))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
 
 /// How many bytes must be changed, added, left out or swapped with their neighbour.
-fn distance(a: &str, b: &str) -> usize {
+fn edit_distance(a: &str, b: &str) -> usize {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();
@@ -63,7 +63,7 @@ mod tests {
             ("authorzers", "authorizers", 1),
             ("kitten", "sitting", 3),
         ] {
-            assert_eq!(distance(a, b), want, "{a} {b}");
+            assert_eq!(edit_distance(a, b), want, "{a} {b}");
         }
     }
 

@@ -84,7 +84,7 @@ impl Url {
         if self.path == b"*" && self.raw_path.is_empty() {
             return Cow::Borrowed("*");
         }
-        percent_escape::original_or_default(&self.raw_path, &self.path, UrlPart::Path)
+        percent_escape::original_or_default_escaping(&self.raw_path, &self.path, UrlPart::Path)
     }
 
     /// The query, still escaped and without the question mark.
@@ -118,7 +118,7 @@ impl fmt::Display for Url {
             write!(f, "?{}", self.raw_query)?;
         }
         if !self.fragment.is_empty() {
-            let fragment = percent_escape::original_or_default(
+            let fragment = percent_escape::original_or_default_escaping(
                 &self.raw_fragment,
                 &self.fragment,
                 UrlPart::Fragment,

@@ -167,11 +167,14 @@ impl OverloadInstance {
                 var
             }
             Type::List(element) => Type::list(self.instantiate(element, substitution)),
-            Type::Map(key, value) => {
-                Type::map(self.instantiate(key, substitution), self.instantiate(value, substitution))
-            }
+            Type::Map(key, value) => Type::map(
+                self.instantiate(key, substitution),
+                self.instantiate(value, substitution),
+            ),
             Type::Optional(inner) => Type::optional(self.instantiate(inner, substitution)),
-            Type::Type(Some(inner)) => Type::Type(Some(self.instantiate(inner, substitution).into())),
+            Type::Type(Some(inner)) => {
+                Type::Type(Some(self.instantiate(inner, substitution).into()))
+            }
             _ => ty.clone(),
         }
     }

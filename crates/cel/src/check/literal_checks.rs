@@ -81,7 +81,13 @@ impl LiteralValidator<'_> {
         }
     }
 
-    fn validate_call(&mut self, id: NodeId, target: Option<NodeId>, function: &str, args: &[NodeId]) {
+    fn validate_call(
+        &mut self,
+        id: NodeId,
+        target: Option<NodeId>,
+        function: &str,
+        args: &[NodeId],
+    ) {
         let Some(&first) = args.first() else { return };
         if function == MIXED_LISTS_ALLOWED_IN {
             return self.validate_format_call(id, target, first, args.len());
@@ -110,7 +116,13 @@ impl LiteralValidator<'_> {
     }
 
     /// `'literal'.format([elements])`
-    fn validate_format_call(&mut self, id: NodeId, target: Option<NodeId>, list: NodeId, n_args: usize) {
+    fn validate_format_call(
+        &mut self,
+        id: NodeId,
+        target: Option<NodeId>,
+        list: NodeId,
+        n_args: usize,
+    ) {
         let checked = self.checked;
         let (Some(target), 1) = (target, n_args) else { return };
         let ExprKind::Literal(Literal::String(format)) = checked.ast.kind(target) else { return };

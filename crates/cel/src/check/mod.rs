@@ -82,7 +82,13 @@ pub(crate) fn check(
         issues: Vec::new(),
     };
     checker.check_node(ast.root);
-    let TypeChecker { node_types: types, node_references: references, mut substitution, issues: complaints, .. } = checker;
+    let TypeChecker {
+        node_types: types,
+        node_references: references,
+        mut substitution,
+        issues: complaints,
+        ..
+    } = checker;
     if !complaints.is_empty() {
         return Err(complaints);
     }
@@ -91,7 +97,8 @@ pub(crate) fn check(
         return Err(vec![(0, message)]);
     }
     let has_unsound_types = substitution.has_unsound_types();
-    let checked = CheckedAst { ast, node_types: types, node_references: references, has_unsound_types };
+    let checked =
+        CheckedAst { ast, node_types: types, node_references: references, has_unsound_types };
     let complaints = literal_checks::validate_literals(&checked, budget);
     if complaints.is_empty() { Ok(checked) } else { Err(complaints) }
 }
@@ -116,7 +123,9 @@ impl TypeChecker<'_> {
             ExprKind::Select { operand, field, test_only } => {
                 self.check_select(id, *operand, field, *test_only);
             }
-            ExprKind::Call { target, function, args } => self.check_call(id, *target, function, args),
+            ExprKind::Call { target, function, args } => {
+                self.check_call(id, *target, function, args)
+            }
             ExprKind::List { elements, optional } => self.check_list(id, elements, optional),
             ExprKind::Map { entries } => self.check_map(id, entries),
             ExprKind::Struct { name, fields } => self.check_message(id, name, fields),
@@ -154,7 +163,9 @@ impl TypeChecker<'_> {
     /// Finds what a simple or qualified name stands for. `first` is its first part: when that is a
     /// local variable, a qualified name is a selection of it.
     fn resolve_name(&self, first: &str, name: &str) -> Option<(ResolvedReference, Type)> {
-        if let Some((local, ty)) = self.local_variables.iter().rev().find(|(local, _)| **local == *first) {
+        if let Some((local, ty)) =
+            self.local_variables.iter().rev().find(|(local, _)| **local == *first)
+        {
             return (first == name)
                 .then(|| (ResolvedReference::Local(Arc::clone(local)), ty.clone()));
         }
@@ -204,7 +215,13 @@ impl TypeChecker<'_> {
         }
     }
 
-    fn check_field_selection(&mut self, id: NodeId, operand: NodeId, field: &str, optional: bool) -> Type {
+    fn check_field_selection(
+        &mut self,
+        id: NodeId,
+        operand: NodeId,
+        field: &str,
+        optional: bool,
+    ) -> Type {
         self.check_node(operand);
         let operand_type = self.substitution.resolve_type(&self.type_of(operand), false);
         let (target, is_optional) = match operand_type {

@@ -231,7 +231,9 @@ impl<'w> Substitution<'w> {
             Type::List(inner) | Type::Optional(inner) | Type::Type(Some(inner)) => {
                 self.passes_occurs_check(var, inner)
             }
-            Type::Map(key, value) => self.passes_occurs_check(var, key) && self.passes_occurs_check(var, value),
+            Type::Map(key, value) => {
+                self.passes_occurs_check(var, key) && self.passes_occurs_check(var, value)
+            }
             _ => true,
         }
     }
@@ -245,7 +247,9 @@ type SubstitutedParts = HashMap<*const Type, Option<Arc<Type>>>;
 fn has_type_variable(ty: &Type) -> bool {
     match ty {
         Type::Var(_) => true,
-        Type::List(inner) | Type::Optional(inner) | Type::Type(Some(inner)) => has_type_variable(inner),
+        Type::List(inner) | Type::Optional(inner) | Type::Type(Some(inner)) => {
+            has_type_variable(inner)
+        }
         Type::Map(key, value) => has_type_variable(key) || has_type_variable(value),
         _ => false,
     }

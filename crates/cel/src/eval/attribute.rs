@@ -32,7 +32,11 @@ impl<'a> Evaluator<'_, 'a> {
             };
         }
         let root = self.resolve_root(attr)?;
-        if attr.qualifiers.is_empty() { Ok(root) } else { self.resolve_qualifiers(root, &attr.qualifiers) }
+        if attr.qualifiers.is_empty() {
+            Ok(root)
+        } else {
+            self.resolve_qualifiers(root, &attr.qualifiers)
+        }
     }
 
     #[inline]
@@ -201,7 +205,11 @@ impl KeyLookup<'_> {
 }
 
 /// The error about a step that found nothing.
-fn missing_key_error(value: &Value<'_>, key: &QualifierKey, computed: Option<Value<'_>>) -> EvalError {
+fn missing_key_error(
+    value: &Value<'_>,
+    key: &QualifierKey,
+    computed: Option<Value<'_>>,
+) -> EvalError {
     let key = match key {
         QualifierKey::Field { name, .. } | QualifierKey::Name(name) => {
             return EvalError::NoSuchKey(Arc::clone(name));
@@ -215,7 +223,10 @@ fn missing_key_error(value: &Value<'_>, key: &QualifierKey, computed: Option<Val
     }
 }
 
-fn look_up_in_container<'a>(value: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>, EvalError> {
+fn look_up_in_container<'a>(
+    value: &Value<'a>,
+    key: &Value<'a>,
+) -> Result<Option<Value<'a>>, EvalError> {
     match value {
         Value::Map(map) => Ok(map.get(key)),
         Value::List(list) => Ok(to_list_index(key)?.and_then(|index| list.get(index))),

@@ -20,9 +20,15 @@ impl<'a> Evaluator<'_, 'a> {
                 let right = self.evaluate_argument(right)?;
                 match (left, right) {
                     (Ok(left), Ok(right)) => self.invoke_call(call, &[left, right]),
-                    (Err(error), Ok(right)) => self.charge_skipped_call(call, &[Value::Null, right], error),
-                    (Ok(left), Err(error)) => self.charge_skipped_call(call, &[left, Value::Null], error),
-                    (Err(error), Err(_)) => self.charge_skipped_call(call, &[Value::Null, Value::Null], error),
+                    (Err(error), Ok(right)) => {
+                        self.charge_skipped_call(call, &[Value::Null, right], error)
+                    }
+                    (Ok(left), Err(error)) => {
+                        self.charge_skipped_call(call, &[left, Value::Null], error)
+                    }
+                    (Err(error), Err(_)) => {
+                        self.charge_skipped_call(call, &[Value::Null, Value::Null], error)
+                    }
                 }
             }
             [left, right] => {
@@ -79,7 +85,12 @@ impl<'a> Evaluator<'_, 'a> {
     }
 
     /// Counts a call that does not happen because an argument is an error.
-    fn charge_skipped_call(&mut self, call: &'a CallExpr, args: &[Value<'a>], error: EvalError) -> EvalResult<'a> {
+    fn charge_skipped_call(
+        &mut self,
+        call: &'a CallExpr,
+        args: &[Value<'a>],
+        error: EvalError,
+    ) -> EvalResult<'a> {
         let cost = call.call_cost(args, None);
         self.charge_cost(cost)?;
         Err(error)
@@ -87,7 +98,8 @@ impl<'a> Evaluator<'_, 'a> {
 
     pub(super) fn evaluate_regex(&mut self, call: &'a RegexCall) -> EvalResult<'a> {
         let text = self.evaluate(&call.text)?;
-        let limit = call.match_limit.as_ref().map(|limit| self.evaluate_argument(limit)).transpose()?;
+        let limit =
+            call.match_limit.as_ref().map(|limit| self.evaluate_argument(limit)).transpose()?;
         self.charge_cost(cost::regex_cost(cost::argument_size(Some(&text)), call.pattern_size))?;
         let limit = limit.transpose()?;
         let text = match text {
@@ -129,8 +141,12 @@ impl CallExpr {
     fn select_overload(&self, args: &[Value<'_>]) -> Result<&ResolvedOverload, EvalError> {
         match &self.dispatch {
             OverloadDispatch::One { target, guarded: false } => Ok(target),
-            OverloadDispatch::One { target, guarded: true } if target.accepts_arguments(args) => Ok(target),
-            OverloadDispatch::One { target, .. } if has_single_implementation(self.name) => Ok(target),
+            OverloadDispatch::One { target, guarded: true } if target.accepts_arguments(args) => {
+                Ok(target)
+            }
+            OverloadDispatch::One { target, .. } if has_single_implementation(self.name) => {
+                Ok(target)
+            }
             OverloadDispatch::One { .. } => Err(no_matching_overload_error(self.name, args)),
             OverloadDispatch::Many(targets) => targets
                 .iter()
@@ -193,9 +209,10 @@ fn value_matches_type(ty: &Type, value: &Value<'_>) -> bool {
         (Type::List(element), Value::List(list)) => {
             list.get(0).is_none_or(|first| value_matches_type(element, &first))
         }
-        (Type::Map(key, item), Value::Map(map)) => {
-            map.iter().next().is_none_or(|(k, v)| value_matches_type(key, &k) && value_matches_type(item, &v))
-        }
+        (Type::Map(key, item), Value::Map(map)) => map
+            .iter()
+            .next()
+            .is_none_or(|(k, v)| value_matches_type(key, &k) && value_matches_type(item, &v)),
         (Type::Opaque(name), Value::Opaque(opaque)) => opaque.type_name() == *name,
         _ => false,
     }

@@ -100,7 +100,10 @@ impl<'a> Evaluator<'_, 'a> {
 
     /// `exists` and `all`. Each turn costs what the macro's expansion costs: reading and testing
     /// the accumulator (2, and 1 more for the negation in `exists`), then reading it once more.
-    pub(super) fn evaluate_quantifier(&mut self, quantifier: &'a QuantifierExpr) -> Result<bool, EvalError> {
+    pub(super) fn evaluate_quantifier(
+        &mut self,
+        quantifier: &'a QuantifierExpr,
+    ) -> Result<bool, EvalError> {
         let stops_at = quantifier.stopping_value;
         let condition_cost = if stops_at { 3 } else { 2 };
         let range = self.evaluate(&quantifier.range)?;
@@ -152,7 +155,11 @@ impl<'a> Evaluator<'_, 'a> {
     }
 
     /// `cel.@mapInsert(accumulator, key, value)` or `cel.@mapInsert(accumulator, map)`
-    pub(super) fn insert_into_accumulator(&mut self, slot: usize, args: &'a [CompiledExpr]) -> EvalResult<'a> {
+    pub(super) fn insert_into_accumulator(
+        &mut self,
+        slot: usize,
+        args: &'a [CompiledExpr],
+    ) -> EvalResult<'a> {
         self.charge_cost(1)?;
         let failed = match &self.slots[slot] {
             LocalSlot::Known(Err(error)) => Some(error.clone()),

@@ -107,7 +107,9 @@ impl<'s, 'a> Evaluator<'s, 'a> {
             CompiledExpr::Append { slot, element, list_cost } => {
                 self.append_to_accumulator(*slot, element, *list_cost).and_then(check_value_depth)
             }
-            CompiledExpr::Insert { slot, args } => self.insert_into_accumulator(*slot, args).and_then(check_value_depth),
+            CompiledExpr::Insert { slot, args } => {
+                self.insert_into_accumulator(*slot, args).and_then(check_value_depth)
+            }
             CompiledExpr::Quick(_)
             | CompiledExpr::Has(_)
             | CompiledExpr::And(_)
@@ -138,7 +140,9 @@ impl<'s, 'a> Evaluator<'s, 'a> {
                 }
                 operand.map(|b| !b)
             }
-            CompiledExpr::Equal { sides, negated } => self.evaluate_equality(&sides[0], &sides[1], *negated),
+            CompiledExpr::Equal { sides, negated } => {
+                self.evaluate_equality(&sides[0], &sides[1], *negated)
+            }
             CompiledExpr::Member { item, set } => Ok(set.contains(&self.evaluate(item)?)),
             CompiledExpr::Quantifier(quantifier) => self.evaluate_quantifier(quantifier),
             // A call that has a quick form comes here when that form declines.
@@ -206,7 +210,11 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         }
     }
 
-    fn evaluate_optional_or(&mut self, sides: &'a [CompiledExpr; 2], unwrap: bool) -> EvalResult<'a> {
+    fn evaluate_optional_or(
+        &mut self,
+        sides: &'a [CompiledExpr; 2],
+        unwrap: bool,
+    ) -> EvalResult<'a> {
         match self.evaluate(&sides[0])? {
             Value::Optional(Some(inner)) if unwrap => Ok((*inner).clone()),
             Value::Optional(None) => self.evaluate(&sides[1]),
@@ -316,7 +324,9 @@ fn check_value_depth(value: Value<'_>) -> EvalResult<'_> {
 }
 
 /// The records among variables, by number.
-fn variable_records<'a>(variables: &'a [Value<'a>]) -> impl Fn(usize) -> Option<&'a dyn RecordSource> {
+fn variable_records<'a>(
+    variables: &'a [Value<'a>],
+) -> impl Fn(usize) -> Option<&'a dyn RecordSource> {
     |index| match variables.get(index) {
         Some(Value::Map(Map::Record(record))) => Some(*record),
         _ => None,

@@ -122,5 +122,8 @@ fn split_path_step(checked: &CheckedAst, id: NodeId) -> Option<PathStep> {
 }
 
 fn is_namespaced_call(checked: &CheckedAst, id: NodeId) -> bool {
-    matches!(checked.reference_of_node(id), Some(ResolvedReference::Function { namespaced: true, .. }))
+    matches!(
+        checked.reference_of_node(id),
+        Some(ResolvedReference::Function { namespaced: true, .. })
+    )
 }

@@ -64,7 +64,7 @@ pub(super) fn subtract<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
             let back = nanos.checked_neg().ok_or_else(|| EvalError::new(INT_OVERFLOW))?;
             time.checked_add(back).map(Value::Timestamp)
         }
-        [Value::Timestamp(a), Value::Timestamp(b)] => duration_or_overflow(a.since(b)),
+        [Value::Timestamp(a), Value::Timestamp(b)] => duration_or_overflow(a.nanos_since(b)),
         _ => Err(operand_error("_-_", arguments, is_number)),
     }
 }
@@ -100,7 +100,9 @@ pub(super) fn modulo<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         }
         [Value::Int(a), Value::Int(b)] => int_or_overflow(a.checked_rem(*b)),
         [Value::Uint(a), Value::Uint(b)] => uint_or_overflow(a.checked_rem(*b)),
-        _ => Err(operand_error("_%_", arguments, |first| matches!(first, Value::Int(_) | Value::Uint(_)))),
+        _ => Err(operand_error("_%_", arguments, |first| {
+            matches!(first, Value::Int(_) | Value::Uint(_))
+        })),
     }
 }
 
@@ -115,7 +117,10 @@ pub(super) fn negate<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 /// The order of two operands, for the comparison operator of that name.
-pub(super) fn compare_operands(function: &str, arguments: &[Value<'_>]) -> Result<Ordering, EvalError> {
+pub(super) fn compare_operands(
+    function: &str,
+    arguments: &[Value<'_>],
+) -> Result<Ordering, EvalError> {
     match arguments {
         [left, right] if left.is_ordered() => left.compare(right),
         [_, _] => Err(operand_error(function, arguments, |first| first.is_ordered())),

@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use super::named_format::{is_dns_label, is_dns_subdomain};
+use field_errors::{dns1123_label_faults, dns1123_subdomain_faults};
+
 use crate::authorizer_check::{
     AuthorizerCheck, AuthorizerDecision, CheckTarget, ResourceTarget, ServiceAccount,
 };
@@ -45,7 +46,9 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
         ("subresource", "resourcecheck_subresource", |args| {
             with_check_field(args, |it| &mut it.subresource)
         }),
-        ("namespace", "resourcecheck_namespace", |args| with_check_field(args, |it| &mut it.namespace)),
+        ("namespace", "resourcecheck_namespace", |args| {
+            with_check_field(args, |it| &mut it.namespace)
+        }),
         ("name", "resourcecheck_name", |args| with_check_field(args, |it| &mut it.name)),
     ];
     for (name, id, implementation) in narrow {
@@ -97,7 +100,8 @@ fn resource<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         return Err(EvalError::new("resource must not be empty"));
     }
     let group = Arc::clone(group);
-    let target = ResourceTarget { group, resource: to_arc_str(resource), ..ResourceTarget::default() };
+    let target =
+        ResourceTarget { group, resource: to_arc_str(resource), ..ResourceTarget::default() };
     Ok(authorizer.clone().resource_check(target))
 }
 
@@ -109,10 +113,10 @@ fn service_account<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let Some(AuthorizationValue::Authorizer(authorizer)) = as_authorization(receiver) else {
         return Err(EvalError::no_such_overload());
     };
-    if !is_dns_subdomain(name.as_str()) {
+    if !dns1123_subdomain_faults(name.as_str()).is_empty() {
         return Err(EvalError::new("Invalid service account name"));
     }
-    if !is_dns_label(namespace.as_str()) {
+    if !dns1123_label_faults(namespace.as_str()).is_empty() {
         return Err(EvalError::new("Invalid service account namespace"));
     }
     let account = ServiceAccount { namespace: to_arc_str(namespace), name: to_arc_str(name) };

@@ -78,7 +78,7 @@ fn address<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 fn prefix_length<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(Value::Int(receiver_cidr(arguments)?.bits().into()))
+    Ok(Value::Int(receiver_cidr(arguments)?.prefix_bits().into()))
 }
 
 fn masked<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
@@ -164,7 +164,8 @@ mod tests {
 
     /// The cost of a call by the overload of that id.
     fn cost_of(name: &str, id: &str, arguments: &[Value<'_>]) -> u64 {
-        let functions = crate::library::kubernetes_functions(crate::library::LibrarySet::StoredExpressions);
+        let functions =
+            crate::library::kubernetes_functions(crate::library::LibrarySet::StoredExpressions);
         let overloads = &functions.get(name).unwrap().overloads;
         overloads
             .iter()

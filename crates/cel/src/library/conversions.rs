@@ -180,7 +180,9 @@ fn to_string<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         [Value::Bool(false)] => return Ok(Value::string("false")),
         [Value::Bytes(bytes)] => return bytes_to_text(bytes),
         [Value::Double(number)] => format_double(*number),
-        [Value::Duration(nanos)] => format_double::format_double_without_exponent(duration_seconds(*nanos)) + "s",
+        [Value::Duration(nanos)] => {
+            format_double::format_double_without_exponent(duration_seconds(*nanos)) + "s"
+        }
         [Value::Int(number)] => number.to_string(),
         [Value::Timestamp(time)] => time.to_string(),
         [Value::Uint(number)] => number.to_string(),

@@ -45,7 +45,7 @@ pub(super) fn parse_ip(text: &str) -> Result<IpAddr, EvalError> {
             "IP Address {text} parse error during conversion from string: {error}"
         ))
     })?;
-    if !ip.zone.is_empty() {
+    if !ip.ipv6_zone.is_empty() {
         let text = quote(text);
         return Err(EvalError::new(format!("IP address {text} with zone value is not allowed")));
     }
@@ -71,7 +71,10 @@ fn is_canonical<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     with_text_argument(arguments, |text| Ok(Value::Bool(parse_ip(text)?.to_string() == text)))
 }
 
-fn with_text_argument<'a>(arguments: &[Value<'a>], answer: fn(&str) -> EvalResult<'a>) -> EvalResult<'a> {
+fn with_text_argument<'a>(
+    arguments: &[Value<'a>],
+    answer: fn(&str) -> EvalResult<'a>,
+) -> EvalResult<'a> {
     match arguments {
         [Value::String(text)] => answer(text.as_str()),
         _ => Err(EvalError::no_such_overload()),

@@ -1,8 +1,13 @@
 //! Named string formats: `format.named`, one function per format, and `validate`.
 
 mod date_syntax;
-mod name_syntax;
 
+use std::borrow::Cow;
+
+use field_errors::{
+    dns1035_label_faults, dns1123_label_faults, dns1123_subdomain_faults, label_key_faults,
+    label_value_faults,
+};
 use go_compat::Url;
 
 use crate::cost;
@@ -26,7 +31,9 @@ const FORMATS: [(&str, NamedFormat, FunctionImpl); 13] = [
     ("format.dns1123Label", Dns1123Label, |_| named_format_value(Dns1123Label)),
     ("format.dns1123LabelPrefix", Dns1123LabelPrefix, |_| named_format_value(Dns1123LabelPrefix)),
     ("format.dns1123Subdomain", Dns1123Subdomain, |_| named_format_value(Dns1123Subdomain)),
-    ("format.dns1123SubdomainPrefix", Dns1123SubdomainPrefix, |_| named_format_value(Dns1123SubdomainPrefix)),
+    ("format.dns1123SubdomainPrefix", Dns1123SubdomainPrefix, |_| {
+        named_format_value(Dns1123SubdomainPrefix)
+    }),
     ("format.labelValue", LabelValue, |_| named_format_value(LabelValue)),
     ("format.qualifiedName", QualifiedName, |_| named_format_value(QualifiedName)),
     ("format.uri", Uri, |_| named_format_value(Uri)),
@@ -76,8 +83,10 @@ fn validate<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [format, Value::String(text)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
-    let faults =
-        format_faults(as_named_format(format).ok_or_else(EvalError::no_such_overload)?, text.as_str());
+    let faults = format_faults(
+        as_named_format(format).ok_or_else(EvalError::no_such_overload)?,
+        text.as_str(),
+    );
     if faults.is_empty() {
         return Ok(Value::none());
     }
@@ -94,16 +103,6 @@ fn as_named_format(value: &Value<'_>) -> Option<NamedFormat> {
     }
 }
 
-/// Whether a text is a DNS-1123 label.
-pub(super) fn is_dns_label(text: &str) -> bool {
-    format_faults(Dns1123Label, text).is_empty()
-}
-
-/// Whether a text is a DNS-1123 subdomain.
-pub(super) fn is_dns_subdomain(text: &str) -> bool {
-    format_faults(Dns1123Subdomain, text).is_empty()
-}
-
 fn format_faults(format: NamedFormat, text: &str) -> Vec<String> {
     let check = |is_valid: bool, fault: &str| {
         if is_valid { Vec::new() } else { vec![fault.to_owned()] }
@@ -113,20 +112,34 @@ fn format_faults(format: NamedFormat, text: &str) -> Vec<String> {
         Byte => check(is_base64(bytes), "invalid base64"),
         Date => check(date_syntax::is_date(text), "invalid date"),
         Datetime => check(date_syntax::is_datetime(text), "invalid datetime"),
-        Dns1035Label => name_syntax::dns_1035_label(bytes),
-        Dns1035LabelPrefix => name_syntax::dns_1035_label(&name_syntax::as_prefix(bytes)),
-        Dns1123Label => name_syntax::dns_1123_label(bytes),
-        Dns1123LabelPrefix => name_syntax::dns_1123_label(&name_syntax::as_prefix(bytes)),
-        Dns1123Subdomain => name_syntax::dns_1123_subdomain(bytes),
-        Dns1123SubdomainPrefix => name_syntax::dns_1123_subdomain(&name_syntax::as_prefix(bytes)),
-        LabelValue => name_syntax::label_value(bytes),
-        QualifiedName => name_syntax::qualified_name(text),
+        Dns1035Label => dns1035_label_faults(text),
+        Dns1035LabelPrefix => dns1035_label_faults(&as_prefix(text)),
+        Dns1123Label => dns1123_label_faults(text),
+        Dns1123LabelPrefix => dns1123_label_faults(&as_prefix(text)),
+        Dns1123Subdomain => dns1123_subdomain_faults(text),
+        Dns1123SubdomainPrefix => dns1123_subdomain_faults(&as_prefix(text)),
+        LabelValue => label_value_faults(text),
+        QualifiedName => label_key_faults(text),
         Uri => match Url::parse_request_uri(text) {
             Ok(_) => Vec::new(),
             Err(error) => vec![error.to_string()],
         },
         Uuid => check(is_uuid(bytes), "does not match the UUID format"),
     }
+}
+
+/// The name that Kubernetes checks in place of a prefix: the dash at the end and the byte before it
+/// are replaced by a letter.
+fn as_prefix(name: &str) -> Cow<'_, str> {
+    let Some(head) = name.strip_suffix('-').filter(|head| !head.is_empty()) else {
+        return Cow::Borrowed(name);
+    };
+    // Where that byte is the end of a longer character, `?` stands for each byte that is left of
+    // the character: no name allows either.
+    let kept = head.len() - 1;
+    let boundary = head.floor_char_boundary(kept);
+    let start = head.get(..boundary).unwrap_or_default();
+    Cow::Owned(format!("{start}{}a", "?".repeat(kept - boundary)))
 }
 
 /// As a match with a regular expression costs; each format has an expression of some size.
@@ -178,6 +191,24 @@ mod tests {
     fn faults(name: &str, text: &str) -> Vec<String> {
         let (_, format, _) = FORMATS.iter().find(|(function, ..)| *function == name).unwrap();
         format_faults(*format, text)
+    }
+
+    #[test]
+    fn prefixes() {
+        for (name, want) in [
+            ("", ""),
+            ("-", "-"),
+            ("a", "a"),
+            ("a-", "a"),
+            ("ab-", "aa"),
+            ("a.-", "aa"),
+            ("a--", "aa"),
+            ("-a", "-a"),
+            ("\u{e9}-", "?a"),
+            ("a\u{65e5}-", "a??a"),
+        ] {
+            assert_eq!(as_prefix(name), want, "{name}");
+        }
     }
 
     #[test]

@@ -265,13 +265,8 @@ fn declare_collections(functions: &mut FunctionRegistry) {
             Overload::new_global("in_list", vec![a(), Type::list(a())], Bool, standard::is_in)
                 .with_cost(CostFormula::SizeOfSecond)
                 .with_metered_implementation(standard::is_in_metered),
-            Overload::new_global(
-                "in_map",
-                vec![a(), Type::map(a(), b())],
-                Bool,
-                standard::is_in,
-            )
-            .with_metered_implementation(standard::is_in_metered),
+            Overload::new_global("in_map", vec![a(), Type::map(a(), b())], Bool, standard::is_in)
+                .with_metered_implementation(standard::is_in_metered),
         ],
     );
 }
@@ -327,19 +322,23 @@ fn not_equals<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 fn less<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    arithmetic::compare_operands("_<_", arguments).map(|compare_operands| Value::Bool(compare_operands.is_lt()))
+    arithmetic::compare_operands("_<_", arguments)
+        .map(|compare_operands| Value::Bool(compare_operands.is_lt()))
 }
 
 fn less_equals<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    arithmetic::compare_operands("_<=_", arguments).map(|compare_operands| Value::Bool(compare_operands.is_le()))
+    arithmetic::compare_operands("_<=_", arguments)
+        .map(|compare_operands| Value::Bool(compare_operands.is_le()))
 }
 
 fn greater<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    arithmetic::compare_operands("_>_", arguments).map(|compare_operands| Value::Bool(compare_operands.is_gt()))
+    arithmetic::compare_operands("_>_", arguments)
+        .map(|compare_operands| Value::Bool(compare_operands.is_gt()))
 }
 
 fn greater_equals<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    arithmetic::compare_operands("_>=_", arguments).map(|compare_operands| Value::Bool(compare_operands.is_ge()))
+    arithmetic::compare_operands("_>=_", arguments)
+        .map(|compare_operands| Value::Bool(compare_operands.is_ge()))
 }
 
 fn cost_of_equals<'a>(arguments: &[Value<'a>]) -> u64 {

@@ -56,9 +56,14 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
         )],
     );
     declare_access(functions);
-    functions.add("last", vec![Overload::new_member("list_last", vec![list()], optional(), last_element)]);
-    functions
-        .add("first", vec![Overload::new_member("list_first", vec![list()], optional(), first_element)]);
+    functions.add(
+        "last",
+        vec![Overload::new_member("list_last", vec![list()], optional(), last_element)],
+    );
+    functions.add(
+        "first",
+        vec![Overload::new_member("list_first", vec![list()], optional(), first_element)],
+    );
     let optionals = || Type::list(optional());
     functions.add(
         "optional.unwrap",
@@ -66,7 +71,12 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     );
     functions.add(
         "unwrapOpt",
-        vec![Overload::new_member("optional_unwrapOpt", vec![optionals()], list(), unwrap_optionals)],
+        vec![Overload::new_member(
+            "optional_unwrapOpt",
+            vec![optionals()],
+            list(),
+            unwrap_optionals,
+        )],
     );
 }
 
@@ -229,7 +239,10 @@ fn last_element<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     optional_element(arguments, |list| list.len().checked_sub(1))
 }
 
-fn optional_element<'a>(arguments: &[Value<'a>], index: fn(&List<'_>) -> Option<usize>) -> EvalResult<'a> {
+fn optional_element<'a>(
+    arguments: &[Value<'a>],
+    index: fn(&List<'_>) -> Option<usize>,
+) -> EvalResult<'a> {
     let [Value::List(list)] = arguments else { return Err(EvalError::no_such_overload()) };
     let found = index(list).and_then(|index| list.get(index));
     Ok(found.map_or_else(Value::none, Value::some))

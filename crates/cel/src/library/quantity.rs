@@ -60,7 +60,7 @@ fn sign<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 fn as_approximate_float<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    with_quantity(arguments, |quantity| Ok(Value::Double(quantity.approximate())))
+    with_quantity(arguments, |quantity| Ok(Value::Double(quantity.to_approximate_float())))
 }
 
 fn as_integer<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
@@ -89,7 +89,7 @@ fn compare_to<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 fn add<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [quantity, Value::Int(other)] => {
-            to_quantity_value(as_quantity(quantity)?.add(&Quantity::of_int(*other)))
+            to_quantity_value(as_quantity(quantity)?.add(&Quantity::from_int(*other)))
         }
         _ => with_two_quantities(arguments, |a, b| to_quantity_value(a.add(b))),
     }
@@ -98,7 +98,7 @@ fn add<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 fn subtract<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [quantity, Value::Int(other)] => {
-            to_quantity_value(as_quantity(quantity)?.sub(&Quantity::of_int(*other)))
+            to_quantity_value(as_quantity(quantity)?.sub(&Quantity::from_int(*other)))
         }
         _ => with_two_quantities(arguments, |a, b| to_quantity_value(a.sub(b))),
     }
@@ -111,7 +111,10 @@ fn to_quantity_value<'a>(result: Result<Quantity, &'static str>) -> EvalResult<'
     }
 }
 
-fn with_quantity<'a>(arguments: &[Value<'a>], answer: fn(&Quantity) -> EvalResult<'a>) -> EvalResult<'a> {
+fn with_quantity<'a>(
+    arguments: &[Value<'a>],
+    answer: fn(&Quantity) -> EvalResult<'a>,
+) -> EvalResult<'a> {
     match arguments {
         [quantity] => answer(as_quantity(quantity)?),
         _ => Err(EvalError::no_such_overload()),

@@ -97,7 +97,10 @@ fn find_all_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -
 }
 
 /// Compiles a pattern that was not known before the evaluation.
-fn compile_at_run_time(pattern: &Str<'_>, step_budget: &mut StepBudget) -> Result<Pattern, EvalError> {
+fn compile_at_run_time(
+    pattern: &Str<'_>,
+    step_budget: &mut StepBudget,
+) -> Result<Pattern, EvalError> {
     Pattern::compile(pattern.as_str(), step_budget)?
         .map_err(|error| EvalError::new(format!("Illegal regex: {error}")))
 }

@@ -66,7 +66,9 @@ fn intersects_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget)
     Ok(Value::Bool(false))
 }
 
-fn two_lists<'v, 'a>(arguments: &'v [Value<'a>]) -> Result<(&'v List<'a>, &'v List<'a>), EvalError> {
+fn two_lists<'v, 'a>(
+    arguments: &'v [Value<'a>],
+) -> Result<(&'v List<'a>, &'v List<'a>), EvalError> {
     match arguments {
         [Value::List(a), Value::List(b)] => Ok((a, b)),
         _ => Err(EvalError::no_such_overload()),

@@ -57,12 +57,15 @@ fn format_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> 
         match part {
             FormatPart::Text(plain) => text.push_str(plain),
             FormatPart::Clause => {
-                let value = values.get(index).ok_or_else(|| EvalError::new(index_out_of_range_message(index)))?;
+                let value = values
+                    .get(index)
+                    .ok_or_else(|| EvalError::new(index_out_of_range_message(index)))?;
                 let clause = scanner.read_clause().map_err(EvalError::new)?;
                 if matches!(clause, FormatClause::Fixed(_) | FormatClause::Scientific(_)) {
                     step_budget.spend_steps(STEPS_PER_DOUBLE)?;
                 }
-                let written = format_value(clause, &value).map_err(|error| error.into_eval_error())?;
+                let written =
+                    format_value(clause, &value).map_err(|error| error.into_eval_error())?;
                 text.push_str(&written);
                 index += 1;
             }
@@ -181,7 +184,11 @@ fn format_scalar(value: &Value<'_>) -> Result<String, FormatError> {
         Value::Bytes(bytes) => std::str::from_utf8(bytes.as_slice())
             .map_err(|_| FormatError::Value(NOT_TEXT.to_owned()))?
             .to_owned(),
-        other => return Err(FormatError::Value(FormatClause::Text.type_error_message(other.type_name()))),
+        other => {
+            return Err(FormatError::Value(
+                FormatClause::Text.type_error_message(other.type_name()),
+            ));
+        }
     })
 }
 

@@ -18,16 +18,17 @@ use super::token::{Token, TokenKind};
 use super::{DEPTH_MAX, RECURSION_MAX, literal, macros};
 
 /// Builds the tree. What it reports makes the tree useless.
-pub(super) fn build(
+pub(super) fn build_ast(
     source: &str,
-    syntax: &SyntaxTree,
+    syntax_tree: &SyntaxTree,
     root: SyntaxId,
     reports: &mut ParseIssues,
     budget: &mut CompileBudget,
 ) -> Result<Ast, ParseAborted> {
     let nodes = NodeArena::new(budget);
-    let mut builder = AstBuilder { source, syntax, reports, nodes, depth: 0, recursion: 0 };
-    let root = builder.visit(root)?;
+    let mut builder =
+        AstBuilder { source, syntax_tree, reports, nodes, depth: 0, recursion_depth: 0 };
+    let root = builder.build_node(root)?;
     Ok(builder.nodes.into_ast(root))
 }
 
@@ -57,101 +58,109 @@ const RESERVED: [&str; 17] = [
 
 pub(super) struct AstBuilder<'s> {
     source: &'s str,
-    syntax: &'s SyntaxTree,
+    syntax_tree: &'s SyntaxTree,
     reports: &'s mut ParseIssues,
     nodes: NodeArena<'s>,
     /// How many nodes are being visited.
     depth: u32,
     /// How many of them count against cel-go's limit.
-    recursion: u32,
+    recursion_depth: u32,
 }
 
 impl<'s> AstBuilder<'s> {
-    fn visit(&mut self, id: SyntaxId) -> Result<NodeId, ParseAborted> {
+    fn build_node(&mut self, id: SyntaxId) -> Result<NodeId, ParseAborted> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err(self.reports.limit(node_arena::depth_exceeded()));
+            return Err(self.reports.report_limit(node_arena::depth_exceeded_message()));
         }
-        let syntax = self.syntax;
+        let syntax = self.syntax_tree;
         let node = match syntax.node(id) {
-            SyntaxNode::Missing => self.nothing(),
+            SyntaxNode::Missing => self.push_placeholder(),
             SyntaxNode::MissingOperand(offset) => {
                 self.push(*offset, ExprKind::Literal(Literal::String(Arc::from("<<error>>"))))
             }
-            SyntaxNode::Conditional { question, condition, then, otherwise } => {
-                self.visit_counted(|builder| {
-                    let args = builder.visit_all(&[*condition, *then, *otherwise])?;
-                    builder.call(*question, "_?_:_", args)
-                })
-            }
+            SyntaxNode::Conditional { question, condition, then, otherwise } => self
+                .build_nested_node(|builder| {
+                    let args = builder.build_nodes(&[*condition, *then, *otherwise])?;
+                    builder.push_call(*question, "_?_:_", args)
+                }),
             SyntaxNode::Logical { function, operands, operators } => {
-                let operands = self.visit_all(operands)?;
-                self.balance(function, &operands, operators)
+                let operands = self.build_nodes(operands)?;
+                self.balance_logical_run(function, &operands, operators)
             }
             SyntaxNode::Binary { function, operator, left, right } => {
-                self.visit_counted(|builder| {
-                    let args = builder.visit_all(&[*left, *right])?;
-                    builder.call(*operator, function, args)
+                self.build_nested_node(|builder| {
+                    let args = builder.build_nodes(&[*left, *right])?;
+                    builder.push_call(*operator, function, args)
                 })
             }
             // An even number of them cancels out.
             SyntaxNode::Prefix { n_operators, operand, .. } if n_operators % 2 == 0 => {
-                self.visit(*operand)
+                self.build_node(*operand)
             }
             SyntaxNode::Prefix { function, first, operand, .. } => {
-                let operand = self.visit(*operand)?;
-                self.call(*first, function, vec![operand])
+                let operand = self.build_node(*operand)?;
+                self.push_call(*first, function, vec![operand])
             }
             SyntaxNode::Select { operand, dot, optional, field } => {
-                self.visit_counted(|builder| builder.select(*operand, *dot, *optional, *field))
-            }
-            SyntaxNode::MemberCall { operand, name, open, arguments } => {
-                self.visit_counted(|builder| {
-                    let target = builder.visit(*operand)?;
-                    let args = builder.visit_all(arguments)?;
-                    builder.call_or_macro(*open, Some(target), name.text(builder.source), args)
+                self.build_nested_node(|builder| {
+                    builder.build_select(*operand, *dot, *optional, *field)
                 })
             }
-            SyntaxNode::Index { operand, open, optional, index } => self.visit_counted(|builder| {
-                let args = builder.visit_all(&[*operand, *index])?;
-                builder.call(*open, if *optional { "_[?_]" } else { "_[_]" }, args)
-            }),
-            SyntaxNode::Ident { leading_dot, name } => self.ident(*leading_dot, *name),
+            SyntaxNode::MemberCall { operand, name, open, arguments } => {
+                self.build_nested_node(|builder| {
+                    let target = builder.build_node(*operand)?;
+                    let args = builder.build_nodes(arguments)?;
+                    builder.build_call_or_macro(
+                        *open,
+                        Some(target),
+                        name.text(builder.source),
+                        args,
+                    )
+                })
+            }
+            SyntaxNode::Index { operand, open, optional, index } => {
+                self.build_nested_node(|builder| {
+                    let args = builder.build_nodes(&[*operand, *index])?;
+                    builder.push_call(*open, if *optional { "_[?_]" } else { "_[_]" }, args)
+                })
+            }
+            SyntaxNode::Ident { leading_dot, name } => self.build_ident(*leading_dot, *name),
             SyntaxNode::Call { leading_dot, name, open, arguments } => {
-                self.global_call(*leading_dot, *name, *open, arguments)
+                self.build_global_call(*leading_dot, *name, *open, arguments)
             }
-            SyntaxNode::List { open, elements } => self.list(*open, elements),
-            SyntaxNode::Map { open, entries } => self.map(*open, entries),
+            SyntaxNode::List { open, elements } => self.build_list_literal(*open, elements),
+            SyntaxNode::Map { open, entries } => self.build_map_literal(*open, entries),
             SyntaxNode::Message { leading_dot, names, open, fields } => {
-                self.message(*leading_dot, names, *open, fields)
+                self.build_message_literal(*leading_dot, names, *open, fields)
             }
-            SyntaxNode::Literal { sign, token } => self.literal(*sign, *token),
+            SyntaxNode::Literal { sign, token } => self.build_literal(*sign, *token),
         }?;
         self.depth -= 1;
         self.nodes.set_span(node, syntax.span(id));
         Ok(node)
     }
 
-    fn visit_all(&mut self, ids: &[SyntaxId]) -> Result<Vec<NodeId>, ParseAborted> {
-        ids.iter().map(|id| self.visit(*id)).collect()
+    fn build_nodes(&mut self, ids: &[SyntaxId]) -> Result<Vec<NodeId>, ParseAborted> {
+        ids.iter().map(|id| self.build_node(*id)).collect()
     }
 
     /// Visits a node of a kind that cel-go limits the nesting of.
-    fn visit_counted(
+    fn build_nested_node(
         &mut self,
         visit: impl FnOnce(&mut Self) -> Result<NodeId, ParseAborted>,
     ) -> Result<NodeId, ParseAborted> {
-        self.recursion += 1;
-        if self.recursion > RECURSION_MAX {
-            return Err(self.reports.limit("max recursion depth exceeded".to_owned()));
+        self.recursion_depth += 1;
+        if self.recursion_depth > RECURSION_MAX {
+            return Err(self.reports.report_limit("max recursion depth exceeded".to_owned()));
         }
         let node = visit(self)?;
-        self.recursion -= 1;
+        self.recursion_depth -= 1;
         Ok(node)
     }
 
     /// A chain of `&&` or `||` becomes a tree that is as flat as can be.
-    fn balance(
+    fn balance_logical_run(
         &mut self,
         function: &str,
         operands: &[NodeId],
@@ -162,29 +171,31 @@ impl<'s> AstBuilder<'s> {
         }
         let middle = operators.len() / 2;
         let Some(offset) = operators.get(middle) else {
-            return self.nothing();
+            return self.push_placeholder();
         };
         let (left_operands, right_operands) = operands.split_at(middle + 1);
-        let left = self.balance(function, left_operands, operators.split_at(middle).0)?;
-        let right = self.balance(function, right_operands, operators.split_at(middle + 1).1)?;
-        self.call(*offset, function, vec![left, right])
+        let left =
+            self.balance_logical_run(function, left_operands, operators.split_at(middle).0)?;
+        let right =
+            self.balance_logical_run(function, right_operands, operators.split_at(middle + 1).1)?;
+        self.push_call(*offset, function, vec![left, right])
     }
 
-    fn select(
+    fn build_select(
         &mut self,
         operand: SyntaxId,
         dot: u32,
         optional: bool,
         field: FieldName,
     ) -> Result<NodeId, ParseAborted> {
-        let operand = self.visit(operand)?;
+        let operand = self.build_node(operand)?;
         let name = self.field_name(field).unwrap_or_else(|message| {
-            self.reports.misuse(IssueLocation::Offset(field.offset), message);
+            self.reports.report_misuse(IssueLocation::Offset(field.offset), message);
             Arc::default()
         });
         if optional {
             let name = self.push(field.offset, ExprKind::Literal(Literal::String(name)))?;
-            self.call(dot, "_?._", vec![operand, name])
+            self.push_call(dot, "_?._", vec![operand, name])
         } else {
             self.push(dot, ExprKind::Select { operand, field: name, test_only: false })
         }
@@ -201,35 +212,47 @@ impl<'s> AstBuilder<'s> {
         }))
     }
 
-    fn ident(&mut self, leading_dot: Option<u32>, name: Token) -> Result<NodeId, ParseAborted> {
-        match self.unreserved(leading_dot, name) {
+    fn build_ident(
+        &mut self,
+        leading_dot: Option<u32>,
+        name: Token,
+    ) -> Result<NodeId, ParseAborted> {
+        match self.check_not_reserved(leading_dot, name) {
             Some(ident) => self.push(name.offset, ExprKind::Ident(Arc::from(ident))),
-            None => self.nothing_at(IssueLocation::Offset(leading_dot.unwrap_or(name.offset))),
+            None => {
+                self.push_placeholder_at(IssueLocation::Offset(leading_dot.unwrap_or(name.offset)))
+            }
         }
     }
 
-    fn global_call(
+    fn build_global_call(
         &mut self,
         leading_dot: Option<u32>,
         name: Token,
         open: u32,
         arguments: &[SyntaxId],
     ) -> Result<NodeId, ParseAborted> {
-        match self.unreserved(leading_dot, name) {
+        match self.check_not_reserved(leading_dot, name) {
             Some(function) => {
-                let args = self.visit_all(arguments)?;
-                self.call_or_macro(open, None, &function, args)
+                let args = self.build_nodes(arguments)?;
+                self.build_call_or_macro(open, None, &function, args)
             }
-            None => self.nothing_at(IssueLocation::Offset(leading_dot.unwrap_or(name.offset))),
+            None => {
+                self.push_placeholder_at(IssueLocation::Offset(leading_dot.unwrap_or(name.offset)))
+            }
         }
     }
 
     /// A name with its leading dot, unless it is a reserved word, which is reported.
-    fn unreserved(&mut self, leading_dot: Option<u32>, name: Token) -> Option<Cow<'s, str>> {
+    fn check_not_reserved(
+        &mut self,
+        leading_dot: Option<u32>,
+        name: Token,
+    ) -> Option<Cow<'s, str>> {
         let text = name.text(self.source);
         if RESERVED.contains(&text) {
             let place = IssueLocation::Offset(leading_dot.unwrap_or(name.offset));
-            self.reports.misuse(place, format!("reserved identifier: {text}"));
+            self.reports.report_misuse(place, format!("reserved identifier: {text}"));
             return None;
         }
         match leading_dot {
@@ -238,50 +261,54 @@ impl<'s> AstBuilder<'s> {
         }
     }
 
-    fn call_or_macro(
+    fn build_call_or_macro(
         &mut self,
         open: u32,
         target: Option<NodeId>,
         function: &str,
         args: Vec<NodeId>,
     ) -> Result<NodeId, ParseAborted> {
-        match macros::expand(self, open, target, function, &args)? {
+        match macros::expand_macro(self, open, target, function, &args)? {
             macros::MacroExpansion::Expanded(node) => Ok(node),
             macros::MacroExpansion::NoMacro => {
                 self.push(open, ExprKind::Call { target, function: Arc::from(function), args })
             }
             macros::MacroExpansion::Misused { node, message } => {
-                let place = self.place(node);
-                self.reports.misuse(place, message);
-                self.nothing_at(place)
+                let place = self.location_of(node);
+                self.reports.report_misuse(place, message);
+                self.push_placeholder_at(place)
             }
         }
     }
 
-    fn list(&mut self, open: u32, elements: &[SyntaxElement]) -> Result<NodeId, ParseAborted> {
+    fn build_list_literal(
+        &mut self,
+        open: u32,
+        elements: &[SyntaxElement],
+    ) -> Result<NodeId, ParseAborted> {
         let optional = elements.iter().enumerate().filter(|(_, element)| element.optional);
         let optional = optional.map(|(index, _)| index).collect();
         let elements: Result<_, _> =
-            elements.iter().map(|element| self.visit(element.value)).collect();
+            elements.iter().map(|element| self.build_node(element.value)).collect();
         self.push(open, ExprKind::List { elements: elements?, optional })
     }
 
-    fn map(
+    fn build_map_literal(
         &mut self,
         open: u32,
         entries: &[SyntaxEntry<SyntaxElement>],
     ) -> Result<NodeId, ParseAborted> {
         let mut built = Vec::with_capacity(entries.len());
-        for SyntaxEntry { key, colon, value } in entries {
+        for SyntaxEntry { key, colon_offset: colon, value } in entries {
             let optional = key.optional;
-            let key = self.visit(key.value)?;
-            let value = self.visit(*value)?;
+            let key = self.build_node(key.value)?;
+            let value = self.build_node(*value)?;
             built.push(MapEntry { key, value, optional, offset: *colon });
         }
         self.push(open, ExprKind::Map { entries: built })
     }
 
-    fn message(
+    fn build_message_literal(
         &mut self,
         leading_dot: bool,
         names: &[Token],
@@ -296,39 +323,39 @@ impl<'s> AstBuilder<'s> {
             name.push_str(part.text(self.source));
         }
         let mut built = Vec::with_capacity(fields.len());
-        for SyntaxEntry { key, colon, value } in fields {
+        for SyntaxEntry { key, colon_offset: colon, value } in fields {
             let missing = FieldName { offset: key.fields_start, name: None };
             match self.field_name(key.name.unwrap_or(missing)) {
                 Ok(name) => {
-                    let value = self.visit(*value)?;
+                    let value = self.build_node(*value)?;
                     let optional = key.optional;
                     built.push(StructField { name, value, optional, offset: *colon });
                 }
                 Err(message) => {
-                    self.reports.misuse(IssueLocation::Offset(key.fields_start), message);
+                    self.reports.report_misuse(IssueLocation::Offset(key.fields_start), message);
                 }
             }
         }
         self.push(open, ExprKind::Struct { name: Arc::from(name), fields: built })
     }
 
-    fn literal(&mut self, sign: Option<Token>, token: Token) -> Result<NodeId, ParseAborted> {
+    fn build_literal(&mut self, sign: Option<Token>, token: Token) -> Result<NodeId, ParseAborted> {
         let offset = sign.map_or(token.offset, |sign| sign.offset);
-        match literal::value(token.kind, sign.is_some(), token.text(self.source)) {
+        match literal::parse_literal(token.kind, sign.is_some(), token.text(self.source)) {
             Ok(value) => self.push(offset, ExprKind::Literal(value)),
             Err(message) => {
-                self.reports.misuse(IssueLocation::Offset(offset), message.to_owned());
-                self.nothing_at(IssueLocation::Offset(offset))
+                self.reports.report_misuse(IssueLocation::Offset(offset), message.to_owned());
+                self.push_placeholder_at(IssueLocation::Offset(offset))
             }
         }
     }
 
     /// A node for what is not in the source, or is wrong. Something has been reported.
-    fn nothing(&mut self) -> Result<NodeId, ParseAborted> {
-        self.nothing_at(IssueLocation::Nothing)
+    fn push_placeholder(&mut self) -> Result<NodeId, ParseAborted> {
+        self.push_placeholder_at(IssueLocation::Nothing)
     }
 
-    fn nothing_at(&mut self, place: IssueLocation) -> Result<NodeId, ParseAborted> {
+    fn push_placeholder_at(&mut self, place: IssueLocation) -> Result<NodeId, ParseAborted> {
         let offset = match place {
             IssueLocation::Offset(offset) => offset,
             IssueLocation::Nothing | IssueLocation::Whole => NO_OFFSET,
@@ -336,18 +363,18 @@ impl<'s> AstBuilder<'s> {
         self.push(offset, ExprKind::Literal(Literal::Null))
     }
 
-    fn place(&self, node: NodeId) -> IssueLocation {
-        match self.node(node) {
+    fn location_of(&self, node: NodeId) -> IssueLocation {
+        match self.find_node(node) {
             Some(AstNode { offset: NO_OFFSET, .. }) | None => IssueLocation::Nothing,
             Some(AstNode { offset, .. }) => IssueLocation::Offset(*offset),
         }
     }
 
-    pub(super) fn node(&self, id: NodeId) -> Option<&AstNode> {
+    pub(super) fn find_node(&self, id: NodeId) -> Option<&AstNode> {
         self.nodes.get(id)
     }
 
-    pub(super) fn call(
+    pub(super) fn push_call(
         &mut self,
         offset: u32,
         function: &str,
@@ -359,6 +386,6 @@ impl<'s> AstBuilder<'s> {
     /// Adds a node whose children are there already.
     pub(super) fn push(&mut self, offset: u32, kind: ExprKind) -> Result<NodeId, ParseAborted> {
         let pushed = self.nodes.push(AstNode { kind, offset, span: None });
-        pushed.map_err(|message| self.reports.limit(message))
+        pushed.map_err(|message| self.reports.report_limit(message))
     }
 }

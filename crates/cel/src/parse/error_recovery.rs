@@ -77,14 +77,14 @@ pub(super) struct ParserInput<'s> {
     tokens: TokenStream<'s>,
     pub(super) reports: ParseIssues,
     /// For each rule being parsed, outermost first, what may follow it where it was called.
-    follow: Vec<TokenSet>,
+    follow_sets: Vec<TokenSet>,
     /// An error was reported and no token matched since: be silent.
-    recovering: bool,
+    is_recovering: bool,
     /// The index of the token and the sites of the errors since a token matched.
     last_error: Option<(usize, u64)>,
     n_recoveries: usize,
     /// The byte after the last token that was taken.
-    end: u32,
+    last_token_end: u32,
 }
 
 impl<'s> ParserInput<'s> {
@@ -93,30 +93,30 @@ impl<'s> ParserInput<'s> {
             source,
             tokens: TokenStream::new(source),
             reports: ParseIssues::default(),
-            follow: Vec::new(),
-            recovering: false,
+            follow_sets: Vec::new(),
+            is_recovering: false,
             last_error: None,
             n_recoveries: 0,
-            end: 0,
+            last_token_end: 0,
         }
     }
 
-    pub(super) fn enter(&mut self, follow: TokenSet) {
-        self.follow.push(follow);
+    pub(super) fn enter_rule(&mut self, follow_sets: TokenSet) {
+        self.follow_sets.push(follow_sets);
     }
 
-    pub(super) fn leave(&mut self) {
-        self.follow.pop();
+    pub(super) fn leave_rule(&mut self) {
+        self.follow_sets.pop();
     }
 
     /// The current token.
-    pub(super) fn token(&mut self) -> Result<Token, ParseAborted> {
+    pub(super) fn current_token(&mut self) -> Result<Token, ParseAborted> {
         self.tokens.peek(0, &mut self.reports)
     }
 
     /// The kind of the current token.
-    pub(super) fn kind(&mut self) -> Result<TokenKind, ParseAborted> {
-        Ok(self.token()?.kind)
+    pub(super) fn current_kind(&mut self) -> Result<TokenKind, ParseAborted> {
+        Ok(self.current_token()?.kind)
     }
 
     /// The token after the current one, or `ahead` places after it.
@@ -125,44 +125,44 @@ impl<'s> ParserInput<'s> {
     }
 
     /// Takes the current token, which fits.
-    pub(super) fn take(&mut self) -> Result<Token, ParseAborted> {
-        let token = self.token()?;
+    pub(super) fn take_token(&mut self) -> Result<Token, ParseAborted> {
+        let token = self.current_token()?;
         self.end_recovery();
         self.tokens.advance();
-        self.end = token.end;
+        self.last_token_end = token.end;
         Ok(token)
     }
 
     /// The byte after the last token that was taken.
-    pub(super) fn end(&self) -> u32 {
-        self.end
+    pub(super) fn last_token_end(&self) -> u32 {
+        self.last_token_end
     }
 
     /// Takes the current token if it is of a kind.
-    pub(super) fn take_if(&mut self, kind: TokenKind) -> Result<Option<Token>, ParseAborted> {
-        if self.kind()? == kind { self.take().map(Some) } else { Ok(None) }
+    pub(super) fn take_token_if(&mut self, kind: TokenKind) -> Result<Option<Token>, ParseAborted> {
+        if self.current_kind()? == kind { self.take_token().map(Some) } else { Ok(None) }
     }
 
     /// Takes a token of a kind. If the current one is of another kind, drops it or pretends that
     /// the right one stands before it: `then` is what may come after the right one.
-    pub(super) fn expect(
+    pub(super) fn expect_token(
         &mut self,
         site: GrammarSite,
         kind: TokenKind,
         then: TokenSet,
     ) -> Result<Token, ParseFault> {
-        let token = self.token()?;
+        let token = self.current_token()?;
         if token.kind == kind {
-            return Ok(self.take()?);
+            return Ok(self.take_token()?);
         }
-        let expected = TokenSet::of(&[kind]);
+        let expected = TokenSet::from_kinds(&[kind]);
         self.count_recovery()?;
         if self.drop_token(expected)? {
-            return Ok(self.take()?);
+            return Ok(self.take_token()?);
         }
-        if self.expected_in_context(then).contains(token.kind) {
-            if !self.recovering {
-                let message = format!("missing {expected} at {}", self.quoted(token));
+        if self.expected_tokens_in_context(then).contains(token.kind) {
+            if !self.is_recovering {
+                let message = format!("missing {expected} at {}", self.quote_token(token));
                 self.begin_recovery(token, &message)?;
             }
             return Ok(token);
@@ -172,8 +172,15 @@ impl<'s> ParserInput<'s> {
 
     /// Before a choice: the current token has to be one of `expected`, or is dropped if the next
     /// one is.
-    pub(super) fn sync(&mut self, site: GrammarSite, expected: TokenSet) -> Result<(), ParseFault> {
-        if self.recovering || expected.contains(self.kind()?) || self.drop_token(expected)? {
+    pub(super) fn sync_to_expected(
+        &mut self,
+        site: GrammarSite,
+        expected: TokenSet,
+    ) -> Result<(), ParseFault> {
+        if self.is_recovering
+            || expected.contains(self.current_kind()?)
+            || self.drop_token(expected)?
+        {
             return Ok(());
         }
         Err(ParseFault::Mismatch { site, expected })
@@ -181,10 +188,10 @@ impl<'s> ParserInput<'s> {
 
     /// After a turn of a loop: skips to a token that begins another turn or can follow the loop.
     pub(super) fn sync_loop(&mut self, expected: TokenSet) -> Result<(), ParseAborted> {
-        if self.recovering || expected.contains(self.kind()?) {
+        if self.is_recovering || expected.contains(self.current_kind()?) {
             return Ok(());
         }
-        self.report_unwanted(expected)?;
+        self.report_unwanted_token(expected)?;
         let wanted = expected.union(self.recovery_set());
         while !self.is_end_of_skip(wanted)? {
             self.tokens.advance();
@@ -193,38 +200,41 @@ impl<'s> ParserInput<'s> {
     }
 
     /// Ends a rule: if it failed, reports why and skips to where its callers can go on.
-    pub(super) fn absorb(&mut self, outcome: Result<(), ParseFault>) -> Result<(), ParseAborted> {
+    pub(super) fn finish_rule(
+        &mut self,
+        outcome: Result<(), ParseFault>,
+    ) -> Result<(), ParseAborted> {
         let site = match outcome {
             Ok(()) => return Ok(()),
             Err(ParseFault::Abort(abort)) => return Err(abort),
             Err(ParseFault::Mismatch { site, expected }) => {
-                if !self.recovering {
-                    let token = self.token()?;
-                    let found = self.quoted(token);
+                if !self.is_recovering {
+                    let token = self.current_token()?;
+                    let found = self.quote_token(token);
                     let message = format!("mismatched input {found} expecting {expected}");
                     self.begin_recovery(token, &message)?;
                 }
                 site
             }
             Err(ParseFault::NoViableAlternative { site, first, last }) => {
-                if !self.recovering {
-                    let message = self.no_viable_alternative(first, last);
+                if !self.is_recovering {
+                    let message = self.no_viable_alternative_message(first, last);
                     self.begin_recovery(last, &message)?;
                 }
                 site
             }
         };
-        self.recover(site)
+        self.recover_at_site(site)
     }
 
-    fn recover(&mut self, site: GrammarSite) -> Result<(), ParseAborted> {
+    fn recover_at_site(&mut self, site: GrammarSite) -> Result<(), ParseAborted> {
         self.count_recovery()?;
         let mut n_skipped = 0;
         let bit = 1 << site as u64;
         let sites = match self.last_error {
             Some((index, sites)) => {
                 if index == self.tokens.index() && sites & bit != 0 {
-                    self.skip(&mut n_skipped)?;
+                    self.skip_token(&mut n_skipped)?;
                 }
                 sites | bit
             }
@@ -233,19 +243,19 @@ impl<'s> ParserInput<'s> {
         self.last_error = Some((self.tokens.index(), sites));
         let wanted = self.recovery_set();
         while !self.is_end_of_skip(wanted)? {
-            self.skip(&mut n_skipped)?;
+            self.skip_token(&mut n_skipped)?;
         }
         Ok(())
     }
 
     fn is_end_of_skip(&mut self, wanted: TokenSet) -> Result<bool, ParseAborted> {
-        let kind = self.kind()?;
+        let kind = self.current_kind()?;
         Ok(kind == TokenKind::Eof || wanted.contains(kind))
     }
 
-    fn skip(&mut self, n_skipped: &mut usize) -> Result<(), ParseAborted> {
+    fn skip_token(&mut self, n_skipped: &mut usize) -> Result<(), ParseAborted> {
         if *n_skipped == RECOVERY_TOKENS_MAX {
-            return Err(self.reports.limit(format!(
+            return Err(self.reports.report_limit(format!(
                 "error recovery token lookahead limit exceeded: {RECOVERY_TOKENS_MAX}"
             )));
         }
@@ -256,9 +266,9 @@ impl<'s> ParserInput<'s> {
 
     fn count_recovery(&mut self) -> Result<(), ParseAborted> {
         if self.n_recoveries == RECOVERIES_MAX {
-            let offset = self.token()?.offset;
+            let offset = self.current_token()?.offset;
             let message = format!("error recovery attempt limit exceeded: {RECOVERIES_MAX}");
-            self.reports.syntax(offset, &message)?;
+            self.reports.report_syntax_error(offset, &message)?;
             return Err(ParseAborted);
         }
         self.n_recoveries += 1;
@@ -270,35 +280,35 @@ impl<'s> ParserInput<'s> {
         if !expected.contains(self.peek(1)?.kind) {
             return Ok(false);
         }
-        self.report_unwanted(expected)?;
+        self.report_unwanted_token(expected)?;
         self.tokens.advance();
         self.end_recovery();
         Ok(true)
     }
 
-    fn report_unwanted(&mut self, expected: TokenSet) -> Result<(), ParseAborted> {
-        if self.recovering {
+    fn report_unwanted_token(&mut self, expected: TokenSet) -> Result<(), ParseAborted> {
+        if self.is_recovering {
             return Ok(());
         }
-        let token = self.token()?;
-        let found = self.quoted(token);
+        let token = self.current_token()?;
+        let found = self.quote_token(token);
         self.begin_recovery(token, &format!("extraneous input {found} expecting {expected}"))
     }
 
     fn begin_recovery(&mut self, token: Token, message: &str) -> Result<(), ParseAborted> {
-        self.recovering = true;
-        self.reports.syntax(token.offset, message)
+        self.is_recovering = true;
+        self.reports.report_syntax_error(token.offset, message)
     }
 
     fn end_recovery(&mut self) {
-        self.recovering = false;
+        self.is_recovering = false;
         self.last_error = None;
     }
 
     /// What may come next if `next` may: more, where the current rule may end with it.
-    fn expected_in_context(&self, next: TokenSet) -> TokenSet {
+    fn expected_tokens_in_context(&self, next: TokenSet) -> TokenSet {
         let mut expected = next;
-        for follow in self.follow.iter().rev() {
+        for follow in self.follow_sets.iter().rev() {
             if !expected.has_rule_end() {
                 break;
             }
@@ -309,10 +319,10 @@ impl<'s> ParserInput<'s> {
 
     /// Everything that may follow any of the rules being parsed.
     fn recovery_set(&self) -> TokenSet {
-        self.follow.iter().fold(TokenSet::EMPTY, |all, follow| all.union(*follow))
+        self.follow_sets.iter().fold(TokenSet::EMPTY, |all, follow| all.union(*follow))
     }
 
-    fn no_viable_alternative(&self, first: Token, last: Token) -> String {
+    fn no_viable_alternative_message(&self, first: Token, last: Token) -> String {
         let text = match first.kind {
             TokenKind::Eof => "<EOF>".to_owned(),
             _ => self.tokens.text_between(first, last),
@@ -321,17 +331,17 @@ impl<'s> ParserInput<'s> {
         if let Some(word @ ("true" | "false" | "null")) = text.get(1..) {
             return format!("mismatched input '{word}' expecting IDENTIFIER");
         }
-        format!("no viable alternative at input {}", quoted(&text))
+        format!("no viable alternative at input {}", quote_text(&text))
     }
 
-    fn quoted(&self, token: Token) -> String {
+    fn quote_token(&self, token: Token) -> String {
         match token.kind {
-            TokenKind::Eof => quoted("<EOF>"),
-            _ => quoted(token.text(self.source)),
+            TokenKind::Eof => quote_text("<EOF>"),
+            _ => quote_text(token.text(self.source)),
         }
     }
 }
 
-fn quoted(text: &str) -> String {
+fn quote_text(text: &str) -> String {
     format!("'{}'", text.replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r"))
 }

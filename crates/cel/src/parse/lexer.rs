@@ -13,15 +13,15 @@ use super::token::{Token, TokenKind};
 pub(super) struct TokenStream<'s> {
     source: &'s str,
     /// The next byte to read.
-    position: usize,
+    byte_position: usize,
     /// The same in code points.
-    offset: u32,
+    code_point_offset: u32,
     /// The tokens read so far. After `Eof` nothing more is read.
-    read: Vec<Token>,
+    tokens: Vec<Token>,
     /// Which of them is the current one.
-    current: usize,
+    current_token: usize,
     /// Byte ranges that belong to no token and were reported.
-    skipped: Vec<(usize, usize)>,
+    skipped_ranges: Vec<(usize, usize)>,
 }
 
 /// What stands at some place in the text. The numbers are the byte after it.
@@ -35,7 +35,14 @@ enum Lexeme {
 
 impl<'s> TokenStream<'s> {
     pub(super) fn new(source: &'s str) -> Self {
-        Self { source, position: 0, offset: 0, read: Vec::new(), current: 0, skipped: Vec::new() }
+        Self {
+            source,
+            byte_position: 0,
+            code_point_offset: 0,
+            tokens: Vec::new(),
+            current_token: 0,
+            skipped_ranges: Vec::new(),
+        }
     }
 
     /// The token `ahead` places after the current one, which is the one at 0.
@@ -44,16 +51,16 @@ impl<'s> TokenStream<'s> {
         ahead: usize,
         reports: &mut ParseIssues,
     ) -> Result<Token, ParseAborted> {
-        let wanted = self.current + ahead;
+        let wanted = self.current_token + ahead;
         loop {
-            if let Some(token) = self.read.get(wanted) {
+            if let Some(token) = self.tokens.get(wanted) {
                 return Ok(*token);
             }
-            match self.read.last() {
+            match self.tokens.last() {
                 Some(last) if last.kind == TokenKind::Eof => return Ok(*last),
                 _ => {
                     let token = self.read_token(reports)?;
-                    self.read.push(token);
+                    self.tokens.push(token);
                 }
             }
         }
@@ -61,14 +68,14 @@ impl<'s> TokenStream<'s> {
 
     /// Makes the next token the current one. The last one is never left.
     pub(super) fn advance(&mut self) {
-        if self.read.get(self.current).is_some_and(|token| token.kind != TokenKind::Eof) {
-            self.current += 1;
+        if self.tokens.get(self.current_token).is_some_and(|token| token.kind != TokenKind::Eof) {
+            self.current_token += 1;
         }
     }
 
     /// How many tokens are behind the current one.
     pub(super) fn index(&self) -> usize {
-        self.current
+        self.current_token
     }
 
     /// The text from one token to another, both included, without what was skipped.
@@ -76,7 +83,9 @@ impl<'s> TokenStream<'s> {
         let mut text = String::new();
         let (first, to) = (first.start as usize, last.end as usize);
         let mut from = first;
-        for &(start, end) in self.skipped.iter().filter(|range| (first..to).contains(&range.0)) {
+        for &(start, end) in
+            self.skipped_ranges.iter().filter(|range| (first..to).contains(&range.0))
+        {
             text.push_str(self.source.get(from..start).unwrap_or_default());
             from = end;
         }
@@ -86,32 +95,35 @@ impl<'s> TokenStream<'s> {
 
     fn read_token(&mut self, reports: &mut ParseIssues) -> Result<Token, ParseAborted> {
         loop {
-            let (start, offset) = (self.position, self.offset);
+            let (start, offset) = (self.byte_position, self.code_point_offset);
             let token = |kind, end| Token { kind, offset, start: start as u32, end: end as u32 };
             if start == self.source.len() {
                 return Ok(token(TokenKind::Eof, start));
             }
-            match scan(self.source, start) {
+            match scan_lexeme(self.source, start) {
                 Lexeme::Token(kind, end) => {
-                    self.pass(end);
+                    self.advance_to(end);
                     return Ok(token(kind, end));
                 }
-                Lexeme::Hidden(end) => self.pass(end),
+                Lexeme::Hidden(end) => self.advance_to(end),
                 Lexeme::Misfit(at) => {
                     let end = at + char_at(self.source, at).map_or(0, char::len_utf8);
-                    self.pass(end);
-                    self.skipped.push((start, end));
+                    self.advance_to(end);
+                    self.skipped_ranges.push((start, end));
                     let text = self.source.get(start..end).unwrap_or_default();
-                    reports.syntax(offset, &format!("token recognition error at: '{text}'"))?;
+                    reports.report_syntax_error(
+                        offset,
+                        &format!("token recognition error at: '{text}'"),
+                    )?;
                 }
             }
         }
     }
 
-    fn pass(&mut self, end: usize) {
-        let text = self.source.get(self.position..end).unwrap_or_default();
-        self.offset += text.chars().count() as u32;
-        self.position = end;
+    fn advance_to(&mut self, end: usize) {
+        let text = self.source.get(self.byte_position..end).unwrap_or_default();
+        self.code_point_offset += text.chars().count() as u32;
+        self.byte_position = end;
     }
 }
 
@@ -129,12 +141,12 @@ fn skip_while(source: &str, at: usize, class: fn(u8) -> bool) -> usize {
     at + rest.iter().position(|byte| !class(*byte)).unwrap_or(rest.len())
 }
 
-fn is_word(byte: u8) -> bool {
+fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 /// What begins at a byte that is not the end of the source.
-fn scan(source: &str, start: usize) -> Lexeme {
+fn scan_lexeme(source: &str, start: usize) -> Lexeme {
     use TokenKind as T;
     let token = |kind, length| Lexeme::Token(kind, start + length);
     let Some(first) = byte_at(source, start) else {
@@ -164,7 +176,7 @@ fn scan(source: &str, start: usize) -> Lexeme {
         (b')', _) => token(T::RightParen, 1),
         (b'.', Some(b'0'..=b'9')) => {
             let end = skip_while(source, start + 1, |byte| byte.is_ascii_digit());
-            Lexeme::Token(T::Float, exponent_end(source, end).unwrap_or(end))
+            Lexeme::Token(T::Float, find_exponent_end(source, end).unwrap_or(end))
         }
         (b'.', _) => token(T::Dot, 1),
         (b',', _) => token(T::Comma, 1),
@@ -186,7 +198,7 @@ fn scan(source: &str, start: usize) -> Lexeme {
 
 /// An identifier, a keyword, or a string with a prefix.
 fn scan_word(source: &str, start: usize) -> Lexeme {
-    let end = skip_while(source, start, is_word);
+    let end = skip_while(source, start, is_word_byte);
     let word = source.get(start..end).unwrap_or_default();
     if matches!(byte_at(source, end), Some(b'"' | b'\'')) {
         let (kind, raw) = match word {
@@ -228,17 +240,17 @@ fn scan_number(source: &str, start: usize) -> Lexeme {
     if byte_at(source, whole_end) == Some(b'.') {
         let end = skip_while(source, whole_end + 1, |byte| byte.is_ascii_digit());
         if end > whole_end + 1 {
-            return Lexeme::Token(TokenKind::Float, exponent_end(source, end).unwrap_or(end));
+            return Lexeme::Token(TokenKind::Float, find_exponent_end(source, end).unwrap_or(end));
         }
     }
-    match exponent_end(source, whole_end) {
+    match find_exponent_end(source, whole_end) {
         Some(end) => Lexeme::Token(TokenKind::Float, end),
         None => with_suffix(whole_end),
     }
 }
 
 /// The end of an exponent, if one begins here.
-fn exponent_end(source: &str, start: usize) -> Option<usize> {
+fn find_exponent_end(source: &str, start: usize) -> Option<usize> {
     if !matches!(byte_at(source, start), Some(b'e' | b'E')) {
         return None;
     }
@@ -249,7 +261,7 @@ fn exponent_end(source: &str, start: usize) -> Option<usize> {
 }
 
 fn scan_escaped_identifier(source: &str, start: usize) -> Lexeme {
-    let is_inside = |byte| is_word(byte) || matches!(byte, b'.' | b'-' | b'/' | b' ');
+    let is_inside = |byte| is_word_byte(byte) || matches!(byte, b'.' | b'-' | b'/' | b' ');
     let end = skip_while(source, start + 1, is_inside);
     if end > start + 1 && byte_at(source, end) == Some(b'`') {
         Lexeme::Token(TokenKind::EscapedIdentifier, end + 1)
@@ -265,19 +277,19 @@ fn scan_quoted(source: &str, quote_at: usize, kind: TokenKind, raw: bool) -> Lex
         if rest.starts_with(quote) {
             // Three quotes of which the closing ones are missing are an empty string and one more
             // quote.
-            return match close_multi_line(source, quote_at + quote.len(), quote, raw) {
+            return match find_multi_line_end(source, quote_at + quote.len(), quote, raw) {
                 Some(end) => Lexeme::Token(kind, end),
                 None => Lexeme::Token(kind, quote_at + 2),
             };
         }
     }
-    match close_single_line(source, quote_at, raw) {
+    match find_single_line_end(source, quote_at, raw) {
         Ok(end) => Lexeme::Token(kind, end),
         Err(at) => Lexeme::Misfit(at),
     }
 }
 
-fn close_multi_line(source: &str, start: usize, quote: &str, raw: bool) -> Option<usize> {
+fn find_multi_line_end(source: &str, start: usize, quote: &str, raw: bool) -> Option<usize> {
     let mut at = start;
     loop {
         let rest = source.get(at..)?;
@@ -287,20 +299,20 @@ fn close_multi_line(source: &str, start: usize, quote: &str, raw: bool) -> Optio
             return Some(at + quote.len());
         }
         at = match byte_at(source, at) {
-            Some(b'\\') => escape_end(source, at).ok()?,
+            Some(b'\\') => find_escape_end(source, at).ok()?,
             _ => at + 1,
         };
     }
 }
 
 /// The byte after the closing quote, or the byte where the string fails.
-fn close_single_line(source: &str, quote_at: usize, raw: bool) -> Result<usize, usize> {
+fn find_single_line_end(source: &str, quote_at: usize, raw: bool) -> Result<usize, usize> {
     let quote = byte_at(source, quote_at);
     let mut at = quote_at + 1;
     loop {
         match byte_at(source, at) {
             None | Some(b'\n' | b'\r') => return Err(at),
-            Some(b'\\') if !raw => at = escape_end(source, at)?,
+            Some(b'\\') if !raw => at = find_escape_end(source, at)?,
             byte if byte == quote => return Ok(at + 1),
             // A byte of a longer character is no quote and no end of line either.
             Some(_) => at += 1,
@@ -309,7 +321,7 @@ fn close_single_line(source: &str, quote_at: usize, raw: bool) -> Result<usize, 
 }
 
 /// The byte after an escape sequence, or the byte where the sequence fails.
-fn escape_end(source: &str, backslash_at: usize) -> Result<usize, usize> {
+fn find_escape_end(source: &str, backslash_at: usize) -> Result<usize, usize> {
     let kind_at = backslash_at + 1;
     let (n_digits, is_digit): (usize, fn(u8) -> bool) = match byte_at(source, kind_at) {
         Some(b'x' | b'X') => (2, |byte| byte.is_ascii_hexdigit()),

@@ -55,16 +55,16 @@ pub(crate) fn parse(source: &str, budget: &mut CompileBudget) -> Result<Ast, Iss
     let n_code_points = source.chars().count();
     if n_code_points > SOURCE_CODE_POINTS_MAX {
         let mut reports = parse_issues::ParseIssues::default();
-        reports.limit(format!(
+        reports.report_limit(format!(
             "expression code point size exceeds limit: size: {n_code_points}, \
              limit {SOURCE_CODE_POINTS_MAX}"
         ));
         // The text is too long to be kept, and the message points at no part of it.
         return Err(reports.into_issues(""));
     }
-    let (parsed, mut reports) = grammar::parse(source);
+    let (parsed, mut reports) = grammar::parse_syntax(source);
     let ast = parsed.and_then(|(tree, root)| {
-        ast_builder::build(source, &tree, root, &mut reports, budget).ok()
+        ast_builder::build_ast(source, &tree, root, &mut reports, budget).ok()
     });
     match ast {
         Some(ast) if reports.is_empty() => Ok(ast),

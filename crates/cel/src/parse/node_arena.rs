@@ -13,12 +13,12 @@ pub(super) struct NodeArena<'b> {
     budget: &'b mut CompileBudget,
     nodes: Vec<AstNode>,
     /// For each node, how many nodes are on the longest way down from it, itself included.
-    heights: Vec<u32>,
+    node_heights: Vec<u32>,
 }
 
 impl<'b> NodeArena<'b> {
     pub(super) fn new(budget: &'b mut CompileBudget) -> Self {
-        Self { budget, nodes: Vec::new(), heights: Vec::new() }
+        Self { budget, nodes: Vec::new(), node_heights: Vec::new() }
     }
 
     /// Adds a node whose children are there already, or says which limit it passes.
@@ -29,15 +29,15 @@ impl<'b> NodeArena<'b> {
         self.budget.spend_on_node().map_err(|exhausted| exhausted.to_string())?;
         let mut height = 1;
         node.kind.for_each_child(|child| {
-            let below = self.heights.get(child.index()).copied().unwrap_or(0);
+            let below = self.node_heights.get(child.index()).copied().unwrap_or(0);
             height = height.max(below + 1);
         });
         if height > DEPTH_MAX {
-            return Err(depth_exceeded());
+            return Err(depth_exceeded_message());
         }
         let id = NodeId(self.nodes.len() as u32);
         self.nodes.push(node);
-        self.heights.push(height);
+        self.node_heights.push(height);
         Ok(id)
     }
 
@@ -58,6 +58,6 @@ impl<'b> NodeArena<'b> {
 }
 
 /// What is said of a tree that is too deep.
-pub(super) fn depth_exceeded() -> String {
+pub(super) fn depth_exceeded_message() -> String {
     format!("expression depth limit exceeded: {DEPTH_MAX}")
 }

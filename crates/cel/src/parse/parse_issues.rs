@@ -11,40 +11,44 @@ pub(super) struct ParseAborted;
 /// The complaints so far, in the order in which they were found.
 #[derive(Debug, Default)]
 pub(super) struct ParseIssues {
-    found: Vec<(IssueLocation, String)>,
+    issues: Vec<(IssueLocation, String)>,
     n_syntax_errors: usize,
 }
 
 impl ParseIssues {
     /// A violation of the grammar. Too many of them end the parse.
-    pub(super) fn syntax(&mut self, offset: u32, message: &str) -> Result<(), ParseAborted> {
+    pub(super) fn report_syntax_error(
+        &mut self,
+        offset: u32,
+        message: &str,
+    ) -> Result<(), ParseAborted> {
         let place = IssueLocation::Offset(offset);
         if self.n_syntax_errors == SYNTAX_ERRORS_MAX {
             let message = format!("Syntax error: More than {SYNTAX_ERRORS_MAX} syntax errors");
-            self.found.push((place, message));
+            self.issues.push((place, message));
             return Err(ParseAborted);
         }
         self.n_syntax_errors += 1;
-        self.found.push((place, format!("Syntax error: {message}")));
+        self.issues.push((place, format!("Syntax error: {message}")));
         Ok(())
     }
 
     /// Something that the grammar allows and the language does not.
-    pub(super) fn misuse(&mut self, place: IssueLocation, message: String) {
-        self.found.push((place, message));
+    pub(super) fn report_misuse(&mut self, place: IssueLocation, message: String) {
+        self.issues.push((place, message));
     }
 
     /// A limit of the whole text is passed.
-    pub(super) fn limit(&mut self, message: String) -> ParseAborted {
-        self.found.push((IssueLocation::Whole, message));
+    pub(super) fn report_limit(&mut self, message: String) -> ParseAborted {
+        self.issues.push((IssueLocation::Whole, message));
         ParseAborted
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.found.is_empty()
+        self.issues.is_empty()
     }
 
     pub(super) fn into_issues(self, source: &str) -> Issues {
-        Issues::from_locations(source, self.found)
+        Issues::from_locations(source, self.issues)
     }
 }

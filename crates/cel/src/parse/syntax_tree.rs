@@ -94,7 +94,7 @@ pub(super) struct SyntaxElement {
 #[derive(Debug)]
 pub(super) struct SyntaxEntry<K> {
     pub(super) key: K,
-    pub(super) colon: u32,
+    pub(super) colon_offset: u32,
     pub(super) value: SyntaxId,
 }
 

@@ -68,7 +68,9 @@ impl<'c> Planner<'c> {
                 }
                 self.plan_select(*operand, field, *test_only)
             }
-            ExprKind::Call { target, function, args } => self.plan_call(id, *target, function, args),
+            ExprKind::Call { target, function, args } => {
+                self.plan_call(id, *target, function, args)
+            }
             ExprKind::List { elements, optional } => self.plan_list(elements, optional),
             ExprKind::Map { entries } => self.plan_map(entries),
             ExprKind::Struct { name, fields } => self.plan_message(name, fields),
@@ -177,7 +179,11 @@ impl<'c> Planner<'c> {
     }
 
     /// Flattens nested `&&` or `||`: the order of evaluation and what is absorbed stay the same.
-    fn plan_logical_operator(&mut self, name: &str, args: &[NodeId]) -> Result<CompiledExpr, String> {
+    fn plan_logical_operator(
+        &mut self,
+        name: &str,
+        args: &[NodeId],
+    ) -> Result<CompiledExpr, String> {
         let mut terms = Vec::new();
         for &arg in args {
             let nested = matches!(
@@ -255,8 +261,11 @@ impl<'c> Planner<'c> {
             Ok(expr) => return Ok(with_fast_path(expr)),
             Err(args) => args,
         };
-        let call =
-            CallExpr { name, dispatch: self.choose_dispatch(function, overloads, ids), args: args.into() };
+        let call = CallExpr {
+            name,
+            dispatch: self.choose_dispatch(function, overloads, ids),
+            args: args.into(),
+        };
         if !is_conversion_function(name)
             || call.args.len() != 1
             || !matches!(call.args[0], CompiledExpr::Const(_))
@@ -296,18 +305,22 @@ impl<'c> Planner<'c> {
             && let Some(overload) = function.overloads.get(*only)
         {
             let guarded = self.checked.has_unsound_types
-                || ids
-                    .iter()
-                    .zip(&overload.params)
-                    .any(|(&id, param)| !type_guarantees_match(self.checked.type_of_node(id), param));
+                || ids.iter().zip(&overload.params).any(|(&id, param)| {
+                    !type_guarantees_match(self.checked.type_of_node(id), param)
+                });
             return OverloadDispatch::One { target: to_resolved_overload(overload), guarded };
         }
         let candidates = function.overloads.iter().filter(|o| o.params.len() == ids.len());
         OverloadDispatch::Many(candidates.map(to_resolved_overload).collect())
     }
 
-    fn plan_list(&mut self, elements: &[NodeId], optional: &[usize]) -> Result<CompiledExpr, String> {
-        let elements = elements.iter().map(|&e| self.plan_node(e)).collect::<Result<Vec<_>, _>>()?;
+    fn plan_list(
+        &mut self,
+        elements: &[NodeId],
+        optional: &[usize],
+    ) -> Result<CompiledExpr, String> {
+        let elements =
+            elements.iter().map(|&e| self.plan_node(e)).collect::<Result<Vec<_>, _>>()?;
         if optional.is_empty() {
             if let Some(constants) = constant_elements(&elements) {
                 return Ok(CompiledExpr::Const(Value::list(constants)));
@@ -333,7 +346,11 @@ impl<'c> Planner<'c> {
         })
     }
 
-    fn plan_message(&mut self, name: &Arc<str>, fields: &[StructField]) -> Result<CompiledExpr, String> {
+    fn plan_message(
+        &mut self,
+        name: &Arc<str>,
+        fields: &[StructField],
+    ) -> Result<CompiledExpr, String> {
         let full: Arc<str> = name.strip_prefix('.').unwrap_or(name).into();
         let fields = fields
             .iter()
@@ -408,7 +425,8 @@ fn fold_constant_call(call: &CallExpr) -> Result<Value<'static>, String> {
     let Some(CompiledExpr::Const(argument)) = call.args.first() else {
         return Err("no constant".to_owned());
     };
-    call.call_with_constants(std::slice::from_ref(argument)).map_err(|failure: EvalError| failure.to_string())
+    call.call_with_constants(std::slice::from_ref(argument))
+        .map_err(|failure: EvalError| failure.to_string())
 }
 
 fn specialize_membership(args: Vec<CompiledExpr>) -> Result<CompiledExpr, Vec<CompiledExpr>> {
@@ -490,7 +508,9 @@ fn type_guarantees_match(ty: &Type, param: &Type) -> bool {
         // Null goes where a message is wanted, and wrappers may hold null.
         (Type::Dyn | Type::Error | Type::Null | Type::Wrapper(_), _) => false,
         (Type::List(a), Type::List(b)) => type_guarantees_match(a, b),
-        (Type::Map(k1, v1), Type::Map(k2, v2)) => type_guarantees_match(k1, k2) && type_guarantees_match(v1, v2),
+        (Type::Map(k1, v1), Type::Map(k2, v2)) => {
+            type_guarantees_match(k1, k2) && type_guarantees_match(v1, v2)
+        }
         (Type::Optional(a), Type::Optional(b)) => type_guarantees_match(a, b),
         (Type::Type(_), Type::Type(_)) => true,
         _ => ty == param,

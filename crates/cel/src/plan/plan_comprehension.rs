@@ -10,7 +10,10 @@ use crate::ir::{Attribute, AttributeRoot, CompiledExpr, FoldExpr, QuantifierExpr
 use crate::value::{List, Value};
 
 impl Planner<'_> {
-    pub(super) fn plan_comprehension(&mut self, fold: &Comprehension) -> Result<CompiledExpr, String> {
+    pub(super) fn plan_comprehension(
+        &mut self,
+        fold: &Comprehension,
+    ) -> Result<CompiledExpr, String> {
         let init = self.plan_node(fold.accu_init)?;
         let range = self.plan_node(fold.iter_range)?;
         let depth = self.local_slots.len();

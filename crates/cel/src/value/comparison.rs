@@ -30,11 +30,15 @@ impl<'a> Value<'a> {
     /// types are unequal to each other, and NaN is unequal to itself. Values that refuse to be
     /// compared count as unequal, and so do those that would take more than a million steps.
     pub fn equals(&self, other: &Value<'a>) -> bool {
-        self.compare_within(other, &mut EQUALITY_STEPS_MAX.clone()) == Some(Equality::Yes)
+        self.equals_within_steps(other, &mut EQUALITY_STEPS_MAX.clone()) == Some(Equality::Yes)
     }
 
     /// Compares with a step for each part; `None` when the steps run out.
-    pub(crate) fn compare_within(&self, other: &Value<'a>, steps: &mut u64) -> Option<Equality> {
+    pub(crate) fn equals_within_steps(
+        &self,
+        other: &Value<'a>,
+        steps: &mut u64,
+    ) -> Option<Equality> {
         *steps = steps.checked_sub(1)?;
         let equal = match (self, other) {
             (Self::String(a), Self::String(b)) => a.as_str() == b.as_str(),
@@ -48,7 +52,7 @@ impl<'a> Value<'a> {
             (Self::Map(a), Self::Map(b)) => maps_equal(a, b, steps)?,
             (Self::Optional(a), Self::Optional(b)) => match (a, b) {
                 (None, None) => true,
-                (Some(a), Some(b)) => return a.compare_within(b, steps),
+                (Some(a), Some(b)) => return a.equals_within_steps(b, steps),
                 (None, Some(_)) | (Some(_), None) => false,
             },
             (Self::Opaque(a), Self::Opaque(b)) => {
@@ -57,8 +61,8 @@ impl<'a> Value<'a> {
             (Self::Opaque(_), Self::Null) => false,
             (Self::Opaque(_), _) => return Some(Equality::Refused),
             (Self::Double(a), Self::Double(b)) => a == b,
-            _ => match (self.number(), other.number()) {
-                (Some(a), Some(b)) => a.order(b) == Some(Ordering::Equal),
+            _ => match (self.as_number(), other.as_number()) {
+                (Some(a), Some(b)) => a.compare_numbers(b) == Some(Ordering::Equal),
                 _ => false,
             },
         };
@@ -93,16 +97,16 @@ impl<'a> Value<'a> {
             (Self::Bytes(a), Self::Bytes(b)) => Ok(a.as_slice().cmp(b.as_slice())),
             (Self::Duration(a), Self::Duration(b)) => Ok(a.cmp(b)),
             (Self::Timestamp(a), Self::Timestamp(b)) => Ok(a.cmp(b)),
-            _ => match (self.number(), other.number()) {
-                (Some(a), Some(b)) => a.order(b).ok_or_else(unordered),
+            _ => match (self.as_number(), other.as_number()) {
+                (Some(a), Some(b)) => a.compare_numbers(b).ok_or_else(unordered_error),
                 // A NaN on the left is refused before the other value is looked at.
-                (Some(Number::Double(a)), None) if a.is_nan() => Err(unordered()),
+                (Some(Number::Double(a)), None) if a.is_nan() => Err(unordered_error()),
                 _ => Err(EvalError::new("no such overload")),
             },
         }
     }
 
-    fn number(&self) -> Option<Number> {
+    fn as_number(&self) -> Option<Number> {
         match self {
             Self::Int(i) => Some(Number::Int(*i)),
             Self::Uint(u) => Some(Number::Uint(*u)),
@@ -112,7 +116,7 @@ impl<'a> Value<'a> {
     }
 }
 
-fn unordered() -> EvalError {
+fn unordered_error() -> EvalError {
     EvalError::new("NaN values cannot be ordered")
 }
 
@@ -126,24 +130,24 @@ enum Number {
 
 impl Number {
     /// The order, or `None` when a NaN takes part.
-    fn order(self, other: Self) -> Option<Ordering> {
+    fn compare_numbers(self, other: Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Int(a), Self::Int(b)) => Some(a.cmp(&b)),
             (Self::Uint(a), Self::Uint(b)) => Some(a.cmp(&b)),
             (Self::Double(a), Self::Double(b)) => a.partial_cmp(&b),
             (Self::Int(a), Self::Uint(b)) => Some(i128::from(a).cmp(&i128::from(b))),
             (Self::Uint(a), Self::Int(b)) => Some(i128::from(a).cmp(&i128::from(b))),
-            (Self::Double(a), Self::Int(b)) => double_to_int(a, b),
-            (Self::Int(a), Self::Double(b)) => double_to_int(b, a).map(Ordering::reverse),
-            (Self::Double(a), Self::Uint(b)) => double_to_uint(a, b),
-            (Self::Uint(a), Self::Double(b)) => double_to_uint(b, a).map(Ordering::reverse),
+            (Self::Double(a), Self::Int(b)) => compare_double_to_int(a, b),
+            (Self::Int(a), Self::Double(b)) => compare_double_to_int(b, a).map(Ordering::reverse),
+            (Self::Double(a), Self::Uint(b)) => compare_double_to_uint(a, b),
+            (Self::Uint(a), Self::Double(b)) => compare_double_to_uint(b, a).map(Ordering::reverse),
         }
     }
 }
 
 /// Compares as doubles within the range of the integer type, as cel-go does: very large neighbours
 /// of a double compare equal to it.
-fn double_to_int(d: f64, i: i64) -> Option<Ordering> {
+fn compare_double_to_int(d: f64, i: i64) -> Option<Ordering> {
     if d < i64::MIN as f64 {
         return Some(Ordering::Less);
     }
@@ -153,7 +157,7 @@ fn double_to_int(d: f64, i: i64) -> Option<Ordering> {
     d.partial_cmp(&(i as f64))
 }
 
-fn double_to_uint(d: f64, u: u64) -> Option<Ordering> {
+fn compare_double_to_uint(d: f64, u: u64) -> Option<Ordering> {
     if d < 0.0 {
         return Some(Ordering::Less);
     }
@@ -168,7 +172,7 @@ fn lists_equal<'a>(a: &List<'a>, b: &List<'a>, steps: &mut u64) -> Option<bool> 
         return Some(false);
     }
     for (x, y) in a.iter().zip(b.iter()) {
-        if x.compare_within(&y, steps)? == Equality::No {
+        if x.equals_within_steps(&y, steps)? == Equality::No {
             return Some(false);
         }
     }
@@ -181,7 +185,7 @@ fn maps_equal<'a>(a: &Map<'a>, b: &Map<'a>, steps: &mut u64) -> Option<bool> {
     }
     for (key, value) in a.iter() {
         match b.get(&key) {
-            Some(other) if value.compare_within(&other, steps)? != Equality::No => {}
+            Some(other) if value.equals_within_steps(&other, steps)? != Equality::No => {}
             _ => return Some(false),
         }
     }

@@ -126,12 +126,12 @@ impl Hash for KeyText<'_> {
 
 impl<'a> MapKey<'a> {
     /// The key that a value looks up; `None` when no key can equal it.
-    fn of(value: &Value<'a>) -> Option<Self> {
+    fn from_value(value: &Value<'a>) -> Option<Self> {
         match value {
             Value::Bool(b) => Some(Self::Bool(*b)),
             Value::Int(i) => Some(Self::Int(*i)),
             Value::Uint(u) => Some(i64::try_from(*u).map_or(Self::Uint(*u), Self::Int)),
-            Value::Double(d) => Self::of_double(*d),
+            Value::Double(d) => Self::from_double(*d),
             Value::String(text) => Some(Self::String(KeyText(text.clone()))),
             Value::Null => Some(Self::Null),
             Value::Duration(nanos) => Some(Self::Duration(*nanos)),
@@ -151,7 +151,7 @@ impl<'a> MapKey<'a> {
         }
     }
 
-    fn of_double(d: f64) -> Option<Self> {
+    fn from_double(d: f64) -> Option<Self> {
         if d.is_nan() {
             return None;
         }
@@ -178,7 +178,7 @@ impl<'a> OwnedMap<'a> {
     /// Adds an entry. Returns false, and changes nothing, when the key is there already or can not
     /// be a key.
     pub fn insert(&mut self, key: Value<'a>, value: Value<'a>) -> bool {
-        let Some(k) = MapKey::of(&key) else { return false };
+        let Some(k) = MapKey::from_value(&key) else { return false };
         if self.index.contains_key(&k) {
             return false;
         }
@@ -190,7 +190,7 @@ impl<'a> OwnedMap<'a> {
     /// Adds an entry, or replaces the value of the one that has this key. An entry whose key can
     /// not be looked up is only counted and walked over.
     pub fn set(&mut self, key: Value<'a>, value: Value<'a>) {
-        let Some(k) = MapKey::of(&key) else {
+        let Some(k) = MapKey::from_value(&key) else {
             self.push(key, value);
             return;
         };
@@ -217,7 +217,9 @@ impl<'a> OwnedMap<'a> {
 
     /// Removes an entry, if there is one.
     pub fn remove(&mut self, key: &Value<'a>) {
-        let Some(position) = MapKey::of(key).and_then(|k| self.index.remove(&k)) else { return };
+        let Some(position) = MapKey::from_value(key).and_then(|k| self.index.remove(&k)) else {
+            return;
+        };
         self.entries.remove(position);
         for later in self.index.values_mut().filter(|p| **p > position) {
             *later -= 1;
@@ -226,7 +228,7 @@ impl<'a> OwnedMap<'a> {
 
     /// The value at `key`.
     pub fn get(&self, key: &Value<'a>) -> Option<Value<'a>> {
-        let position = *self.index.get(&MapKey::of(key)?)?;
+        let position = *self.index.get(&MapKey::from_value(key)?)?;
         self.entries.get(position).map(|(_, value)| value.clone())
     }
 

@@ -67,7 +67,7 @@ impl Opaque {
     /// of it as the prefix covers. The function `size()` does not take these values.
     pub fn size(&self) -> Option<u64> {
         match self {
-            Self::Cidr(cidr) => Some(u64::from(cidr.bits()).div_ceil(8)),
+            Self::Cidr(cidr) => Some(u64::from(cidr.prefix_bits()).div_ceil(8)),
             Self::Ip(IpAddr::V4(_)) => Some(4),
             Self::Ip(IpAddr::V6(_)) => Some(16),
             Self::Authorization(_)

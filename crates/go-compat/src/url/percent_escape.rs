@@ -58,7 +58,7 @@ pub fn url_escape(bytes: &[u8], part: UrlPart) -> String {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let mut out = String::with_capacity(bytes.len());
     for &byte in bytes {
-        if is_literal(byte, part) {
+        if is_written_unescaped(byte, part) {
             out.push(char::from(byte));
         } else if byte == b' ' && part == UrlPart::QueryComponent {
             out.push('+');
@@ -86,7 +86,7 @@ pub fn url_escape(bytes: &[u8], part: UrlPart) -> String {
 /// ```
 pub fn url_unescape(text: &str, part: UrlPart) -> Result<Cow<'_, [u8]>, EscapeError> {
     let bytes = text.as_bytes();
-    if is_plain(bytes, part) {
+    if decodes_to_itself(bytes, part) {
         return Ok(Cow::Borrowed(bytes));
     }
     let mut out = Vec::with_capacity(bytes.len());
@@ -102,7 +102,7 @@ pub fn url_unescape(text: &str, part: UrlPart) -> Result<Cow<'_, [u8]>, EscapeEr
                 idx += 1;
             }
             _ => {
-                if is_host(part) && byte.is_ascii() && !is_literal(byte, part) {
+                if is_host_part(part) && byte.is_ascii() && !is_written_unescaped(byte, part) {
                     return Err(EscapeError::HostCharacter(char::from(byte)));
                 }
                 out.push(byte);
@@ -116,12 +116,12 @@ pub fn url_unescape(text: &str, part: UrlPart) -> Result<Cow<'_, [u8]>, EscapeEr
 /// The original escaped text if it is an acceptable escaping of `decoded`, else the default one.
 ///
 /// INVARIANT: `original` is empty or decodes to `decoded`.
-pub(super) fn original_or_default<'a>(
+pub(super) fn original_or_default_escaping<'a>(
     original: &'a str,
     decoded: &[u8],
     part: UrlPart,
 ) -> Cow<'a, str> {
-    if !original.is_empty() && original.bytes().all(|byte| is_acceptable(byte, part)) {
+    if !original.is_empty() && original.bytes().all(|byte| is_acceptable_as_written(byte, part)) {
         Cow::Borrowed(original)
     } else {
         Cow::Owned(url_escape(decoded, part))
@@ -145,7 +145,9 @@ fn unescape_at(bytes: &[u8], idx: usize, part: UrlPart) -> Result<u8, EscapeErro
         UrlPart::Host => !byte.is_ascii() || escape == b"%25",
         // Zones must not use escapes to smuggle in what a host could not say; some systems have
         // spaces in them.
-        UrlPart::Zone => escape == b"%25" || byte == b' ' || is_literal(byte, UrlPart::Host),
+        UrlPart::Zone => {
+            escape == b"%25" || byte == b' ' || is_written_unescaped(byte, UrlPart::Host)
+        }
         UrlPart::Path
         | UrlPart::PathSegment
         | UrlPart::UserInfo
@@ -155,25 +157,25 @@ fn unescape_at(bytes: &[u8], idx: usize, part: UrlPart) -> Result<u8, EscapeErro
     if is_allowed { Ok(byte) } else { Err(refused()) }
 }
 
-fn is_host(part: UrlPart) -> bool {
+fn is_host_part(part: UrlPart) -> bool {
     matches!(part, UrlPart::Host | UrlPart::Zone)
 }
 
 /// Reports whether a text decodes to itself, which most texts do.
-fn is_plain(bytes: &[u8], part: UrlPart) -> bool {
-    if is_host(part) {
-        return bytes.iter().all(|&byte| !byte.is_ascii() || is_literal(byte, part));
+fn decodes_to_itself(bytes: &[u8], part: UrlPart) -> bool {
+    if is_host_part(part) {
+        return bytes.iter().all(|&byte| !byte.is_ascii() || is_written_unescaped(byte, part));
     }
     let is_query = part == UrlPart::QueryComponent;
     bytes.iter().all(|&byte| byte != b'%' && !(is_query && byte == b'+'))
 }
 
 /// Reports whether `byte` is written as itself in `part`.
-pub(super) fn is_literal(byte: u8, part: UrlPart) -> bool {
+pub(super) fn is_written_unescaped(byte: u8, part: UrlPart) -> bool {
     match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => true,
-        b'!' | b'(' | b')' | b'*' => is_host(part) || part == UrlPart::Fragment,
-        b'\'' | b'[' | b']' | b'<' | b'>' | b'"' => is_host(part),
+        b'!' | b'(' | b')' | b'*' => is_host_part(part) || part == UrlPart::Fragment,
+        b'\'' | b'[' | b']' | b'<' | b'>' | b'"' => is_host_part(part),
         b'$' | b'&' | b'+' | b'=' => part != UrlPart::QueryComponent,
         b':' => !matches!(part, UrlPart::UserInfo | UrlPart::QueryComponent),
         b',' | b';' => !matches!(part, UrlPart::PathSegment | UrlPart::QueryComponent),
@@ -186,7 +188,7 @@ pub(super) fn is_literal(byte: u8, part: UrlPart) -> bool {
 
 /// Reports whether `byte` may stand in an escaped text that is kept as it was written. More may
 /// than the default escaping leaves alone.
-fn is_acceptable(byte: u8, part: UrlPart) -> bool {
+fn is_acceptable_as_written(byte: u8, part: UrlPart) -> bool {
     matches!(
         byte,
         b'!' | b'$'
@@ -204,5 +206,5 @@ fn is_acceptable(byte: u8, part: UrlPart) -> bool {
             | b'['
             | b']'
             | b'%'
-    ) || is_literal(byte, part)
+    ) || is_written_unescaped(byte, part)
 }

@@ -24,11 +24,11 @@ pub fn parse_query(raw: &str) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
     }
     raw.split('&')
         .filter(|pair| !pair.is_empty() && !pair.contains(';'))
-        .filter_map(decode)
+        .filter_map(decode_pair)
         .collect()
 }
 
-fn decode(pair: &str) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
+fn decode_pair(pair: &str) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
     let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
     Some((decode_component(key)?, decode_component(value)?))
 }
@@ -38,13 +38,13 @@ fn decode_component(text: &str) -> Option<Cow<'_, str>> {
         Cow::Borrowed(_) => Some(Cow::Borrowed(text)),
         Cow::Owned(bytes) => Some(Cow::Owned(match String::from_utf8(bytes) {
             Ok(text) => text,
-            Err(broken) => lossy(broken.as_bytes()),
+            Err(broken) => to_utf8_lossy(broken.as_bytes()),
         })),
     }
 }
 
 /// Replaces each broken byte by one U+FFFD, as Go does when it writes such a string.
-fn lossy(bytes: &[u8]) -> String {
+fn to_utf8_lossy(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         out.push_str(chunk.valid());

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::percent_escape::{EscapeError, UrlPart, is_literal, url_escape, url_unescape};
+use super::percent_escape::{EscapeError, UrlPart, is_written_unescaped, url_escape, url_unescape};
 use super::{Url, authority};
 use crate::ip::IpError;
 use crate::quote::quote;
@@ -11,12 +11,12 @@ use crate::quote::quote;
 /// Why a text is not a URL. Displays as Go's message: `parse "x": invalid URI for request`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UrlError {
-    text: String,
-    fault: Fault,
+    input: String,
+    fault: UrlFault,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum UrlFault {
     ControlCharacter,
     Empty,
     MissingScheme,
@@ -30,7 +30,7 @@ pub(super) enum Fault {
     Escape(EscapeError),
 }
 
-impl From<EscapeError> for Fault {
+impl From<EscapeError> for UrlFault {
     fn from(fault: EscapeError) -> Self {
         Self::Escape(fault)
     }
@@ -38,11 +38,11 @@ impl From<EscapeError> for Fault {
 
 impl fmt::Display for UrlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "parse {}: {}", quote(&self.text), self.fault)
+        write!(f, "parse {}: {}", quote(&self.input), self.fault)
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for UrlFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ControlCharacter => f.write_str("net/url: invalid control character in URL"),
@@ -66,7 +66,7 @@ impl std::error::Error for UrlError {}
 
 /// Where a text comes from, which decides how much of it may be missing.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Source {
+enum UrlSource {
     /// A reference in a document, which may be relative.
     Document,
     /// The request line of an HTTP request.
@@ -79,10 +79,10 @@ impl Url {
     /// # Errors
     /// Control characters, malformed escapes, hosts or ports, and relative paths whose first
     /// segment has a colon.
-    pub fn parse(text: &str) -> Result<Self, UrlError> {
-        let (main, fragment) = text.split_once('#').unwrap_or((text, ""));
-        let mut url = parse(main, Source::Document).map_err(error_at(main))?;
-        url.set_fragment(fragment).map_err(|fault| error_at(text)(fault.into()))?;
+    pub fn parse(input: &str) -> Result<Self, UrlError> {
+        let (main, fragment) = input.split_once('#').unwrap_or((input, ""));
+        let mut url = parse_from_source(main, UrlSource::Document).map_err(to_url_error(main))?;
+        url.set_fragment(fragment).map_err(|fault| to_url_error(input)(fault.into()))?;
         Ok(url)
     }
 
@@ -96,8 +96,8 @@ impl Url {
     /// assert_eq!(url.path(), b"/api/v1/pods/x");
     /// assert_eq!(url.raw_query(), "watch=1");
     /// ```
-    pub fn parse_request_uri(text: &str) -> Result<Self, UrlError> {
-        parse(text, Source::Request).map_err(error_at(text))
+    pub fn parse_request_uri(input: &str) -> Result<Self, UrlError> {
+        parse_from_source(input, UrlSource::Request).map_err(to_url_error(input))
     }
 
     /// Reads the target of an HTTP request: as [`Url::parse_request_uri`], except that the target
@@ -115,49 +115,49 @@ impl Url {
     }
 
     fn set_path(&mut self, escaped: &str) -> Result<(), EscapeError> {
-        let (path, raw_path) = decode(escaped, UrlPart::Path)?;
+        let (path, raw_path) = decode_keeping_original(escaped, UrlPart::Path)?;
         (self.path, self.raw_path) = (path, raw_path);
         Ok(())
     }
 
     fn set_fragment(&mut self, escaped: &str) -> Result<(), EscapeError> {
-        let (fragment, raw_fragment) = decode(escaped, UrlPart::Fragment)?;
+        let (fragment, raw_fragment) = decode_keeping_original(escaped, UrlPart::Fragment)?;
         (self.fragment, self.raw_fragment) = (fragment, raw_fragment);
         Ok(())
     }
 }
 
 /// Decodes a text, and keeps the original where the default escaping would not give it back.
-fn decode(escaped: &str, part: UrlPart) -> Result<(Vec<u8>, String), EscapeError> {
+fn decode_keeping_original(escaped: &str, part: UrlPart) -> Result<(Vec<u8>, String), EscapeError> {
     let decoded = url_unescape(escaped, part)?;
     // Most texts need no escape and have none, which is quicker to see than to try.
-    let is_literal =
-        matches!(decoded, Cow::Borrowed(_)) && decoded.iter().all(|byte| is_literal(*byte, part));
-    let is_default = is_literal || url_escape(&decoded, part) == escaped;
+    let is_written_unescaped = matches!(decoded, Cow::Borrowed(_))
+        && decoded.iter().all(|byte| is_written_unescaped(*byte, part));
+    let is_default = is_written_unescaped || url_escape(&decoded, part) == escaped;
     let raw = if is_default { "" } else { escaped };
     Ok((decoded.into_owned(), raw.to_owned()))
 }
 
-fn error_at(text: &str) -> impl FnOnce(Fault) -> UrlError {
-    move |fault| UrlError { text: text.to_owned(), fault }
+fn to_url_error(input: &str) -> impl FnOnce(UrlFault) -> UrlError {
+    move |fault| UrlError { input: input.to_owned(), fault }
 }
 
-fn parse(text: &str, source: Source) -> Result<Url, Fault> {
-    if text.bytes().any(|byte| byte.is_ascii_control()) {
-        return Err(Fault::ControlCharacter);
+fn parse_from_source(input: &str, source: UrlSource) -> Result<Url, UrlFault> {
+    if input.bytes().any(|byte| byte.is_ascii_control()) {
+        return Err(UrlFault::ControlCharacter);
     }
-    if text.is_empty() && source == Source::Request {
-        return Err(Fault::Empty);
+    if input.is_empty() && source == UrlSource::Request {
+        return Err(UrlFault::Empty);
     }
     let mut url = Url::default();
-    if text == "*" {
+    if input == "*" {
         url.path.push(b'*');
         return Ok(url);
     }
-    let (scheme, rest) = split_scheme(text)?;
+    let (scheme, rest) = split_scheme(input)?;
     url.scheme = scheme.to_ascii_lowercase();
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-    url.has_bare_question_mark = query.is_empty() && text.ends_with('?');
+    url.has_bare_question_mark = query.is_empty() && input.ends_with('?');
     url.raw_query = query.to_owned();
 
     let has_scheme = !scheme.is_empty();
@@ -166,19 +166,19 @@ fn parse(text: &str, source: Source) -> Result<Url, Fault> {
             url.opaque = rest.to_owned();
             return Ok(url);
         }
-        if source == Source::Request {
-            return Err(Fault::NotForRequest);
+        if source == UrlSource::Request {
+            return Err(UrlFault::NotForRequest);
         }
         if rest.split('/').next().is_some_and(|segment| segment.contains(':')) {
-            return Err(Fault::ColonInFirstSegment);
+            return Err(UrlFault::ColonInFirstSegment);
         }
     }
     // The path of a request may begin with two slashes; elsewhere they announce a host.
-    let may_have_host = has_scheme || source == Source::Document && !rest.starts_with("///");
+    let may_have_host = has_scheme || source == UrlSource::Document && !rest.starts_with("///");
     let path = match rest.strip_prefix("//").filter(|_| may_have_host) {
         Some(after) => {
             let (authority, path) = after.split_at(after.find('/').unwrap_or(after.len()));
-            (url.user, url.host) = authority::parse(&url.scheme, authority)?;
+            (url.user, url.host) = authority::parse_authority(&url.scheme, authority)?;
             path
         }
         None => {
@@ -191,15 +191,15 @@ fn parse(text: &str, source: Source) -> Result<Url, Fault> {
 }
 
 /// Splits `scheme:rest`. The scheme is empty if the text does not begin with one.
-fn split_scheme(text: &str) -> Result<(&str, &str), Fault> {
-    for (idx, byte) in text.bytes().enumerate() {
+fn split_scheme(input: &str) -> Result<(&str, &str), UrlFault> {
+    for (idx, byte) in input.bytes().enumerate() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' => {}
             b'0'..=b'9' | b'+' | b'-' | b'.' if idx > 0 => {}
-            b':' if idx > 0 => return Ok((&text[..idx], &text[idx + 1..])),
-            b':' => return Err(Fault::MissingScheme),
+            b':' if idx > 0 => return Ok((&input[..idx], &input[idx + 1..])),
+            b':' => return Err(UrlFault::MissingScheme),
             _ => break,
         }
     }
-    Ok(("", text))
+    Ok(("", input))
 }

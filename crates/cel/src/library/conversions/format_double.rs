@@ -49,7 +49,11 @@ impl ShortestDecimal {
         // The standard library rounds a tie between two such decimals up, and Go to the even one.
         if let Some(last) = digits.pop() {
             let even = char::from_u32(u32::from(last) & !1).unwrap_or(last);
-            digits.push(if even != last && is_rounding_tie(number, &digits, even) { even } else { last });
+            digits.push(if even != last && is_rounding_tie(number, &digits, even) {
+                even
+            } else {
+                last
+            });
         }
         Self { negative: number.is_sign_negative(), digits, exponent }
     }

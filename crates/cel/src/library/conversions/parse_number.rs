@@ -83,7 +83,8 @@ fn parse_finite(text: &str) -> Option<f64> {
     }
     let plain = text.replace('_', "");
     if hexadecimal {
-        let literal = split_float_literal(&plain[2..], ['p', 'P'], |digit| digit.is_ascii_hexdigit())?;
+        let literal =
+            split_float_literal(&plain[2..], ['p', 'P'], |digit| digit.is_ascii_hexdigit())?;
         hex_float_value(&literal)
     } else {
         split_float_literal(&plain, ['e', 'E'], |digit| digit.is_ascii_digit())?;
@@ -92,7 +93,11 @@ fn parse_finite(text: &str) -> Option<f64> {
 }
 
 /// Splits a number into its parts, each of which is checked to be well-formed.
-fn split_float_literal(text: &str, marks: [char; 2], is_digit: fn(&u8) -> bool) -> Option<FloatLiteral<'_>> {
+fn split_float_literal(
+    text: &str,
+    marks: [char; 2],
+    is_digit: fn(&u8) -> bool,
+) -> Option<FloatLiteral<'_>> {
     let (mantissa, exponent) = match text.split_once(marks) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),
         None => (text, None),

@@ -20,7 +20,8 @@ pub(in crate::library) fn assert_outcome<'a>(
 /// The implementation behind an operator or a function; the same for all of its overloads, or for
 /// those that begin with `id`.
 pub(in crate::library) fn implementation(name: &str, id: &str) -> FunctionImpl {
-    let functions = crate::library::kubernetes_functions(crate::library::LibrarySet::StoredExpressions);
+    let functions =
+        crate::library::kubernetes_functions(crate::library::LibrarySet::StoredExpressions);
     let function = functions.get(name).unwrap();
     function.overloads.iter().find(|overload| overload.id.starts_with(id)).unwrap().implementation
 }
@@ -111,7 +112,8 @@ fn logic_decides_when_one_side_is_enough() {
 /// The checker tries overloads in this order, and prints by it.
 #[test]
 fn overloads_keep_their_order() {
-    let functions = crate::library::kubernetes_functions(crate::library::LibrarySet::StoredExpressions);
+    let functions =
+        crate::library::kubernetes_functions(crate::library::LibrarySet::StoredExpressions);
     let ids = |name: &str| -> Vec<&str> {
         functions.get(name).unwrap().overloads.iter().map(|overload| overload.id).collect()
     };

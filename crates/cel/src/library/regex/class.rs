@@ -1,6 +1,6 @@
 //! Character classes of Go's regular expressions, rewritten as classes of the `regex` crate.
 
-use super::escape::{text_between, read_escape};
+use super::escape::{read_escape, text_between};
 use super::translate::{NOTHING, RegexSyntaxError};
 use super::unicode_class;
 
@@ -30,8 +30,10 @@ impl CharacterClass {
     /// Adds items with their weight.
     fn push(&mut self, items: &CharacterClass) {
         self.text.push_str(&items.text);
-        self.weight.case_sensitive_steps = self.weight.case_sensitive_steps.saturating_add(items.weight.case_sensitive_steps);
-        self.weight.case_folded_steps = self.weight.case_folded_steps.saturating_add(items.weight.case_folded_steps);
+        self.weight.case_sensitive_steps =
+            self.weight.case_sensitive_steps.saturating_add(items.weight.case_sensitive_steps);
+        self.weight.case_folded_steps =
+            self.weight.case_folded_steps.saturating_add(items.weight.case_folded_steps);
     }
 }
 
@@ -89,7 +91,9 @@ pub(super) fn read_bracketed_class(rest: &str) -> Result<(CharacterClass, &str),
 
 /// Reads a letter after a backslash that stands for a class: `\d`, `\pL` and the like. The items
 /// belong in brackets.
-pub(super) fn read_escaped_class(rest: &str) -> Result<Option<(CharacterClass, &str)>, RegexSyntaxError> {
+pub(super) fn read_escaped_class(
+    rest: &str,
+) -> Result<Option<(CharacterClass, &str)>, RegexSyntaxError> {
     let mut chars = rest.chars();
     if chars.next() != Some('\\') {
         return Ok(None);
@@ -115,8 +119,9 @@ fn read_unicode_class<'p>(
     name: &'p str,
     negated: bool,
 ) -> Result<(CharacterClass, &'p str), RegexSyntaxError> {
-    let operand_error =
-        |left: &str| RegexSyntaxError::new("invalid character class range", text_between(rest, left));
+    let operand_error = |left: &str| {
+        RegexSyntaxError::new("invalid character class range", text_between(rest, left))
+    };
     let (name, left) = match name.strip_prefix('{') {
         Some(braced) => braced.split_once('}').ok_or_else(|| operand_error(""))?,
         None => {
@@ -144,7 +149,9 @@ fn read_posix_class(rest: &str) -> Result<Option<(CharacterClass, &str)>, RegexS
     };
     match POSIX.iter().find(|(known, _)| *known == bare) {
         Some((_, items)) => Ok(Some((ascii_class(items, negated), left))),
-        None => Err(RegexSyntaxError::new("invalid character class range", text_between(rest, left))),
+        None => {
+            Err(RegexSyntaxError::new("invalid character class range", text_between(rest, left)))
+        }
     }
 }
 
@@ -173,14 +180,20 @@ fn read_class_range<'p>(
             let text = format!(r"\x{{{low:X}}}-\x{{{high:X}}}");
             items.push(&CharacterClass {
                 text,
-                weight: ClassWeight { case_sensitive_steps: 0, case_folded_steps: range_lookup_steps(low, high) },
+                weight: ClassWeight {
+                    case_sensitive_steps: 0,
+                    case_folded_steps: range_lookup_steps(low, high),
+                },
             });
         }
     }
     Ok(left)
 }
 
-fn read_class_character<'p>(rest: &'p str, class: &'p str) -> Result<(u32, &'p str), RegexSyntaxError> {
+fn read_class_character<'p>(
+    rest: &'p str,
+    class: &'p str,
+) -> Result<(u32, &'p str), RegexSyntaxError> {
     let mut chars = rest.chars();
     match chars.next() {
         None => Err(RegexSyntaxError::new("missing closing ]", class)),
@@ -192,7 +205,10 @@ fn read_class_character<'p>(rest: &'p str, class: &'p str) -> Result<(u32, &'p s
 /// A class of ASCII, or the complement of one.
 fn ascii_class(items: &str, negated: bool) -> CharacterClass {
     let folded = if negated { range_lookup_steps(0, u32::from(char::MAX)) } else { 0 };
-    CharacterClass { text: class_item(items, negated), weight: ClassWeight { case_sensitive_steps: 0, case_folded_steps: folded } }
+    CharacterClass {
+        text: class_item(items, negated),
+        weight: ClassWeight { case_sensitive_steps: 0, case_folded_steps: folded },
+    }
 }
 
 /// How many steps it takes to look up all characters of a range.

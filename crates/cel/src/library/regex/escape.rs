@@ -25,9 +25,10 @@ pub(super) fn read_escape(rest: &str) -> Result<(u32, &str), RegexSyntaxError> {
     };
     match code {
         Some(code) => Ok((code, chars.as_str())),
-        None => {
-            Err(RegexSyntaxError::new("invalid escape sequence", text_between(rest, chars.as_str())))
-        }
+        None => Err(RegexSyntaxError::new(
+            "invalid escape sequence",
+            text_between(rest, chars.as_str()),
+        )),
     }
 }
 

@@ -42,7 +42,11 @@ impl RegexPiece {
     }
 
     /// Joins pieces. Pieces of the same kind are spliced in, as Go does, and add no height.
-    pub(super) fn join_pieces(mut pieces: Vec<RegexPiece>, kind: PieceKind, separator: &str) -> Self {
+    pub(super) fn join_pieces(
+        mut pieces: Vec<RegexPiece>,
+        kind: PieceKind,
+        separator: &str,
+    ) -> Self {
         if pieces.len() == 1
             && let Some(only) = pieces.pop()
         {

@@ -26,7 +26,7 @@
 use std::fmt;
 
 use super::class::{self, CharacterClass};
-use super::escape::{text_between, read_escape};
+use super::escape::{read_escape, text_between};
 use super::regex_piece::{PieceKind, RegexPiece};
 use super::repeat::{COPIES_MAX, RepeatOperator, read_counted_repetition};
 
@@ -94,8 +94,12 @@ impl TranslatedRegex {
 
 /// Translates an expression, or refuses it as Go does.
 pub(super) fn translate(pattern: &str) -> Result<TranslatedRegex, RegexSyntaxError> {
-    let mut parser =
-        RegexTranslator { pattern, flags: RegexFlags::default(), outer_groups: Vec::new(), steps: 0 };
+    let mut parser = RegexTranslator {
+        pattern,
+        flags: RegexFlags::default(),
+        outer_groups: Vec::new(),
+        steps: 0,
+    };
     let mut top = OpenGroup::new(RegexFlags::default(), false);
     parser.translate_pattern(&mut top)?;
     if !parser.outer_groups.is_empty() {
@@ -136,7 +140,12 @@ struct RegexTranslator<'p> {
 
 impl OpenGroup {
     fn new(outer_flags: RegexFlags, is_capturing: bool) -> Self {
-        Self { alternatives: Vec::new(), items: Vec::new(), outer_flags: outer_flags, is_capturing: is_capturing }
+        Self {
+            alternatives: Vec::new(),
+            items: Vec::new(),
+            outer_flags: outer_flags,
+            is_capturing: is_capturing,
+        }
     }
 
     /// Ends the current alternative.
@@ -154,7 +163,13 @@ impl OpenGroup {
         }
         let (height, n_copies) = (piece.height + 1, piece.n_copies);
         let size = piece.size.saturating_add(2);
-        RegexPiece { text: piece.into_grouped_text(), kind: PieceKind::Atom, height, n_copies, size }
+        RegexPiece {
+            text: piece.into_grouped_text(),
+            kind: PieceKind::Atom,
+            height,
+            n_copies,
+            size,
+        }
     }
 }
 
@@ -270,7 +285,10 @@ impl<'p> RegexTranslator<'p> {
             };
             let is_word = |c: char| c == '_' || c.is_ascii_alphanumeric();
             if name.is_empty() || !name.chars().all(is_word) {
-                return Err(RegexSyntaxError::new("invalid named capture", text_between(rest, left)));
+                return Err(RegexSyntaxError::new(
+                    "invalid named capture",
+                    text_between(rest, left),
+                ));
             }
             self.push_group(current, true)?;
             return Ok(left);

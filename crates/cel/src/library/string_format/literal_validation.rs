@@ -44,7 +44,9 @@ pub(crate) fn validate<N: Copy>(
             Ok(clause) => clause,
             Err(message) => return call(message),
         };
-        if let Some(culprit) = element.and_then(|element| find_mismatched_part(clause, *element, look)) {
+        if let Some(culprit) =
+            element.and_then(|element| find_mismatched_part(clause, *element, look))
+        {
             let refusal = clause.type_error_message(&bare_type_name((look.type_of)(culprit)));
             let message = format!("error during formatting: {refusal}");
             return Some(FormatFault { blamed_node: Some(culprit), message });
@@ -61,7 +63,11 @@ pub(crate) fn validate<N: Copy>(
 }
 
 /// The expression that a clause does not take: of text clauses, this may be a part of a literal.
-fn find_mismatched_part<N: Copy>(clause: FormatClause, node: N, look: ListInspector<'_, N>) -> Option<N> {
+fn find_mismatched_part<N: Copy>(
+    clause: FormatClause,
+    node: N,
+    look: ListInspector<'_, N>,
+) -> Option<N> {
     if !clause_accepts_type(clause, (look.type_of)(node)) {
         return Some(node);
     }
@@ -96,7 +102,9 @@ fn clause_accepts_type(clause: FormatClause, type_of: &Type) -> bool {
         FormatClause::Decimal | FormatClause::Octal => matches!(type_of, Int | Uint),
         FormatClause::Fixed(_) | FormatClause::Scientific(_) => matches!(type_of, Double | String),
         FormatClause::Binary => matches!(type_of, Int | Uint | Bool),
-        FormatClause::Hex | FormatClause::UpperHex => matches!(type_of, Int | Uint | String | Bytes),
+        FormatClause::Hex | FormatClause::UpperHex => {
+            matches!(type_of, Int | Uint | String | Bytes)
+        }
     }
 }
 

@@ -49,7 +49,11 @@ pub(super) fn format_scientific(number: f64, width: u64) -> String {
     if width / 10 > READABLE_MAX {
         return UNREADABLE.to_owned();
     }
-    let text = if number.is_finite() { format_raised_exponent(number) } else { format_non_finite(number).to_owned() };
+    let text = if number.is_finite() {
+        format_raised_exponent(number)
+    } else {
+        format_non_finite(number).to_owned()
+    };
     // The formatter keeps the width in 16 bits.
     let padding = usize::from(width as u16).saturating_sub(text.chars().count());
     " ".repeat(padding) + &text

@@ -250,11 +250,15 @@ fn literal_calls_are_checked_before_they_run() {
         ),
     ];
     for (format, types, expected) in cases {
-        let expected =
-            expected.map(|(at, message)| FormatFault { blamed_node: at, message: message.to_owned() });
+        let expected = expected
+            .map(|(at, message)| FormatFault { blamed_node: at, message: message.to_owned() });
         let list: Vec<usize> = (0..types.len()).collect();
         assert_eq!(
-            validate(format, &list, ListInspector { type_of: &|n| types[n], parts_of: &|_| Vec::new() }),
+            validate(
+                format,
+                &list,
+                ListInspector { type_of: &|n| types[n], parts_of: &|_| Vec::new() }
+            ),
             expected,
             "{format}"
         );

@@ -3,7 +3,7 @@
 use crate::parse::token::{TokenKind as T, TokenSet};
 
 /// What a primary expression can begin with.
-pub(super) const PRIMARY: TokenSet = TokenSet::of(&[
+pub(super) const PRIMARY: TokenSet = TokenSet::from_kinds(&[
     T::LeftBracket,
     T::LeftBrace,
     T::LeftParen,
@@ -20,13 +20,15 @@ pub(super) const PRIMARY: TokenSet = TokenSet::of(&[
     T::Identifier,
 ]);
 /// What an expression can begin with.
-pub(super) const EXPRESSION: TokenSet = PRIMARY.union(TokenSet::of(&[T::Exclamation]));
-pub(super) const OPTIONAL_EXPRESSION: TokenSet = EXPRESSION.union(TokenSet::of(&[T::Question]));
-pub(super) const FIELD_NAME: TokenSet = TokenSet::of(&[T::Identifier, T::EscapedIdentifier]);
-pub(super) const OPTIONAL_FIELD: TokenSet = FIELD_NAME.union(TokenSet::of(&[T::Question]));
+pub(super) const EXPRESSION: TokenSet = PRIMARY.union(TokenSet::from_kinds(&[T::Exclamation]));
+pub(super) const OPTIONAL_EXPRESSION: TokenSet =
+    EXPRESSION.union(TokenSet::from_kinds(&[T::Question]));
+pub(super) const FIELD_NAME: TokenSet =
+    TokenSet::from_kinds(&[T::Identifier, T::EscapedIdentifier]);
+pub(super) const OPTIONAL_FIELD: TokenSet = FIELD_NAME.union(TokenSet::from_kinds(&[T::Question]));
 
 /// What may follow an operand of a binary operator.
-pub(super) const AFTER_OPERAND: TokenSet = TokenSet::RULE_END.union(TokenSet::of(&[
+pub(super) const AFTER_OPERAND: TokenSet = TokenSet::RULE_END.union(TokenSet::from_kinds(&[
     T::LogicalOr,
     T::LogicalAnd,
     T::Equals,
@@ -43,9 +45,10 @@ pub(super) const AFTER_OPERAND: TokenSet = TokenSet::RULE_END.union(TokenSet::of
     T::Percent,
 ]));
 pub(super) const AFTER_PRIMARY: TokenSet =
-    TokenSet::RULE_END.union(TokenSet::of(&[T::Dot, T::LeftBracket]));
-pub(super) const AFTER_CONDITION: TokenSet = TokenSet::RULE_END.union(TokenSet::of(&[T::Question]));
-pub(super) const AFTER_ITEM: TokenSet = TokenSet::RULE_END.union(TokenSet::of(&[T::Comma]));
-pub(super) const COLON: TokenSet = TokenSet::of(&[T::Colon]);
-pub(super) const LIST_END: TokenSet = TokenSet::of(&[T::Comma, T::RightBracket]);
-pub(super) const BRACE_END: TokenSet = TokenSet::of(&[T::Comma, T::RightBrace]);
+    TokenSet::RULE_END.union(TokenSet::from_kinds(&[T::Dot, T::LeftBracket]));
+pub(super) const AFTER_CONDITION: TokenSet =
+    TokenSet::RULE_END.union(TokenSet::from_kinds(&[T::Question]));
+pub(super) const AFTER_ITEM: TokenSet = TokenSet::RULE_END.union(TokenSet::from_kinds(&[T::Comma]));
+pub(super) const COLON: TokenSet = TokenSet::from_kinds(&[T::Colon]);
+pub(super) const LIST_END: TokenSet = TokenSet::from_kinds(&[T::Comma, T::RightBracket]);
+pub(super) const BRACE_END: TokenSet = TokenSet::from_kinds(&[T::Comma, T::RightBrace]);

@@ -46,17 +46,17 @@ impl Quantity {
     /// Kubernetes' message, for what its scanner does not take. It takes more than the regular
     /// expression of that message does: a sign or a suffix alone is zero.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
-        let parts = QuantityParts::of(text)?;
+        let parts = QuantityParts::parse(text)?;
         let suffix = QuantitySuffix::parse(parts.suffix).ok_or(SUFFIX_WRONG)?;
-        let amount = match int_amount(&parts, suffix) {
+        let amount = match parse_int_amount(&parts, suffix) {
             Some(amount) => amount,
-            None => QuantityAmount::Decimal(decimal_amount(&parts, suffix)?),
+            None => QuantityAmount::Decimal(parse_decimal_amount(&parts, suffix)?),
         };
         Ok(Self { amount, is_computed: false })
     }
 
     /// A whole amount.
-    pub fn of_int(value: i64) -> Self {
+    pub fn from_int(value: i64) -> Self {
         Self { amount: QuantityAmount::Int { value, scale: 0 }, is_computed: false }
     }
 
@@ -76,7 +76,7 @@ impl Quantity {
     /// The order by value. Unlike in Kubernetes, where a short form that is compared with a long one
     /// turns into a long one itself and is no integer any more, comparison changes nothing.
     pub fn compare(&self, other: &Self) -> Ordering {
-        match (self.amount.short(), other.amount.short()) {
+        match (self.amount.as_int_and_scale(), other.amount.as_int_and_scale()) {
             (Some((a, m)), Some((b, n))) if m == n => a.cmp(&b),
             _ => self.amount.to_decimal().cmp(&other.amount.to_decimal()),
         }
@@ -87,7 +87,7 @@ impl Quantity {
     /// # Errors
     /// The sum has more than 1000 digits.
     pub fn add(&self, other: &Self) -> Result<Self, &'static str> {
-        let short = self.amount.short().zip(other.amount.short());
+        let short = self.amount.as_int_and_scale().zip(other.amount.as_int_and_scale());
         match short.and_then(|(a, b)| sum_of_ints(a, b)) {
             Some(amount) => Ok(Self { amount, is_computed: true }),
             None => self.add_decimal(&other.amount.to_decimal()),
@@ -99,11 +99,11 @@ impl Quantity {
     /// # Errors
     /// The difference has more than 1000 digits.
     pub fn sub(&self, other: &Self) -> Result<Self, &'static str> {
-        let short = self.amount.short().zip(other.amount.short());
+        let short = self.amount.as_int_and_scale().zip(other.amount.as_int_and_scale());
         // As in Kubernetes, the smallest of all integers is its own negation here.
         match short.and_then(|(a, (value, scale))| sum_of_ints(a, (value.wrapping_neg(), scale))) {
             Some(amount) => Ok(Self { amount, is_computed: true }),
-            None => self.add_decimal(&other.amount.to_decimal().negated()),
+            None => self.add_decimal(&other.amount.to_decimal().negate()),
         }
     }
 
@@ -116,7 +116,7 @@ impl Quantity {
     pub fn as_int(&self) -> Option<i64> {
         match self.amount {
             QuantityAmount::Int { value, scale } => {
-                u32::try_from(scale).ok().and_then(|n| scaled(value, n))
+                u32::try_from(scale).ok().and_then(|n| scale_int(value, n))
             }
             QuantityAmount::Decimal(_) => None,
         }
@@ -124,7 +124,7 @@ impl Quantity {
 
     /// About the amount, rounded as Kubernetes does: first the digits, then their product with the
     /// power of ten. Past the range it is infinite, or not a number for a zero with a large exponent.
-    pub fn approximate(&self) -> f64 {
+    pub fn to_approximate_float(&self) -> f64 {
         let (number, exponent) = match &self.amount {
             QuantityAmount::Int { value, scale } => (*value as f64, i64::from(*scale)),
             QuantityAmount::Decimal(number) => {
@@ -138,7 +138,7 @@ impl Quantity {
 
 impl QuantityAmount {
     /// Value and scale of the short form.
-    fn short(&self) -> Option<(i64, i32)> {
+    fn as_int_and_scale(&self) -> Option<(i64, i32)> {
         match *self {
             Self::Int { value, scale } => Some((value, scale)),
             Self::Decimal(_) => None,
@@ -147,7 +147,7 @@ impl QuantityAmount {
 
     fn to_decimal(&self) -> Decimal {
         match self {
-            Self::Int { value, scale } => Decimal::of_int(*value, *scale),
+            Self::Int { value, scale } => Decimal::from_int(*value, *scale),
             Self::Decimal(number) => number.clone(),
         }
     }
@@ -162,12 +162,12 @@ fn sum_of_ints((a, m): (i64, i32), (b, n): (i64, i32)) -> Option<QuantityAmount>
         return Some(QuantityAmount::Int { value: b, scale: n });
     }
     let scale = m.min(n);
-    let value = scaled(a, m.abs_diff(scale))?.checked_add(scaled(b, n.abs_diff(scale))?)?;
+    let value = scale_int(a, m.abs_diff(scale))?.checked_add(scale_int(b, n.abs_diff(scale))?)?;
     Some(QuantityAmount::Int { value, scale })
 }
 
 /// `value` × 10^`scale`, if it fits.
-fn scaled(value: i64, scale: u32) -> Option<i64> {
+fn scale_int(value: i64, scale: u32) -> Option<i64> {
     if value == 0 {
         return Some(0);
     }
@@ -184,18 +184,18 @@ struct QuantityParts<'t> {
 }
 
 impl<'t> QuantityParts<'t> {
-    fn of(text: &'t str) -> Result<Self, &'static str> {
+    fn parse(text: &'t str) -> Result<Self, &'static str> {
         if text.is_empty() {
             return Err(FORMAT_WRONG);
         }
         let is_negative = text.starts_with('-');
         let number = text.strip_prefix(['+', '-']).unwrap_or(text);
-        let (digits, rest) = split_at_end_of(number, |byte| byte.is_ascii_digit());
+        let (digits, rest) = split_leading_bytes(number, |byte| byte.is_ascii_digit());
         let (fraction, suffix) = match rest.strip_prefix('.') {
-            Some(rest) => split_at_end_of(rest, |byte| byte.is_ascii_digit()),
+            Some(rest) => split_leading_bytes(rest, |byte| byte.is_ascii_digit()),
             None => ("", rest),
         };
-        let (_letters, rest) = split_at_end_of(suffix, |byte| b"eEinumkKMGTP".contains(&byte));
+        let (_letters, rest) = split_leading_bytes(suffix, |byte| b"eEinumkKMGTP".contains(&byte));
         let rest = rest.strip_prefix(['+', '-']).unwrap_or(rest);
         if !rest.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(FORMAT_WRONG);
@@ -219,7 +219,7 @@ impl<'t> QuantityParts<'t> {
     }
 }
 
-fn split_at_end_of(text: &str, belongs: fn(u8) -> bool) -> (&str, &str) {
+fn split_leading_bytes(text: &str, belongs: fn(u8) -> bool) -> (&str, &str) {
     let end = text.bytes().position(|byte| !belongs(byte)).unwrap_or(text.len());
     text.split_at_checked(end).unwrap_or((text, ""))
 }
@@ -262,7 +262,7 @@ impl QuantitySuffix {
 }
 
 /// The amount in its short form, for texts that Kubernetes gives it to.
-fn int_amount(parts: &QuantityParts<'_>, suffix: QuantitySuffix) -> Option<QuantityAmount> {
+fn parse_int_amount(parts: &QuantityParts<'_>, suffix: QuantitySuffix) -> Option<QuantityAmount> {
     let n_digits = parts.digit_count();
     let (factor, scale) = match suffix {
         QuantitySuffix::PowerOfTen(exponent) if n_digits <= INT_DIGITS_MAX => {
@@ -286,7 +286,7 @@ fn int_amount(parts: &QuantityParts<'_>, suffix: QuantitySuffix) -> Option<Quant
 
 /// The amount in its long form: rounded up to nine decimal places, and binary amounts capped at the
 /// largest integer.
-fn decimal_amount(
+fn parse_decimal_amount(
     parts: &QuantityParts<'_>,
     suffix: QuantitySuffix,
 ) -> Result<Decimal, &'static str> {
@@ -298,16 +298,16 @@ fn decimal_amount(
     let places_max = i64::from(DECIMAL_PLACES_MAX);
     let absolute = match suffix {
         QuantitySuffix::PowerOfTen(exponent) => {
-            Decimal::new(false, digits, places - i64::from(exponent)).rounded_up(places_max)
+            Decimal::new(false, digits, places - i64::from(exponent)).round_up_to_places(places_max)
         }
         QuantitySuffix::PowerOfTwo(power) => {
-            let number = Decimal::new(false, digits, places).shifted_left(power);
-            let number = number.rounded_up(places_max);
-            let largest = Decimal::of_int(i64::MAX, 0);
+            let number = Decimal::new(false, digits, places).shift_left(power);
+            let number = number.round_up_to_places(places_max);
+            let largest = Decimal::from_int(i64::MAX, 0);
             if number.cmp(&largest).is_gt() { largest } else { number }
         }
     };
-    Ok(if parts.is_negative { absolute.negated() } else { absolute })
+    Ok(if parts.is_negative { absolute.negate() } else { absolute })
 }
 
 /// 10^`exponent` as Go's tables make it: the product or quotient of two powers, each rounded.

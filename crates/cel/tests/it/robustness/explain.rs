@@ -15,7 +15,7 @@ fn explain(source: &str) -> Option<Explanation> {
 /// Whether the outcome of a part is that of an evaluation. Long texts are cut, and values are
 /// written in two ways, so only the beginnings of errors and the values of bools are compared.
 fn is_of(result: &PartResult, answer: &Answer) -> bool {
-    match (outcome, answer) {
+    match (result, answer) {
         (PartResult::Value(value), Answer::Value(full)) => match full.strip_prefix("bool: ") {
             Some(bool) => value == bool,
             None => true,
@@ -74,7 +74,7 @@ proptest! {
             return Ok(());
         };
         let decides = PartResult::Value((operator == "||").to_string());
-        let is_error = |result: &PartResult| matches!(outcome, PartResult::Error(_));
+        let is_error = |result: &PartResult| matches!(result, PartResult::Error(_));
         let expected = match (&left, &right) {
             (left, PartResult::Skipped) => {
                 prop_assert_eq!(left, &decides, "{}", source);
