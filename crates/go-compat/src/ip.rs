@@ -46,7 +46,7 @@ type IpFault<'a> = (&'static str, &'a [u8]);
 ///
 /// ```
 /// assert_eq!(go_compat::parse_ip(b"10.0.0.1").unwrap().address.to_string(), "10.0.0.1");
-/// assert_eq!(go_compat::parse_ip(b"fe80::1%eth0").unwrap().zone, b"eth0");
+/// assert_eq!(go_compat::parse_ip(b"fe80::1%eth0").unwrap().ipv6_zone, b"eth0");
 /// assert_eq!(
 ///     go_compat::parse_ip(b"10.0.0.01").unwrap_err().to_string(),
 ///     r#"ParseAddr("10.0.0.01"): IPv4 field has octet with leading zero"#,
