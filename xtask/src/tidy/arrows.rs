@@ -27,7 +27,7 @@ pub(super) const TABLE: &[Row] = &[
     row("field-errors", &["go-compat"]),
     row("persistent", &[]),
     row("authz", &["field-errors", "go-compat"]),
-    row("cel", &["go-compat"]),
+    row("cel", &["field-errors", "go-compat"]),
     // The oracle knows the objects of the three, and their integration tests ask the oracle.
     Row { from: "authz-abac", to: &["authz", "go-compat"], dev: &["authz-reference"] },
     Row {
@@ -87,7 +87,7 @@ pub(super) const TABLE: &[Row] = &[
     row("codec", &["document", "field-errors", "go-compat", "api-object"]),
     row("fake-http", &[]),
     Row { from: "https-client", to: &["x509-verify"], dev: &["fake-http"] },
-    row("admission", &["authz", "cel", "field-errors", "go-compat", "api-object", "https-client"]),
+    row("admission", &["authz", "cel", "field-errors", "go-compat", "api-object", "x509-verify"]),
     row(
         "api-resources",
         &[
@@ -132,11 +132,6 @@ pub(super) const TABLE: &[Row] = &[
         dev: &["fake-http"],
     },
     Row {
-        from: "authz-metrics",
-        to: &["authz", "authz-chain", "authz-reload", "authz-webhook", "https-client"],
-        dev: &["monitoring-lint"],
-    },
-    Row {
         from: "admission-hooks",
         to: &[
             "admission",
@@ -151,8 +146,16 @@ pub(super) const TABLE: &[Row] = &[
         dev: &["fake-http"],
     },
     Row {
-        from: "admission-metrics",
-        to: &["admission", "admission-hooks", "https-client"],
+        from: "metrics",
+        to: &[
+            "admission",
+            "admission-hooks",
+            "authz",
+            "authz-chain",
+            "authz-reload",
+            "authz-webhook",
+            "https-client",
+        ],
         dev: &["monitoring-lint"],
     },
     Row {
@@ -160,14 +163,13 @@ pub(super) const TABLE: &[Row] = &[
         to: &[
             "admission",
             "admission-hooks",
-            "admission-metrics",
             "manifests",
             "audit",
             "authn",
             "authz",
             "authz-chain",
             "authz-reload",
-            "authz-metrics",
+            "metrics",
             "authz-node",
             "authz-rbac",
             "concurrency-limit",
@@ -197,7 +199,7 @@ pub(super) const TABLE: &[Row] = &[
             "authz",
             "authz-chain",
             "authz-reload",
-            "authz-metrics",
+            "metrics",
             "authz-node",
             "authz-rbac",
             "authz-webhook",
@@ -259,7 +261,7 @@ pub(super) const TABLE: &[Row] = &[
     row("server-bench", &["admission", "bench-report", "etcd-testing", "api-object", "fake-http"]),
     row(
         "webhook-bench",
-        &["bench-report", "authz", "authz-reload", "authz-metrics", "authz-webhook", "fake-http"],
+        &["bench-report", "authz", "authz-reload", "metrics", "authz-webhook", "fake-http"],
     ),
     Row { from: "freeze-authorizer", to: &["authz"], dev: &["authz-chain"] },
     row("stories", &[]),

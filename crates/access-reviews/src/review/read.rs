@@ -30,10 +30,10 @@ pub enum Version {
 ///
 /// ```
 /// let line = r#"{"user": "ana", "nonResourceAttributes": {"path": "/healthz", "verb": "get"}}"#;
-/// let question = crate::review::read_line("questions", 1, line).unwrap();
+/// let question = access_reviews::review::read_line("questions", 1, line).unwrap();
 /// assert_eq!(question.attributes().path(), "/healthz");
 ///
-/// let faults = crate::review::read_line("questions", 7, r#"{"usr": "ana"}"#).unwrap_err();
+/// let faults = access_reviews::review::read_line("questions", 7, r#"{"usr": "ana"}"#).unwrap_err();
 /// assert_eq!(faults[0].fault.to_string(), "unknown field \"usr\"");
 /// assert_eq!((faults[0].place.line, faults[0].place.column), (7, 2));
 /// ```
@@ -77,8 +77,8 @@ pub(super) fn quick_look(text: &str) -> Option<Question<'_>> {
 /// ```
 /// let review = br#"{"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
 ///     "spec": {"user": "ana", "nonResourceAttributes": {"path": "/healthz", "verb": "get"}}}"#;
-/// let (version, spec) = crate::review::plain_review(review).unwrap();
-/// assert_eq!((version, spec.user), (crate::review::Version::V1, "ana"));
+/// let (version, spec) = access_reviews::review::plain_review(review).unwrap();
+/// assert_eq!((version, spec.user), (access_reviews::review::Version::V1, "ana"));
 /// ```
 pub fn plain_review(text: &[u8]) -> Option<(Version, wire::Spec<'_>)> {
     let review: wire::Review<'_> = wire::from_object(text)?;

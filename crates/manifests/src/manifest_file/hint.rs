@@ -12,7 +12,7 @@ use crate::rbac::Kind;
 /// For a fault of an object of this kind.
 pub(super) fn for_fault(kind: Kind, root: &Node, error: &FieldError) -> Option<String> {
     let (parent, name) = error.path.rsplit_once('.').unwrap_or(("", &error.path));
-    let is_missing = error.kind == field_errors::Kind::Required;
+    let is_missing = error.kind == field_errors::FieldErrorKind::Required;
     let value = match &error.value {
         BadValue::Text(text) => text.as_str(),
         BadValue::Omitted | BadValue::Json(_) => "",

@@ -88,7 +88,7 @@ fn text(
         Some((Value::Null | Value::Text(_), _)) | None => match inherited {
             Some(inherited) => Ok(inherited.clone()),
             None => {
-                let (kind, value) = (field_errors::Kind::Required, BadValue::Omitted);
+                let (kind, value) = (field_errors::FieldErrorKind::Required, BadValue::Omitted);
                 let error = FieldError { path: path(), kind, value, detail: String::new() };
                 let hint = near_key(node, name)
                     .map_or_else(|| missing(name), |key| format!("write `{name}`, not `{key}`"));

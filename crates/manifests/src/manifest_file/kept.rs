@@ -176,7 +176,7 @@ fn text<'t>(tree: &'t Map<String, Json>, name: &str) -> &'t str {
 /// Which of the supported values was probably meant, as far as the error names them.
 fn supported_hint(error: &FieldError) -> Option<String> {
     let BadValue::Text(value) = &error.value else { return None };
-    if error.kind != field_errors::Kind::NotSupported {
+    if error.kind != field_errors::FieldErrorKind::NotSupported {
         return None;
     }
     let supported: Vec<&str> = error.detail.split('"').skip(1).step_by(2).collect();

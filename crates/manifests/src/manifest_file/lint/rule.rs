@@ -22,7 +22,7 @@ pub(super) fn check(role: &Role, scope: &mut Scope<'_>) {
         return;
     }
     for fault in limit_errors(role, None) {
-        scope.warn(WarningCode::OversizedRole, &fault.path, fault.body(), None);
+        scope.warn(WarningCode::OversizedRole, &fault.path, fault.message_without_path(), None);
     }
     for (idx, rule) in role.rules.iter().enumerate() {
         let is_for_paths = !rule.non_resource_urls.is_empty();
