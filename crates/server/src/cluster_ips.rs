@@ -50,10 +50,10 @@ impl AddressChange {
     /// Has it happen with a write.
     pub(crate) fn attach(&self, mut transaction: Transaction) -> Transaction {
         if let Some((key, revision)) = &self.given_up {
-            transaction = transaction.delete_beside(key.clone(), *revision);
+            transaction = transaction.also_delete(key.clone(), *revision);
         }
         if let Some(Reservation { key, value, expect }) = &self.taken {
-            transaction = transaction.put_beside(key.clone(), value.clone(), Some(*expect));
+            transaction = transaction.also_put(key.clone(), value.clone(), Some(*expect));
         }
         transaction
     }

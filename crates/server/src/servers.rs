@@ -89,7 +89,8 @@ impl<S: Store> ServerState<S> {
                 at: Timestamp::now().as_millisecond(),
             };
             let value = serde_json::to_vec(&beat).unwrap_or_default().into();
-            let put = Put { key: key.clone(), value, expect, ttl: Some(LIFETIME), mark: None };
+            let put =
+                Put { key: key.clone(), value, expect, ttl: Some(LIFETIME), shared_revision: None };
             match tokio::time::timeout(LIFETIME, self.store.put(put)).await {
                 Ok(Ok(revision)) => expect = Expect::At(revision),
                 Ok(Err(WriteError::Conflict { current })) => {

@@ -1,7 +1,7 @@
-//! Writing snapshots beside the writer, and removing what they make superfluous.
+//! Writes snapshots on a thread of their own, and removes the files that they make obsolete.
 //!
-//! A snapshot is of the floor, not of the newest state. So the logs after it tell the whole history
-//! again, and a restart forgets nothing that clients could still ask for.
+//! A snapshot holds the state at the compaction floor, not the newest state. The logs after it hold the
+//! whole history, so a restart loses no revision that clients can still read.
 
 use std::fs;
 use std::io;
@@ -17,10 +17,10 @@ use crate::snapshot;
 use crate::store_files;
 use crate::store_state::StoreState;
 
-/// Restarts leave small logs behind. So many superfluous ones are reason enough for a snapshot.
+/// Restarts leave small logs behind. This many obsolete ones justify a snapshot.
 const LOGS_MAX: usize = 64;
 
-/// A snapshot on its way.
+/// A snapshot that is being written.
 #[derive(Debug)]
 pub(crate) struct Checkpoint {
     thread: JoinHandle<io::Result<u64>>,
@@ -28,7 +28,7 @@ pub(crate) struct Checkpoint {
     revision: Revision,
 }
 
-/// How many of the oldest logs a snapshot of the floor makes superfluous, if that is worth one.
+/// The number of logs that a snapshot of the floor makes obsolete; `None` if it would free too little.
 pub(crate) fn n_logs_worth_a_snapshot(
     sealed: &[SealedLog],
     newest_base: Revision,
@@ -40,7 +40,7 @@ pub(crate) fn n_logs_worth_a_snapshot(
     (n_logs > 0 && (bytes >= bytes_min || n_logs >= LOGS_MAX)).then_some(n_logs)
 }
 
-/// A log is superfluous when the one after it begins at or before the floor.
+/// Counts obsolete logs: those whose successor begins at or before the floor.
 pub(crate) fn n_obsolete_logs(
     sealed: &[SealedLog],
     newest_base: Revision,
@@ -66,23 +66,23 @@ impl Checkpoint {
         self.thread.is_finished()
     }
 
-    /// Waits for it. Returns the revision and the size of the snapshot.
+    /// Waits for the thread. Returns the revision and the size of the snapshot.
     pub(crate) fn finish(self) -> io::Result<(Revision, u64)> {
         let panicked = |_| io::Error::other("the thread that writes snapshots has panicked");
         let bytes = self.thread.join().map_err(panicked)??;
         Ok((self.revision, bytes))
     }
 
-    /// Gives it up and waits until its thread is gone. Returns the same as [`Self::finish`] if the
-    /// snapshot was whole before it heard of that, since then older files are superfluous.
+    /// Cancels the thread and waits for it. Returns the same as [`Self::finish`] if the snapshot was already
+    /// complete, because then older files are obsolete.
     pub(crate) fn cancel(self) -> Option<(Revision, u64)> {
         self.cancel.store(true, Ordering::Relaxed);
         self.finish().ok()
     }
 }
 
-/// Removes the oldest logs and older snapshots. The oldest log goes first, and one that can not be removed
-/// stays in the list for another time, so that what is left is contiguous.
+/// Removes the oldest logs and older snapshots. The oldest log goes first, and a log that cannot be removed
+/// stays in the list for a later attempt, so the remaining logs are contiguous.
 pub(crate) fn remove_obsolete(
     directory: &Path,
     sealed: &mut Vec<SealedLog>,
@@ -157,11 +157,11 @@ mod tests {
         fs::write(store_files::log_path(directory.path(), 0), "").unwrap();
         fs::create_dir(store_files::log_path(directory.path(), 1)).unwrap();
         fs::write(store_files::log_path(directory.path(), 2), "").unwrap();
-        remove(directory.path(), &mut sealed, 3, Revision::new(9)).unwrap_err();
+        remove_obsolete(directory.path(), &mut sealed, 3, Revision::new(9)).unwrap_err();
         assert_eq!(sealed, logs(&[1, 5, 9])[1..]);
         assert!(store_files::log_path(directory.path(), 2).exists());
         fs::remove_dir(store_files::log_path(directory.path(), 1)).unwrap();
-        remove(directory.path(), &mut sealed, 2, Revision::new(9)).unwrap();
+        remove_obsolete(directory.path(), &mut sealed, 2, Revision::new(9)).unwrap();
         assert_eq!(sealed, []);
     }
 }

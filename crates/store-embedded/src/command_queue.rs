@@ -1,4 +1,4 @@
-//! The way from many callers to the one writer.
+//! The queue from callers to the writer thread.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,14 +6,13 @@ use std::time::{Duration, Instant};
 use store::{ReadError, Revision, Transaction, WriteError};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-/// How many bytes may wait for the writer, and so the most that one batch can hold. Who comes later
-/// waits before the queue.
+/// Maximum bytes in the queue, and so in one batch. Further callers wait for permits.
 pub(crate) const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// What a permit of the queue stands for. A write takes one for itself and one for each of these, so
-/// the number of waiting writes is bounded too.
+/// Bytes per permit. A write takes one permit plus one for each of these, so the number of queued writes is
+/// bounded too.
 pub(crate) const BYTES_PER_PERMIT: usize = 1024;
 
-/// What callers ask of the writer.
+/// A command for the writer.
 #[derive(Debug)]
 pub(crate) enum Command {
     Write {
@@ -25,11 +24,11 @@ pub(crate) enum Command {
         revision: Revision,
         reply: Reply<Revision, ReadError>,
     },
-    /// Does now what is done every second.
+    /// Runs the periodic work now.
     Tick {
         reply: oneshot::Sender<()>,
     },
-    /// Finishes and ends the thread, after which the sender is dropped.
+    /// Ends the thread; then the sender is dropped.
     Close {
         reply: oneshot::Sender<()>,
     },
@@ -37,24 +36,24 @@ pub(crate) enum Command {
 
 pub(crate) type Reply<T, E> = oneshot::Sender<Result<T, E>>;
 
-/// A transaction whose content has a deadline in place of a time to live.
+/// A transaction whose time to live is resolved to a deadline.
 #[derive(Debug)]
 pub(crate) struct WriteCommand {
     pub(crate) transaction: Transaction,
     pub(crate) expires_at_ms: Option<u64>,
 }
 
-/// How long to wait for how many commands before a batch begins.
+/// How long the writer waits for how many commands before it starts a batch.
 ///
-/// Writers who were answered together come back together, but not at the same instant. Without a pause
-/// the first of them would get a sync of its own while the others wait for it.
+/// Callers that were answered together send their next writes almost together. Without the wait the first
+/// of them would get a sync of its own while the others wait for it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct BatchWait {
     pub(crate) n_commands: usize,
     pub(crate) time_max: Duration,
 }
 
-/// Commands in the order in which they came.
+/// Commands in order of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct CommandQueue {
     inner: Mutex<QueueState>,
@@ -64,13 +63,13 @@ pub(crate) struct CommandQueue {
 #[derive(Debug, Default)]
 struct QueueState {
     commands: Vec<Command>,
-    /// With so many the writer wakes up; it sleeps deeper while it gathers.
+    /// Number of queued commands that wakes the writer.
     n_commands_wanted: usize,
     is_closed: bool,
 }
 
 impl CommandQueue {
-    /// Adds a command; the writer wakes up. After closing it is dropped, which its sender notices.
+    /// Adds a command and wakes the writer. After closing, the command is dropped and its caller gets an error.
     pub(crate) fn push(&self, command: Command) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         if !inner.is_closed {
@@ -83,7 +82,7 @@ impl CommandQueue {
         }
     }
 
-    /// Takes all commands, waiting for the first until a deadline, and then a moment for more.
+    /// Takes all commands: waits for the first one until a deadline, and then briefly for more.
     pub(crate) fn take_batch(&self, deadline: Instant, batch_wait: &BatchWait) -> Vec<Command> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner = self.wait(inner, 1, deadline.saturating_duration_since(Instant::now()));
@@ -108,7 +107,7 @@ impl CommandQueue {
         wait.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Drops all commands, now and later.
+    /// Drops all commands, and all that arrive later.
     pub(crate) fn close(&self) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.is_closed = true;

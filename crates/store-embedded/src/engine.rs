@@ -1,4 +1,4 @@
-//! The store as callers see it.
+//! The embedded store: implements `Store` over the shared state and the writer thread.
 
 use std::fmt;
 use std::path::Path;
@@ -35,7 +35,7 @@ pub struct EmbeddedStore {
     writer: Option<JoinHandle<()>>,
 }
 
-/// Tells where it is, not what it holds.
+/// Prints the revision, not the content.
 impl fmt::Debug for EmbeddedStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EmbeddedStore")
@@ -44,13 +44,13 @@ impl fmt::Debug for EmbeddedStore {
     }
 }
 
-/// What callers, watches and the writer share.
+/// State shared by callers, watches and the writer.
 pub(crate) struct SharedState {
     /// The newest durable state.
     pub(crate) state: ArcSwap<StoreState>,
     pub(crate) queue: CommandQueue,
     pub(crate) watch_notifier: WatchNotifier,
-    /// Why the store can not be written.
+    /// The failure while the store is read-only.
     pub(crate) write_failure: Mutex<Option<Unavailable>>,
     pub(crate) status: ArcSwap<StoreStatus>,
     is_closed: AtomicBool,
@@ -61,7 +61,7 @@ impl SharedState {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Lets every caller and every watch know that it is over.
+    /// Ends every queued command and every watch.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
         self.queue.close();
@@ -74,15 +74,15 @@ impl SharedState {
 }
 
 impl EmbeddedStore {
-    /// Opens a directory, creating it if need be. Blocks while it reads.
+    /// Opens a directory, and creates it if needed. Blocks while it reads.
     pub fn open(directory: &Path, options: Options) -> Result<Self, OpenError> {
         Self::open_locked(LockedDirectory::lock(directory)?, options)
     }
 
-    /// The same, of a directory that was locked before.
+    /// Opens a directory that the caller has locked.
     ///
     /// # Errors
-    /// Its files can not be used.
+    /// The files of the directory cannot be used.
     pub fn open_locked(directory: LockedDirectory, options: Options) -> Result<Self, OpenError> {
         let recovered = recovery::recover(directory.path(), &options)?;
         let core = Arc::new(SharedState {
@@ -104,8 +104,8 @@ impl EmbeddedStore {
         Ok(Self { core, write_permits, clock, writer: Some(writer) })
     }
 
-    /// Does at once what is otherwise done every second: expiry, compaction by age, progress of idle
-    /// watches; and tries at once what has failed. For tests that move the clock.
+    /// Runs the periodic work now: expiry, compaction by age, progress of idle watches, and retries. For tests
+    /// that move the clock.
     pub async fn tick(&self) {
         let (reply, done) = oneshot::channel();
         self.core.queue.push(Command::Tick { reply });
@@ -113,7 +113,7 @@ impl EmbeddedStore {
         done.await.ok();
     }
 
-    /// Reads a state, on another thread when files must be read.
+    /// Reads a state, on a blocking thread if that reads files.
     async fn read<T: Send + 'static>(
         &self,
         at: At,
@@ -132,7 +132,7 @@ impl Drop for EmbeddedStore {
         let (reply, _) = oneshot::channel();
         self.core.queue.push(Command::Close { reply });
         if let Some(writer) = self.writer.take() {
-            // A panic of the writer was told to every caller already.
+            // Callers already got an error if the writer panicked.
             writer.join().ok();
         }
     }
@@ -232,7 +232,7 @@ pub(crate) fn closed() -> Unavailable {
     Unavailable { reason: "it is closed".into() }
 }
 
-/// Runs what reads files where it does not hold up other tasks.
+/// Runs work that reads files on the blocking pool.
 pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Unavailable> {

@@ -1,4 +1,4 @@
-//! Files of checked frames: the shape of logs and snapshots.
+//! The file format of logs and snapshots: a header and checksummed frames.
 //!
 //! A file begins with a header that is complete from the moment the file has its name, because it is
 //! written and synced_revision under another name before. Then come frames. A log frame is one batch of writes,
@@ -9,28 +9,28 @@
 //! frame   length 4 | durable 8 | checksum of payload 4 | checksum of the three before 4 | payload
 //! ```
 //!
-//! `durable` is how much of the file was known to be on disk when the frame was written. It tells a
-//! torn tail from damage: a bad frame before a good one that knew it to be durable was damaged later.
-//! The salt goes into every checksum, and so does the place of the frame, so that neither an old file
-//! nor a value made to look like a frame is taken for one.
+//! `durable` is the length of the file that was known to be on disk when the frame was written. It
+//! distinguishes a torn tail from damage: if a later good frame says that a bad frame was durable, the bad
+//! frame was damaged afterwards. Every checksum covers the salt and the offset of the frame, so that neither
+//! bytes of an old file nor a value that looks like a frame passes for one.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};
 
 use store::Revision;
 
-/// The version of the format, which this program writes and up to which it reads. Whatever an earlier
-/// program would take for damage or read wrongly needs the next one: another header, another way to
-/// frame or to check, another type of record. Each version has a data directory among the fixtures of
-/// the server. Version 2 has records of several writes in one revision.
+/// The format version that this program writes, and the newest one that it reads. Any change that an
+/// earlier program would report as damage or misread needs a new version: header, framing, checksums,
+/// record types. The server tests have a fixture of each version. Version 2 added records of several writes
+/// in one revision.
 pub(crate) const FORMAT_VERSION: u8 = 2;
-/// The place of the version in the header. It is a digit, `1` for version 1.
+/// Offset of the version digit in the header; `1` for version 1.
 const VERSION_AT: usize = 7;
 
 pub(crate) const HEADER_BYTES: usize = 32;
 pub(crate) const FRAME_HEADER_BYTES: usize = 20;
 
-/// What a file is, in its first bytes.
+/// The kind of a file, encoded in its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileKind {
     Log,
@@ -46,41 +46,41 @@ impl FileKind {
     }
 }
 
-/// The first bytes of a file.
+/// The header of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) kind: FileKind,
-    /// Of a log: the revision before its first record. Of a snapshot: the state it holds.
+    /// Log: the revision before its first record. Snapshot: the revision of its state.
     pub(crate) base: Revision,
     pub(crate) salt: u64,
-    /// Whether frames were acknowledged before they were durable.
+    /// Whether writes were acknowledged before they were durable (sync mode `interval`).
     pub(crate) defers_sync: bool,
 }
 
-/// Why a file does not begin with a header that this program reads.
+/// Why the header of a file cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeaderError {
-    /// It is damaged, or the file is of another kind.
+    /// The header is damaged, or belongs to another kind of file.
     Malformed,
-    /// A later program wrote the file, in this version of the format.
+    /// A newer program wrote the file.
     Newer { version: u8 },
 }
 
-/// What [`read`] found.
+/// The result of [`read_frame`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FrameRead<'a> {
-    /// The payload of a good frame, and where the next one begins.
+    /// The payload of a valid frame, and the offset of the next frame.
     Frame { payload: &'a [u8], next: usize },
-    /// The file ends here.
+    /// The end of the file.
     End,
-    /// No good frame begins here, and none after it proves that there was one: the file ends here.
+    /// No valid frame starts here, and no later frame proves that there was one: a torn tail.
     Torn,
-    /// There was a good frame here once.
+    /// A later frame proves that a valid frame was here.
     Damaged,
 }
 
 impl Header {
-    /// A header with a new salt.
+    /// Makes a header with a new random salt.
     pub(crate) fn new(kind: FileKind, base: Revision, defers_sync: bool) -> Self {
         // The standard library's hash keys are random, and each state has its own.
         Self { kind, base, salt: RandomState::new().hash_one(base.number()), defers_sync }
@@ -98,14 +98,14 @@ impl Header {
         bytes
     }
 
-    /// Reads the header of a file that should be of this kind.
+    /// Decodes the header of a file of this kind.
     pub(crate) fn decode(file: &[u8], kind: FileKind) -> Result<Self, HeaderError> {
         Self::check_version(file, kind)?;
         Self::decode_checked(file, kind).ok_or(HeaderError::Malformed)
     }
 
-    /// Refuses the files of later programs. Of these only kind and version are known to be where they
-    /// are; but where everything else is as in a file of this program, the version is what was damaged.
+    /// Refuses files of newer programs, of which only the positions of kind and version are known. If the
+    /// rest of the header is valid for a known version, the version digit itself is damaged.
     pub(crate) fn check_version(file: &[u8], kind: FileKind) -> Result<(), HeaderError> {
         let Some(version) = file.get(VERSION_AT).and_then(|digit| digit.checked_sub(b'0')) else {
             return Ok(());
@@ -144,7 +144,7 @@ impl Header {
     }
 }
 
-/// Makes a frame of a payload that stands in `frame` after room for the frame's header.
+/// Fills in the frame header in front of the payload in `frame`.
 pub(crate) fn seal_frame(frame: &mut [u8], salt: u64, offset: u64, durable: u64) {
     let Some((header, payload)) = frame.split_first_chunk_mut::<FRAME_HEADER_BYTES>() else {
         return;
@@ -156,7 +156,7 @@ pub(crate) fn seal_frame(frame: &mut [u8], salt: u64, offset: u64, durable: u64)
     header[16..].copy_from_slice(&of_header.to_le_bytes());
 }
 
-/// Reads what is at an offset of a whole file.
+/// Reads the frame at an offset of a file that is in memory.
 pub(crate) fn read_frame(file: &[u8], salt: u64, offset: usize) -> FrameRead<'_> {
     if offset == file.len() {
         return FrameRead::End;
@@ -168,8 +168,8 @@ pub(crate) fn read_frame(file: &[u8], salt: u64, offset: usize) -> FrameRead<'_>
     if (offset + 1..file.len()).any(proves) { FrameRead::Damaged } else { FrameRead::Torn }
 }
 
-/// Reads the next frame of a file that has no torn end, such as a snapshot, so that the file need not be
-/// in memory as a whole. `bytes_max` is what is left of the file. Absent when there is no good frame.
+/// Reads the next frame of a file without a torn tail, such as a snapshot, without loading the whole file.
+/// `bytes_max` is the rest of the file. `None` if there is no valid frame.
 pub(crate) fn read_next_frame(
     file: &mut dyn Read,
     salt: u64,
@@ -193,7 +193,7 @@ pub(crate) fn read_next_frame(
     Ok(is_good.then_some(payload))
 }
 
-/// Whether bytes that stand at an offset of a file are good frames and nothing else.
+/// Reports whether bytes at an offset of a file are a sequence of valid frames.
 pub(crate) fn are_valid_frames(bytes: &[u8], salt: u64, offset: u64) -> bool {
     let mut at = 0;
     while let Some(mut rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
@@ -206,11 +206,11 @@ pub(crate) fn are_valid_frames(bytes: &[u8], salt: u64, offset: u64) -> bool {
     true
 }
 
-/// The payload of a good frame and what it knew to be durable.
+/// The payload of a valid frame and its `durable` field.
 fn frame_at(file: &[u8], salt: u64, offset: usize) -> Option<(&[u8], u64)> {
     let (header, rest) = file.get(offset..)?.split_first_chunk::<FRAME_HEADER_BYTES>()?;
     let durable = u64_at(header, 4)?;
-    // A quick test first, since damage is searched for byte by byte.
+    // A cheap check first, because the search for later frames tries every byte.
     if durable > offset as u64
         || checksum(salt, offset as u64, &header[..16]) != u32_at(header, 16)?
     {

@@ -1,7 +1,7 @@
-//! The changes since the floor, oldest first, as a list of which old copies stay readable.
+//! The changes since the compaction floor, oldest first, as a copy-on-write list.
 //!
-//! Watches read it, and reads of old states undo it. It is made of sealed chunks that never change and
-//! a tail that is copied by the next batch of writes. The oldest chunks can be paged out to files.
+//! Watches read it, and reads of old states undo it. It consists of immutable chunks and a tail that the
+//! next batch of writes copies. The oldest chunks can be moved to files.
 
 use std::io;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use store::{Change, Event, Prefix, Revision};
 use crate::history_page::HistoryPage;
 use crate::version::Version;
 
-/// A chunk is sealed with so many changes. Small, because each batch copies the tail.
+/// Maximum number of changes in a chunk. Small, because each batch copies the tail.
 const CHUNK_CHANGES_MAX: usize = 128;
-/// Or with so many bytes, so that one page is quickly read.
+/// Maximum bytes of a chunk, so that one page is read quickly.
 const CHUNK_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// One write of a key: the version it made, if any, and the version it ended, if any.
+/// One write of a key: the new version (`None` for a delete) and the old version (`None` for a create).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyChange {
     pub(crate) revision: Revision,
@@ -29,10 +29,10 @@ pub(crate) struct KeyChange {
 pub(crate) struct History {
     sealed: Arc<Vec<Chunk>>,
     tail: Arc<Vec<KeyChange>>,
-    /// Of the versions that the tail made or ended.
+    /// Bytes of the old and new versions in the tail.
     tail_bytes: usize,
     len: usize,
-    /// Of the ended versions in chunks that are not paged out: what history alone keeps in memory.
+    /// Bytes of the old versions that are in memory only because of the history.
     memory_bytes: usize,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct History {
 struct Chunk {
     last_revision: Revision,
     len: usize,
-    /// Of the ended versions.
+    /// Bytes of the old versions.
     bytes: usize,
     body: ChunkBody,
 }
@@ -51,16 +51,16 @@ enum ChunkBody {
     Paged(Arc<HistoryPage>),
 }
 
-/// What [`History::events`] found.
+/// The result of [`History::events_after`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct HistoryEvents {
     pub(crate) events: Vec<Event>,
-    /// The last revision that was looked at, when a limit ended the search.
+    /// The last revision that was read, if a limit ended the search.
     pub(crate) stopped_at: Option<Revision>,
 }
 
 impl KeyChange {
-    /// The version that tells the key.
+    /// The version that holds the key.
     fn version(&self) -> Option<&Arc<Version>> {
         self.new_version.as_ref().or(self.old_version.as_ref())
     }
@@ -132,7 +132,7 @@ impl History {
         }
     }
 
-    /// Lets go of chunks that lie at or before the floor as a whole.
+    /// Drops chunks that lie completely at or before the floor.
     pub(crate) fn drop_through(&mut self, floor: Revision) {
         let n_old = self.sealed.partition_point(|chunk| chunk.last_revision <= floor);
         if n_old > 0 {
@@ -151,7 +151,7 @@ impl History {
         }
     }
 
-    /// Moves the oldest resident chunk to a page that `write` makes of it.
+    /// Replaces the oldest chunk in memory by the page that `write` makes of it.
     pub(crate) fn move_to_page(
         &mut self,
         write: &mut dyn FnMut(&[KeyChange]) -> io::Result<HistoryPage>,
@@ -193,7 +193,7 @@ impl History {
         Ok(())
     }
 
-    /// The events of a prefix after a revision, about as many as the limits allow.
+    /// The events under a prefix after a revision, up to about the limits.
     pub(crate) fn events_after(
         &self,
         prefix: &Prefix,

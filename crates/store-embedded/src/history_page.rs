@@ -13,18 +13,18 @@ use crate::history::KeyChange;
 use crate::record::{Record, RecordReader, encode_change};
 use crate::store_files;
 
-/// A file of steps. It is removed when nobody reads it any more.
+/// A file of changes. Dropping it removes the file.
 #[derive(Debug)]
 pub(crate) struct HistoryPage {
     path: PathBuf,
     checksum: u32,
     len: u64,
-    /// Counts the bytes of all pages.
+    /// Sum of the bytes of all pages.
     total: Arc<AtomicU64>,
 }
 
 impl HistoryPage {
-    /// Writes the steps to a new file, and adds its length to a total for as long as it is there.
+    /// Writes changes to a new file, and adds its length to the total until it is removed.
     pub(crate) fn write(
         path: PathBuf,
         steps: &[KeyChange],
@@ -41,7 +41,7 @@ impl HistoryPage {
         Ok(page)
     }
 
-    /// Reads the steps again.
+    /// Reads the changes back.
     pub(crate) fn read(&self) -> io::Result<Vec<KeyChange>> {
         let bytes = store_files::read(&self.path)?;
         if crc32fast::hash(&bytes) != self.checksum {
@@ -51,7 +51,7 @@ impl HistoryPage {
         let mut steps = Vec::new();
         while let Some(record) = reader.next().map_err(|error| self.damaged(&error.to_string()))? {
             let Record::KeyChange(change) = record else {
-                return Err(self.damaged("it holds something else than steps"));
+                return Err(self.damaged("it holds records that are not changes"));
             };
             steps.push(change);
         }
@@ -66,7 +66,7 @@ impl HistoryPage {
 
 impl Drop for HistoryPage {
     fn drop(&mut self) {
-        // A page that can not be removed now is removed when the directory is opened again.
+        // The next open removes a page that cannot be removed now.
         fs::remove_file(&self.path).ok();
         self.total.fetch_sub(self.len, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Moving the oldest part of the history from memory to files, while the store runs and while it opens.
+//! Moves the oldest history from memory to files, while the store runs and while it opens.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::history::History;
 use crate::history_page::HistoryPage;
 use crate::store_files;
 
-/// Makes pages of one run, which have names of their own.
+/// Writes the pages of one run of the store.
 #[derive(Debug)]
 pub(crate) struct HistoryPager {
     directory: PathBuf,
@@ -17,7 +17,7 @@ pub(crate) struct HistoryPager {
     run: u64,
     n_pages: u64,
     memory_bytes_max: usize,
-    /// Of all pages that somebody may still read.
+    /// Bytes of all pages that still exist.
     bytes: Arc<AtomicU64>,
 }
 
@@ -32,7 +32,7 @@ impl HistoryPager {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Writes pages while the history takes up too much memory. Says whether any was written.
+    /// Writes pages while the history takes too much memory. Returns whether it wrote any.
     pub(crate) fn move_to_page(&mut self, history: &mut History) -> io::Result<bool> {
         let mut is_changed = false;
         while history.memory_bytes() > self.memory_bytes_max {
@@ -51,7 +51,7 @@ impl HistoryPager {
         Ok(is_changed)
     }
 
-    /// Whether the history takes up so much memory that it is better forgotten than kept there.
+    /// Reports whether the history takes so much memory that it should be dropped.
     pub(crate) fn exceeds_memory_limit(&self, history: &History) -> bool {
         history.memory_bytes() > self.memory_bytes_max.saturating_mul(2)
     }

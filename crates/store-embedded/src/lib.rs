@@ -1,9 +1,8 @@
-//! A store in one directory of one machine: an append-only log, and everything in memory.
+//! The embedded store: an append-only log in one directory, with all current versions in memory.
 //!
-//! Reads and watches take an immutable state and never wait for anything. Writes go to one
-//! thread, which checks their expectations in order, appends a whole batch as one frame, syncs it, and
-//! only then shows the new state and acknowledges. Opening a directory reads the last snapshot and the
-//! log after it.
+//! Reads and watches use an immutable state and never block. One writer thread checks the expectations of
+//! writes in order, appends a batch as one frame, syncs it, and only then publishes the new state and
+//! acknowledges. Opening a directory reads the newest snapshot and the logs after it.
 //!
 //! Owns: the format of the files, recovery, group commit, the history of versions, expiry, compaction.
 //! Must not know: what a value means, other engines, HTTP.

@@ -1,4 +1,4 @@
-//! The log file that is being written.
+//! The log file that the writer appends to.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -10,22 +10,22 @@ use store::Revision;
 use crate::frame::{self, FRAME_HEADER_BYTES, FileKind, HEADER_BYTES, Header};
 use crate::store_files;
 
-/// An open log file.
+/// An open log file with its durable and acknowledged lengths.
 #[derive(Debug)]
 pub(crate) struct Log {
     file: File,
     salt: u64,
     sequence: u64,
     base: Revision,
-    /// Its length: where the next frame goes.
+    /// Length of the file; the next frame starts here.
     end: u64,
-    /// How much of it is on disk.
+    /// Length that is known to be on disk.
     durable_end: u64,
-    /// How much of it readers and callers know of. Without a sync for every write that may be more.
+    /// Length that was acknowledged. In sync mode `interval` it may exceed the durable length.
     acknowledged_end: u64,
 }
 
-/// The bytes of a batch: room for the header of a frame, then records.
+/// The bytes of a batch: space for the frame header, then records.
 #[derive(Debug)]
 pub(crate) struct FrameBuffer(Vec<u8>);
 
@@ -42,12 +42,12 @@ impl FrameBuffer {
         self.0.len() as u64
     }
 
-    /// Where to append records.
+    /// The buffer to append records to.
     pub(crate) fn records(&mut self) -> &mut Vec<u8> {
         &mut self.0
     }
 
-    /// Makes it empty, and gives memory back after an unusually large batch.
+    /// Clears the buffer, and frees memory after an unusually large batch.
     pub(crate) fn clear(&mut self) {
         const KEPT_BYTES_MAX: usize = 1024 * 1024;
         self.0.truncate(FRAME_HEADER_BYTES);
@@ -56,7 +56,7 @@ impl FrameBuffer {
 }
 
 impl Log {
-    /// Begins a new file. `base` is the revision before its first record.
+    /// Creates a log file. `base` is the revision before its first record.
     pub(crate) fn create(
         directory: &Path,
         sequence: u64,
@@ -105,7 +105,7 @@ impl Log {
     pub(crate) fn append(&mut self, frame: &mut FrameBuffer) -> io::Result<()> {
         frame::seal_frame(&mut frame.0, self.salt, self.end, self.durable_end);
         if let Err(error) = self.file.write_all(&frame.0) {
-            // A half frame would be cut off by repair and recovery too; this frees its space at once.
+            // Repair and recovery would cut off a partial frame too; this frees its space at once.
             self.file.set_len(self.end).ok();
             return Err(error);
         }
@@ -134,7 +134,7 @@ impl Log {
         Ok(())
     }
 
-    /// Makes all frames durable. After an error nobody knows which are.
+    /// Makes all frames durable. After an error it is unknown which are.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         self.file.sync_data()?;
         self.durable_end = self.end;

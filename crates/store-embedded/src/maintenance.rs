@@ -15,12 +15,12 @@ use crate::recovery::SealedLog;
 use crate::store_state::StoreState;
 use crate::writer::{Writer, expiries};
 
-/// When a snapshot or a page could not be written, so long nothing of the kind is tried.
+/// Pause after a failed maintenance task.
 const MAINTENANCE_RETRY_DELAY: Duration = Duration::from_secs(10);
 
 impl Writer {
-    /// The store only reads until [`Self::retry_log`] succeeds: what readers see stays, what was on its
-    /// way is refused.
+    /// Makes the store read-only until [`Self::retry_log`] succeeds. Readers keep the last durable state;
+    /// pending writes fail.
     pub(crate) fn enter_read_only(&mut self, error: &io::Error) {
         let reason = format!("it can not write its log and only reads: {error}");
         let failure = Unavailable { reason: reason.into() };
@@ -32,8 +32,8 @@ impl Writer {
         self.expiries = expiries(&self.state);
     }
 
-    /// Looks once a second whether the disk takes writes again: the log is brought to the state that
-    /// readers see, and writes go on in another file. That this can be created shows that there is room.
+    /// Tries once a second to leave read-only mode: repairs the log to the state that readers see, and starts
+    /// a new log file. Creating that file shows that the disk accepts writes again.
     pub(crate) fn retry_log(&mut self) {
         if self.failure.is_none() {
             return;
@@ -52,7 +52,7 @@ impl Writer {
         }
     }
 
-    /// Looks how much space there is, and tells what the store takes up.
+    /// Measures the free space and publishes the usage.
     pub(crate) fn refresh_usage(&mut self) {
         let free = match self.options.limits.disk_free_bytes_min {
             0 => None,
@@ -62,7 +62,7 @@ impl Writer {
         self.report_status();
     }
 
-    /// Does the maintenance that can wait until callers were answered.
+    /// Runs the maintenance tasks. Callers were answered before.
     pub(crate) fn run_maintenance(&mut self) {
         if self.failure.is_none() && Instant::now() >= self.maintenance_after {
             let was_healthy = self.failed_tasks.is_empty();
@@ -85,8 +85,8 @@ impl Writer {
         self.report_alarms();
     }
 
-    /// Begins another log file. Where that fails, the one there is goes on; only a sync that fails is
-    /// a failure of the log.
+    /// Starts a new log file. If that fails, writes continue in the current one; only a failed sync is a
+    /// failure of the log.
     fn rotate_log(&mut self) {
         match self.sync() {
             Ok(()) => {
@@ -111,7 +111,7 @@ impl Writer {
     }
 
     fn start_checkpoint(&mut self) -> io::Result<()> {
-        // On a disk that is short of space, whatever can be freed is worth it.
+        // On a nearly full disk every freed byte is worth a snapshot.
         let bytes_min = match self.budget.is_disk_short() {
             true => 0,
             false => self.options.limits.checkpoint_bytes_min.max(self.snapshot_bytes),
@@ -150,8 +150,8 @@ impl Writer {
         checkpoint::remove_obsolete(self.directory.path(), &mut self.sealed, n_logs, snapshot)
     }
 
-    /// Moves the oldest part of the history to files while it takes too much memory. On a disk that is
-    /// short of space it is forgotten instead, by the next compaction.
+    /// Moves the oldest history to files while it takes too much memory. On a nearly full disk the next
+    /// compaction drops it instead.
     fn move_to_page(&mut self) -> io::Result<()> {
         let history = &self.state.history;
         if self.budget.is_disk_short() && !self.history_pager.exceeds_memory_limit(history) {
@@ -170,7 +170,7 @@ impl Writer {
         *self.core.write_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
-    /// Tells of alarms at once: a write that was just refused is answered by what others can see.
+    /// Publishes alarms at once, so that a refused write and the status agree.
     fn report_alarms(&self) {
         let alarms = self.budget.alarms();
         if self.core.status.load().alarms != alarms {

@@ -1,26 +1,26 @@
-//! The maintenance that the writer does beside writing, and which part of it has failed.
+//! Maintenance tasks of the writer, and which of them failed.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-/// A duty that is tried again when it fails and that holds up no request.
+/// A task that the writer retries after a failure and that blocks no request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MaintenanceTask {
-    /// Beginning another log file.
+    /// Starts a new log file.
     Rotate,
-    /// Writing a snapshot and removing what it replaces.
+    /// Writes a snapshot and removes the files that it replaces.
     Checkpoint,
-    /// Moving history to a file.
+    /// Moves history from memory to a file.
     Page,
 }
 
-/// The chores that have failed and have not succeeded since.
+/// The tasks whose last run failed.
 #[derive(Debug, Default)]
 pub(crate) struct FailedTasks(BTreeMap<MaintenanceTask, io::Error>);
 
 impl FailedTasks {
-    /// Takes down how a task went.
+    /// Records the result of a task.
     pub(crate) fn record_result(&mut self, task: MaintenanceTask, result: io::Result<()>) {
         match result {
             Ok(()) => drop(self.0.remove(&task)),
@@ -36,7 +36,7 @@ impl FailedTasks {
         self.0.is_empty()
     }
 
-    /// All of them in one sentence.
+    /// Describes all failures in one line.
     pub(crate) fn describe(&self) -> Option<Arc<str>> {
         let one = |(task, error): (&MaintenanceTask, &io::Error)| match task {
             MaintenanceTask::Rotate => format!("it can not begin another log file: {error}"),

@@ -1,4 +1,4 @@
-//! The bytes of operations and versions, the same in logs, snapshots and pages.
+//! Encoding of records in logs, snapshots and history pages.
 //!
 //! Integers are little-endian. A frame holds any number of records; each begins with its tag.
 
@@ -16,33 +16,33 @@ const COMPACT: u8 = 3;
 const VERSION: u8 = 4;
 const END: u8 = 5;
 const STEP: u8 = 6;
-/// A put of an empty value beside a write, as format version 1 has it.
+/// An additional put of an empty value, in format version 1.
 const MARK: u8 = 7;
-const PUT_BESIDE: u8 = 8;
-const DELETE_BESIDE: u8 = 9;
+const ADDITIONAL_PUT: u8 = 8;
+const ADDITIONAL_DELETE: u8 = 9;
 
-/// One thing that a file tells.
+/// One record of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Record {
-    /// A version was written. What it replaced is known from the records before.
+    /// A write of a key. Earlier records tell the version that it replaces.
     Put { revision: Revision, key: Key, value: Bytes, expires_at_ms: Option<u64> },
-    /// A key was deleted.
+    /// A delete of a key.
     Delete { revision: Revision, key: Key },
-    /// A version was written in the revision of the write before. It does not expire.
-    PutBeside { key: Key, value: Bytes },
-    /// A key was deleted in the revision of the write before.
-    DeleteBeside { key: Key },
-    /// States before the floor were forgotten.
+    /// An additional write in the revision of the previous write. The key does not expire.
+    AdditionalPut { key: Key, value: Bytes },
+    /// An additional delete in the revision of the previous write.
+    AdditionalDelete { key: Key },
+    /// A compaction to this floor.
     Compact { floor: Revision },
-    /// A version there is, in a snapshot.
+    /// A version in a snapshot.
     Version(Version),
-    /// A snapshot is complete and has so many versions.
+    /// The end of a snapshot, with its number of versions.
     End { n_versions: u64 },
-    /// A step of the history, in a page.
+    /// A change in a history page.
     KeyChange(KeyChange),
 }
 
-/// Why bytes are not a record.
+/// Why bytes do not decode as a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RecordError {
     #[error("the record ends early")]
@@ -69,16 +69,16 @@ pub(crate) fn encode_delete(into: &mut Vec<u8>, revision: Revision, key: &Key) {
     put_bytes(into, key.as_bytes());
 }
 
-/// Goes into the frame behind its write, so that both are read or neither.
-pub(crate) fn encode_put_beside(into: &mut Vec<u8>, key: &Key, value: &[u8]) {
-    into.push(PUT_BESIDE);
+/// The record stands in the same frame as its write, so both are read or neither.
+pub(crate) fn encode_additional_put(into: &mut Vec<u8>, key: &Key, value: &[u8]) {
+    into.push(ADDITIONAL_PUT);
     put_bytes(into, key.as_bytes());
     put_bytes(into, value);
 }
 
-/// Goes into the frame behind its write, so that both are read or neither.
-pub(crate) fn encode_delete_beside(into: &mut Vec<u8>, key: &Key) {
-    into.push(DELETE_BESIDE);
+/// The record stands in the same frame as its write, so both are read or neither.
+pub(crate) fn encode_additional_delete(into: &mut Vec<u8>, key: &Key) {
+    into.push(ADDITIONAL_DELETE);
     put_bytes(into, key.as_bytes());
 }
 
@@ -120,7 +120,7 @@ fn put_revision(into: &mut Vec<u8>, revision: Revision) {
     into.extend_from_slice(&revision.number().to_le_bytes());
 }
 
-/// None is written as zero, which as a time is long over.
+/// Encodes `None` as zero.
 fn put_deadline(into: &mut Vec<u8>, expires_at_ms: Option<u64>) {
     into.extend_from_slice(&expires_at_ms.unwrap_or(0).to_le_bytes());
 }
@@ -131,7 +131,7 @@ fn put_bytes(into: &mut Vec<u8>, bytes: &[u8]) {
     into.extend_from_slice(bytes);
 }
 
-/// Reads records one after the other.
+/// Decodes a sequence of records.
 #[derive(Debug)]
 pub(crate) struct RecordReader<'a> {
     rest: &'a [u8],
@@ -142,7 +142,7 @@ impl<'a> RecordReader<'a> {
         Self { rest: bytes }
     }
 
-    /// The next record; absent at the end.
+    /// Decodes the next record; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<Record>, RecordError> {
         let Some(tag) = self.rest.split_off_first() else { return Ok(None) };
         let record = match *tag {
@@ -157,9 +157,11 @@ impl<'a> RecordReader<'a> {
                 }
             }
             DELETE => Record::Delete { revision: self.read_revision()?, key: self.read_key()? },
-            MARK => Record::PutBeside { key: self.read_key()?, value: Bytes::new() },
-            PUT_BESIDE => Record::PutBeside { key: self.read_key()?, value: self.read_value()? },
-            DELETE_BESIDE => Record::DeleteBeside { key: self.read_key()? },
+            MARK => Record::AdditionalPut { key: self.read_key()?, value: Bytes::new() },
+            ADDITIONAL_PUT => {
+                Record::AdditionalPut { key: self.read_key()?, value: self.read_value()? }
+            }
+            ADDITIONAL_DELETE => Record::AdditionalDelete { key: self.read_key()? },
             COMPACT => Record::Compact { floor: self.read_revision()? },
             VERSION => Record::Version(self.read_version()?),
             END => Record::End { n_versions: self.read_number()? },
@@ -224,7 +226,7 @@ impl<'a> RecordReader<'a> {
         Key::new(text).map_err(|_| RecordError::Key)
     }
 
-    /// Copies, so that a value does not keep the whole file in memory.
+    /// Copies the value, so that it does not keep the whole file in memory.
     fn read_value(&mut self) -> Result<Bytes, RecordError> {
         self.read_bytes(VALUE_BYTES_MAX, RecordError::Value).map(Bytes::copy_from_slice)
     }
@@ -234,7 +236,7 @@ impl<'a> RecordReader<'a> {
 mod tests {
     use super::*;
 
-    fn read_version() -> Version {
+    fn version() -> Version {
         Version {
             key: Key::new("/a/b").unwrap(),
             value: Bytes::from_static(b"value"),
@@ -249,12 +251,12 @@ mod tests {
         let version = version();
         let (revision, key) = (version.mod_rev, version.key.clone());
         let prev = Some(Arc::new(version.clone()));
-        let step = KeyChange { revision, new_version: None, prev };
+        let change = KeyChange { revision, new_version: None, old_version: prev };
         let mut bytes = Vec::new();
         encode_put(&mut bytes, &version);
         encode_delete(&mut bytes, revision, &key);
-        encode_put_beside(&mut bytes, &key, b"beside");
-        encode_delete_beside(&mut bytes, &key);
+        encode_additional_put(&mut bytes, &key, b"beside");
+        encode_additional_delete(&mut bytes, &key);
         bytes.push(MARK);
         put_bytes(&mut bytes, key.as_bytes());
         encode_compact(&mut bytes, revision);
@@ -270,9 +272,9 @@ mod tests {
         let records = vec![
             put,
             Record::Delete { revision, key: key.clone() },
-            Record::PutBeside { key: key.clone(), value: Bytes::from_static(b"beside") },
-            Record::DeleteBeside { key: key.clone() },
-            Record::PutBeside { key, value: Bytes::new() },
+            Record::AdditionalPut { key: key.clone(), value: Bytes::from_static(b"beside") },
+            Record::AdditionalDelete { key: key.clone() },
+            Record::AdditionalPut { key, value: Bytes::new() },
             Record::Compact { floor: revision },
             Record::Version(version),
             Record::KeyChange(change),

@@ -1,4 +1,4 @@
-//! How much of the past is kept.
+//! Decides how much history to keep.
 
 use std::collections::VecDeque;
 
@@ -8,31 +8,31 @@ use crate::options::Limits;
 use crate::store_state::StoreState;
 use crate::usage_accounting::UsageAccounting;
 
-/// The age of the history is known to this part of it.
+/// The age of history is known with this resolution: one sample per 1/30 of the maximum age.
 const SAMPLES_PER_AGE: u64 = 30;
-/// History that is old and kept for its number alone takes up at most this part of its bytes.
+/// History that is kept only for the minimum number of revisions takes at most 1/4 of the bytes.
 const OLD_HISTORY_DIVISOR: u64 = 4;
-/// While the disk is short of space, history takes up at most this part of its bytes.
+/// On a nearly full disk history takes at most 1/16 of the bytes.
 const SHORT_DISK_DIVISOR: u64 = 16;
 
-/// Why less history is kept than usual.
+/// Reasons to keep less history.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SpacePressure {
     /// The disk has too little free space.
     pub(crate) is_disk_short: bool,
-    /// History can not be moved from memory to files.
+    /// History cannot be moved from memory to files.
     pub(crate) is_memory_short: bool,
 }
 
-/// When the store was at which revision, oldest first.
+/// Samples of (time, revision), oldest first, from which the age of a revision is known.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryRetention {
     samples: VecDeque<(u64, Revision)>,
 }
 
 impl HistoryRetention {
-    /// Whether the history must not wait for the next tick. Some slack spares the log most of the
-    /// records that say so.
+    /// Reports whether the history must be compacted before the next tick. The slack avoids a compaction
+    /// record after every batch.
     pub(crate) fn is_over_limit(
         limits: &Limits,
         state: &StoreState,
@@ -67,7 +67,7 @@ impl HistoryRetention {
             self.samples.push_back((now_ms, current));
         }
         let is_old = |(at_ms, _): &(u64, Revision)| now_ms.saturating_sub(*at_ms) >= age_ms;
-        // The newest sample that is old enough stays, because it goes on to be so.
+        // Keep the newest sample that is old enough; it gives the floor.
         while self.samples.get(1).is_some_and(is_old) {
             self.samples.pop_front();
         }

@@ -1,4 +1,4 @@
-//! Snapshots: all versions of one state in one file.
+//! Reads and writes snapshots: all versions of one state in one file.
 
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -13,11 +13,11 @@ use crate::store_files;
 use crate::store_state::StoreState;
 use crate::version_tree::VersionTree;
 
-/// A frame of a snapshot is written when it has so many bytes.
+/// Size at which a frame of a snapshot is written.
 const FRAME_BYTES: usize = 1024 * 1024;
 
-/// Writes the state at the floor and returns the size of the file. `is_cancelled` is asked now and
-/// then, and ends the work with an error.
+/// Writes the state at the floor and returns the size of the file. Polls `is_cancelled` between frames and
+/// fails if it is set.
 pub(crate) fn write(
     directory: &Path,
     state: &StoreState,
@@ -34,7 +34,7 @@ pub(crate) fn write(
             if is_cancelled() {
                 return Err(io::Error::from(io::ErrorKind::Interrupted));
             }
-            // Nothing is durable before the file has its name, so no frame claims to know better.
+            // Nothing is durable before the rename, so no frame claims more than the header.
             frame::seal_frame(frame, header.salt, offset, HEADER_BYTES as u64);
             offset += frame.len() as u64;
             file.write_all(frame)?;
@@ -52,8 +52,8 @@ pub(crate) fn write(
     Ok(offset)
 }
 
-/// Reads the snapshot of a revision and returns its versions and its size. The file is read frame by
-/// frame, so that opening a store takes no more memory than running it.
+/// Reads the snapshot of a revision frame by frame, so that opening a store needs no more memory than
+/// running it. Returns its versions and its size.
 pub(crate) fn read(directory: &Path, revision: Revision) -> Result<(VersionTree, u64), OpenError> {
     let path = store_files::snapshot_path(directory, revision);
     let failed = |source| store_files::io_error("read", &path, source);
@@ -91,8 +91,8 @@ pub(crate) fn read(directory: &Path, revision: Revision) -> Result<(VersionTree,
                 Record::End { .. } => return Err(damaged(offset, "versions are missing")),
                 Record::Put { .. }
                 | Record::Delete { .. }
-                | Record::PutBeside { .. }
-                | Record::DeleteBeside { .. }
+                | Record::AdditionalPut { .. }
+                | Record::AdditionalDelete { .. }
                 | Record::Compact { .. }
                 | Record::KeyChange(_) => return Err(damaged(offset, "a record of a log")),
             }

@@ -1,19 +1,19 @@
-//! Which writes there is room for.
+//! Decides whether the store has space for a put.
 //!
-//! A delete is always accepted: it makes room. So is a put that belongs to a removal, unless the disk is
-//! almost full and the put is large. Every other put passes these tests in order:
+//! The store always accepts a delete, because it frees space. It accepts a put that is a step of a delete,
+//! unless the disk is almost full and the put is large. Every other put passes these checks in order:
 //!
-//! 1. The disk. With less free space than the minimum and a snapshot take up, the alarm is on and puts
-//!    that add are refused. With half of the minimum left, large puts are refused, and with a quarter all
-//!    are, because each of them takes space in the log whatever it adds.
-//! 2. The quota. When the current versions of all keys would take up more, the alarm is on and puts
-//!    that add are refused. A share that holds a quarter of the quota is refused when all together hold
-//!    three quarters, so that the rest is left for the others. An update that adds little may exceed both
-//!    a little, because the status of an object changes after the object was accepted.
-//! 3. The history. A share that takes up a quarter of it is put off while all together take up three
-//!    quarters. So a flood of large writes does not make the store forget what others still want to read.
-//!    Small writes pass: many users write to some namespaces and resources (Leases, Nodes), and one of
-//!    them must not put off the others.
+//! 1. Disk. If less is free than the minimum plus one snapshot, the alarm is on and growing puts are
+//!    refused. Below half of the minimum, large puts are refused, and below a quarter all puts, because
+//!    every put takes space in the log.
+//! 2. Quota. If the current versions of all keys would exceed the quota, the alarm is on and growing puts
+//!    are refused. When all tenants together hold three quarters, a tenant that holds a quarter is refused,
+//!    so that the rest is left for the others. An update that adds little may exceed both limits a little,
+//!    because the status of an object changes after the object was accepted.
+//! 3. History. When all tenants together fill three quarters of the history, a tenant that fills a quarter
+//!    is throttled. So a flood of large writes does not make the store drop history that others still read.
+//!    Small writes pass: many users write to some namespaces and resources (Leases, Nodes), and one of them
+//!    must not throttle the others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,34 +23,34 @@ use store::{Alarm, Usage, WriteError};
 use crate::options::Limits;
 use crate::usage_accounting::{UsageAccounting, version_bytes};
 
-/// The parts of a budget at which shares begin to matter, and which one share may take up then.
+/// The fraction of a limit from which on fairness applies, and the fraction that one tenant may then hold.
 const FAIRNESS_THRESHOLD: (u64, u64) = (3, 4);
 const TENANT_PART_MAX: (u64, u64) = (1, 4);
-/// An update that adds no more than this may exceed the quota and its share a little.
+/// An update that adds at most this many bytes may exceed the quota and the tenant's part a little.
 const SMALL_BYTES_MAX: u64 = 1024;
-/// Small updates of all shares together may exceed the quota by this part of it, ...
+/// Small updates of all tenants together may exceed the quota by this fraction of it.
 const BEYOND_QUOTA: (u64, u64) = (1, 16);
-/// ... and those of one share its own part by this part of the quota.
+/// Small updates of one tenant may exceed its part by this fraction of the quota.
 const BEYOND_TENANT_PART: (u64, u64) = (1, 64);
-/// A write that adds no more than this to the history is not put off.
+/// A write that adds at most this many bytes to the history is not throttled.
 const SMALL_WRITE_BYTES_MAX: u64 = 16 * 1024;
-/// With less than half of the reserve, no larger value is written.
+/// Below half of the minimum, the store writes no larger value.
 const LARGE_BYTES_MIN: u64 = 64 * 1024;
-/// The alarms are off again below this part of the quota, and with this much more than the reserve.
+/// The quota alarm clears below this fraction of the quota; the disk alarm above this multiple of the reserve.
 const CLEAR_BELOW: (u64, u64) = (19, 20);
 const CLEAR_ABOVE: (u64, u64) = (9, 8);
-/// When a share that was put off may try again.
+/// Time after which a throttled tenant may try again.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 
-/// The room there is, and what was refused.
+/// The limits, the free space, and counters of refused writes.
 #[derive(Debug)]
 pub(crate) struct SpaceBudget {
     quota_bytes: u64,
     history_bytes_max: u64,
     disk_free_bytes_min: u64,
-    /// As last looked up, less what was written since.
+    /// Free space as last measured, minus the bytes written since.
     disk_free_bytes: Option<u64>,
-    /// Whether a snapshot is being written, which takes the space that was kept for it.
+    /// Whether a snapshot is being written. It uses the space that is reserved for it.
     has_checkpoint: bool,
     is_over_quota: bool,
     is_disk_short: bool,
@@ -58,13 +58,13 @@ pub(crate) struct SpaceBudget {
     n_throttled: u64,
 }
 
-/// A put: its key, the bytes of its value, and those of the value that it replaces.
+/// A put to check: its key, the length of its value, and that of the value it replaces.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PendingPut<'a> {
     pub(crate) key: &'a str,
     pub(crate) value_len: usize,
     pub(crate) prev_len: Option<usize>,
-    /// Whether it belongs to the removal of what the key holds.
+    /// Whether it is a step of deleting the object.
     pub(crate) is_removal: bool,
 }
 
@@ -91,7 +91,7 @@ impl SpaceBudget {
         self.is_disk_short
     }
 
-    /// Whether there is room for a put. What is refused counts, and may raise an alarm.
+    /// Checks whether there is space for a put. A refusal is counted and may raise an alarm.
     pub(crate) fn check_put(
         &mut self,
         put: PendingPut<'_>,
@@ -115,7 +115,7 @@ impl SpaceBudget {
         let prev = put.prev_len.map_or(0, |len| version_bytes(put.key.len(), len));
         let growth = bytes.saturating_sub(prev);
         let is_small = put.prev_len.is_some() && growth <= SMALL_BYTES_MAX;
-        let full = |share: Option<&str>| WriteError::NoSpace { share: share.map(Arc::from) };
+        let full = |share: Option<&str>| WriteError::NoSpace { tenant: share.map(Arc::from) };
         self.is_disk_short |= self.disk_is_below(self.disk_reserve(accounting));
         if self.is_disk_short {
             let min = self.disk_free_bytes_min;
@@ -160,12 +160,12 @@ impl SpaceBudget {
                 self.history_bytes_max,
             )
         {
-            return Err(WriteError::Throttled { share: tenant.into(), retry_after: RETRY_AFTER });
+            return Err(WriteError::Throttled { tenant: tenant.into(), retry_after: RETRY_AFTER });
         }
         Ok(())
     }
 
-    /// Looks whether the alarms can be taken back, with the free space as it was just looked up.
+    /// Clears or raises the alarms for a new measurement of the free space.
     pub(crate) fn refresh_alarms(
         &mut self,
         disk_free_bytes: Option<u64>,
@@ -182,7 +182,7 @@ impl SpaceBudget {
         }
     }
 
-    /// So many bytes were written since the free space was looked up.
+    /// Subtracts bytes that were written since the last measurement.
     pub(crate) fn subtract_free_bytes(&mut self, bytes: u64) {
         self.disk_free_bytes = self.disk_free_bytes.map(|free| free.saturating_sub(bytes));
     }
@@ -209,8 +209,8 @@ impl SpaceBudget {
         }
     }
 
-    /// The free space that must be left: what the operator says, and a snapshot, without which no log
-    /// can be removed.
+    /// The free space to keep: the configured minimum, and room for a snapshot, without which no log can be
+    /// removed.
     fn disk_reserve(&self, accounting: &UsageAccounting) -> u64 {
         match self.disk_free_bytes_min {
             0 => 0,
@@ -224,7 +224,7 @@ impl SpaceBudget {
     }
 }
 
-/// Whether one share takes up more than its part of a budget that is running out.
+/// Reports whether one tenant holds more than its part of a limit that is nearly reached.
 fn exceeds_fair_share(total: u64, own: u64, max: u64) -> bool {
     total > fraction_of(max, FAIRNESS_THRESHOLD) && own > fraction_of(max, TENANT_PART_MAX)
 }

@@ -1,4 +1,4 @@
-//! Names of files, and the steps by which a file gets its name safely.
+//! File names of the store, and crash-safe creation of files.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -15,16 +15,16 @@ const SNAPSHOT: &str = "snapshot-";
 const PAGE: &str = "page-";
 const UNFINISHED: &str = ".tmp";
 
-/// What a directory holds, each in rising order.
+/// The files of a data directory, in ascending order.
 #[derive(Debug, Default)]
 pub(crate) struct StoreFiles {
     pub(crate) logs: Vec<u64>,
     pub(crate) snapshots: Vec<Revision>,
-    /// Files of a process that is gone.
+    /// Temporary files of an earlier process.
     pub(crate) stale_files: Vec<PathBuf>,
 }
 
-/// The files of the store in a directory.
+/// Lists the files of the store in a directory.
 pub(crate) fn list_store_files(directory: &Path) -> io::Result<StoreFiles> {
     let mut listing = StoreFiles::default();
     for entry in fs::read_dir(directory)? {
@@ -52,20 +52,20 @@ pub(crate) fn snapshot_path(directory: &Path, revision: Revision) -> PathBuf {
     directory.join(format!("{SNAPSHOT}{:020}", revision.number()))
 }
 
-/// A page of the run that began with this log. A page may outlive its run in the hands of a watch, and
-/// is removed when the watch ends, so no later run may use its name.
+/// The path of a page of history. `run` is the number of the first log of this process: a watch may keep a
+/// page open longer than its process keeps the store open, so no later run may reuse the name.
 pub(crate) fn page_path(directory: &Path, run: u64, sequence: u64) -> PathBuf {
     directory.join(format!("{PAGE}{run:020}-{sequence:020}"))
 }
 
-/// The first bytes of a file: its header, or all of a file that is shorter.
+/// Reads the header bytes of a file, or all of a shorter file.
 pub(crate) fn read_header_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut head = Vec::with_capacity(HEADER_BYTES);
     open(path)?.take(HEADER_BYTES as u64).read_to_end(&mut head)?;
     Ok(head)
 }
 
-/// Opens a file to read it.
+/// Opens a file for reading.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     open_no_follow(OpenOptions::new().read(true), path)
 }
@@ -77,13 +77,13 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Creates a file that only its owner can read: it may hold secrets.
+/// Creates a file with mode 0600: it may hold secrets.
 pub(crate) fn create_new(path: &Path) -> io::Result<File> {
     open_no_follow(OpenOptions::new().write(true).create_new(true), path)
 }
 
-/// Opens a file, or creates it for its owner alone. A symbolic link is not followed: somebody who
-/// could make one in the directory would choose which file is read or written.
+/// Opens a file, or creates it with mode 0600. It does not follow a symbolic link: a link in the directory
+/// would choose which file is read or written.
 pub(crate) fn open_no_follow(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
     let opened = options.mode(0o600).custom_flags(no_follow).open(path);
@@ -106,7 +106,7 @@ pub(crate) fn create_atomically(
     let unfinished = PathBuf::from(unfinished);
     let result = write_and_rename(path, &unfinished, write);
     if result.is_err() {
-        // What can not be removed now is removed when the directory is opened again.
+        // The next open removes a temporary file that cannot be removed now.
         fs::remove_file(&unfinished).ok();
     }
     result
@@ -124,7 +124,7 @@ fn write_and_rename(
     file.sync_all()?;
     fs::rename(unfinished, path)?;
     if let Some(directory) = path.parent() {
-        // A file that may have its name after a crash, or not, must not stay.
+        // Remove a file whose name may not survive a crash.
         sync_directory(directory).inspect_err(|_| drop(fs::remove_file(path)))?;
     }
     Ok(file)

@@ -1,17 +1,17 @@
-//! Whose part of the store a key belongs to.
+//! Assigns each key to a tenant, for fair limits.
 
 use std::fmt;
 use std::sync::Arc;
 
 type TenantFn = dyn for<'k> Fn(&'k str) -> &'k str + Send + Sync;
 
-/// Tells for a key which share of the store it counts for, as a part of the key's text. The program
-/// that uses the store knows what its keys mean; without its word each directory of keys is a share.
+/// Names the tenant of a key, as a part of the key. The program that uses the store knows what its keys
+/// mean; by default each directory of keys is a tenant.
 #[derive(Clone)]
 pub struct TenantOf(Arc<TenantFn>);
 
 impl TenantOf {
-    /// Shares as this function names them.
+    /// Uses this function to name tenants.
     pub fn new(tenant: impl for<'k> Fn(&'k str) -> &'k str + Send + Sync + 'static) -> Self {
         Self(Arc::new(tenant))
     }

@@ -1,4 +1,4 @@
-//! How many bytes each tenant of the keys takes up: of the current versions, and of the history.
+//! Counts the bytes of each tenant: in the current versions and in the history.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -10,32 +10,31 @@ use crate::store_state::StoreState;
 use crate::tenant::TenantOf;
 use crate::version::Version;
 
-/// The bytes that a version takes up beside its key and its value.
+/// Overhead of a version in bytes, beside its key and value.
 const VERSION_BYTES: u64 = 64;
-/// A segment of the history is closed with so many changes, or with so many bytes. The history is
-/// forgotten in whole segments.
+/// Maximum number of changes and bytes of a segment. History is dropped in whole segments.
 const SEGMENT_CHANGES_MAX: usize = 128;
 const SEGMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// Bytes per tenant, and all together.
+/// Bytes per tenant and in total.
 #[derive(Debug, Default)]
 struct BytesByTenant {
     total: u64,
     by_tenant: HashMap<Arc<str>, u64, foldhash::fast::RandomState>,
 }
 
-/// One change of a key.
+/// A change that is not committed yet.
 #[derive(Debug)]
 struct PendingChange {
     revision: Revision,
     tenant: Arc<str>,
-    /// Of the version that it made.
+    /// Bytes of the new version.
     added: u64,
-    /// Of the version that it ended.
+    /// Bytes of the old version.
     ended: u64,
 }
 
-/// The oldest changes in the order in which they are forgotten.
+/// A run of changes that is dropped as a whole.
 #[derive(Debug, Default)]
 struct Segment {
     last: Revision,
@@ -44,20 +43,20 @@ struct Segment {
     by_tenant: Vec<(Arc<str>, u64)>,
 }
 
-/// The books of the writer.
+/// The byte counts of the store, kept by the writer.
 #[derive(Debug)]
 pub(crate) struct UsageAccounting {
     tenant_of: TenantOf,
     live: BytesByTenant,
     history: BytesByTenant,
     segments: VecDeque<Segment>,
-    /// Changes of the batch that is not durable yet.
+    /// Changes of the current batch, which is not durable yet.
     pending: Vec<PendingChange>,
-    /// Everything up to here is in the books.
+    /// All changes up to this revision are counted.
     recorded_through: Revision,
 }
 
-/// The bytes that a version counts.
+/// The size of a version for accounting.
 pub(crate) fn version_bytes(key_len: usize, value_len: usize) -> u64 {
     (key_len as u64).saturating_add(value_len as u64).saturating_add(VERSION_BYTES)
 }
@@ -87,14 +86,14 @@ impl BytesByTenant {
         self.by_tenant.get(tenant).copied().unwrap_or(0)
     }
 
-    /// The name of a tenant, the same text for all its changes where that is at hand.
+    /// Returns the shared name of a tenant, so that its changes do not copy it.
     fn intern_tenant(&self, tenant: &str) -> Arc<str> {
         self.by_tenant.get_key_value(tenant).map_or_else(|| tenant.into(), |(name, _)| name.clone())
     }
 }
 
 impl UsageAccounting {
-    /// The books of a state that has no history yet.
+    /// Counts a state that has no history yet.
     pub(crate) fn new(tenant_of: TenantOf, state: &StoreState) -> Self {
         let mut live = BytesByTenant::default();
         for version in state.tree.iter_from("") {
@@ -114,13 +113,13 @@ impl UsageAccounting {
         self.history.total
     }
 
-    /// The tenant of a key with what it takes up: of the current versions, and of the history.
+    /// The tenant of a key, with its bytes in the current versions and in the history.
     pub(crate) fn tenant_usage<'k>(&self, key: &'k str) -> (&'k str, u64, u64) {
         let tenant = self.tenant_of.tenant(key);
         (tenant, self.live.bytes_of_tenant(tenant), self.history.bytes_of_tenant(tenant))
     }
 
-    /// Takes the changes into the books that the state has since the last time.
+    /// Counts the changes since the last call.
     pub(crate) fn record_new_changes(&mut self, state: &StoreState) {
         let (mut recorded_through, after) = (self.recorded_through, self.recorded_through);
         // The newest changes are in memory, so this reads no file.
@@ -148,11 +147,11 @@ impl UsageAccounting {
         self.pending.push(PendingChange { revision: change.revision, tenant, added, ended });
     }
 
-    /// The batch is durable, and the states before the floor are forgotten.
+    /// Commits the batch, and drops the history up to the floor.
     pub(crate) fn commit(&mut self, floor: Revision) {
         for change in std::mem::take(&mut self.pending) {
             let is_full = |segment: &Segment| {
-                // A revision is forgotten whole.
+                // A revision is never split between segments.
                 segment.last < change.revision
                     && (segment.n_changes >= SEGMENT_CHANGES_MAX
                         || segment.bytes >= SEGMENT_BYTES_MAX)
@@ -171,9 +170,9 @@ impl UsageAccounting {
         }
     }
 
-    /// The batch has failed, and the state is the one before it.
+    /// Undoes the batch after it failed.
     pub(crate) fn roll_back(&mut self, revision: Revision) {
-        // The last first, so that no count falls below zero on the way.
+        // Newest first, so that no count falls below zero.
         for PendingChange { tenant, added, ended, .. } in
             std::mem::take(&mut self.pending).into_iter().rev()
         {
@@ -184,8 +183,8 @@ impl UsageAccounting {
         self.recorded_through = revision;
     }
 
-    /// The lowest floor that leaves at most so many bytes of history, as far as whole segments go;
-    /// absent when all of it may stay.
+    /// The lowest floor that keeps at most `bytes_max` bytes of history, in whole segments; `None` if all of
+    /// it may stay.
     pub(crate) fn floor_for_bytes(&self, bytes_max: u64) -> Option<Revision> {
         let mut excess = self.history.total.saturating_sub(bytes_max);
         let mut floor = None;
@@ -258,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_fails_leaves_the_books_as_they_were() {
+    fn a_failed_batch_changes_no_count() {
         let (mut state, mut accounting) = accounting();
         put(&mut state, "/a/x", 100);
         accounting.record_new_changes(&state);

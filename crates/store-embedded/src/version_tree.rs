@@ -1,8 +1,8 @@
-//! The current versions, ordered by key, as a tree of which old copies stay readable.
+//! The current versions ordered by key: a copy-on-write B-tree.
 //!
-//! A copy of the tree is one pointer. A write copies the nodes on the way to its leaf unless nobody
-//! else holds them, so the writes of one batch share their copies and readers never wait. Branches
-//! count what lies under them, so that the rest of a list is counted without walking it.
+//! Cloning the tree copies one pointer. A write copies the shared nodes on the path to its leaf; the writes
+//! of one batch share these copies, and readers never block. Branches hold the number of keys below them,
+//! so that the remaining items of a list are counted without walking them.
 
 use std::cmp::Ordering;
 use std::hash::BuildHasher;
@@ -13,10 +13,10 @@ use store::Key;
 
 use crate::version::Version;
 
-/// Most versions of a leaf and most children of a branch. Small, because a write copies one node per
-/// level; a million keys make four levels.
+/// Maximum versions of a leaf and children of a branch. Small, because a write copies one node per level; a
+/// million keys make four levels.
 const WIDTH: usize = 32;
-/// A node with fewer parts is joined with a neighbour when both fit in one.
+/// A node with fewer entries is merged with a neighbour if both fit into one.
 const WIDTH_MIN: usize = WIDTH / 4;
 
 /// An ordered set of versions with one version per key.
@@ -32,16 +32,16 @@ enum Node {
     Branch(Branch),
 }
 
-/// A version of a leaf. To find a key by the hashes beside each other reads one version; to find it by
-/// halves reads five, which lie anywhere in memory.
+/// A version of a leaf with the hash of its key. Comparing the adjacent hashes reads one version; a binary
+/// search would read five, scattered in memory.
 #[derive(Debug, Clone)]
 struct LeafEntry {
     hash: u64,
     version: Arc<Version>,
 }
 
-/// Keys have long beginnings in common, so children are told apart by the eight bytes after them, which
-/// lie beside each other in memory. The keys themselves are looked at when those are equal.
+/// Keys share long prefixes, so a lookup compares the eight bytes after the common prefix, which are
+/// adjacent in memory, and reads the keys only if those are equal.
 ///
 /// INVARIANT: has at least one child; `common_prefix_len` and each `head` are as [`Branch::new`] makes them, or
 /// were so with more children.
@@ -79,7 +79,7 @@ impl Branch {
         }
     }
 
-    /// The place of the child under which a key is or would be.
+    /// The index of the child that holds or would hold a key.
     fn child_index(&self, key: &str) -> usize {
         let Some(first) = self.children.first() else { return 0 };
         let common = first.first_key.as_bytes().get(..self.common_prefix_len).unwrap_or_default();
@@ -98,8 +98,8 @@ impl Branch {
     }
 }
 
-/// Eight bytes of a key as a number that compares like them. Keys have no NUL, so what is missing
-/// compares as less than anything.
+/// Eight bytes of a key as a number with the same order. Keys have no NUL, so missing bytes compare as
+/// less than any byte.
 fn key_head(key: &str, skip: usize) -> u64 {
     let rest = key.as_bytes().get(skip..).unwrap_or_default();
     if let Some(bytes) = rest.first_chunk() {
@@ -156,7 +156,7 @@ impl VersionTree {
 
     /// Removes the version of a key and returns it.
     pub(crate) fn remove(&mut self, key: &str) -> Option<Arc<Version>> {
-        // Looking first keeps a miss from copying anything.
+        // A lookup first avoids copying nodes for a missing key.
         self.get(key)?;
         let removed = remove(Arc::make_mut(&mut self.root), key)?;
         self.len -= 1;
@@ -254,12 +254,12 @@ fn search(slots: &[LeafEntry], key: &str) -> Result<usize, usize> {
     slots.binary_search_by(|slot| slot.version.key.as_str().cmp(key))
 }
 
-/// Keys with equal hashes cost a comparison each and nothing else, so the seed need not be secret.
+/// A hash collision costs one comparison, so the seed need not be secret.
 fn hash(key: &str) -> u64 {
     FixedState::default().hash_one(key)
 }
 
-/// Inserts under a node; a node that became too wide gives its right part away.
+/// Inserts below a node. Returns the replaced version, and the right half of a node that was split.
 fn insert(node: &mut Node, version: Arc<Version>) -> (Option<Arc<Version>>, Option<Child>) {
     match node {
         Node::Leaf(slots) => match search(slots, &version.key) {
@@ -298,7 +298,7 @@ fn insert(node: &mut Node, version: Arc<Version>) -> (Option<Arc<Version>>, Opti
     }
 }
 
-/// Keys often come in rising order, and then the left part is left full rather than half.
+/// Splits a leaf. Keys often arrive in ascending order; then the left part stays full.
 fn split_leaf(slots: &mut Vec<LeafEntry>, inserted: usize) -> Option<Child> {
     if slots.len() <= WIDTH {
         return None;
@@ -345,7 +345,7 @@ fn remove(node: &mut Node, key: &str) -> Option<Arc<Version>> {
     }
 }
 
-/// Joins a narrow child with a neighbour, if they fit in one node.
+/// Merges a narrow child with a neighbour if both fit into one node.
 fn merge_narrow_child(children: &mut Vec<Child>, at: usize) {
     let left = if at + 1 < children.len() { at } else { at.saturating_sub(1) };
     let Some([one, other]) = children.get(left..left + 2) else { return };

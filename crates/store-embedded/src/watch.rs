@@ -1,4 +1,4 @@
-//! A watch: a place in the history and a bell.
+//! A watch of the embedded store: a position in the history and a wake-up channel.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use crate::engine::{SharedState, closed, run_blocking};
 use crate::history::HistoryEvents;
 use crate::store_state::{StoreState, unreadable};
 
-/// A batch has about so many events, so that one call does not hold on to too much memory.
+/// Maximum events of a batch, which bounds the memory of one call.
 const BATCH_EVENTS_MAX: usize = 256;
-/// After so many steps of other prefixes a search lets other tasks run.
+/// Number of changes after which a search yields to other tasks.
 const SEARCH_CHANGES_MAX: usize = 8 * 1024;
 
 /// A running watch of the embedded store. It holds no events: a slow reader costs nothing until
@@ -20,15 +20,15 @@ const SEARCH_CHANGES_MAX: usize = 8 * 1024;
 pub struct EmbeddedWatch {
     core: Arc<SharedState>,
     prefix: Prefix,
-    /// Everything up to here has been told or looked at.
+    /// Everything up to this revision was delivered or is not under the prefix.
     after: Revision,
     revision_changed: watch::Receiver<Revision>,
-    /// Whether there may be more to tell without waiting for the bell.
+    /// Whether more events may be available without waiting.
     is_behind: bool,
     _slot: WatchSlot,
 }
 
-/// Tells where it is, not what it has still to tell.
+/// Prints the position, not pending events.
 impl fmt::Debug for EmbeddedWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EmbeddedWatch")
@@ -59,7 +59,7 @@ impl EmbeddedWatch {
         Ok(())
     }
 
-    /// Looks for events in a state. What was found counts as told only when this returns.
+    /// Searches a state for events. The position advances only after this returns.
     async fn search(&mut self, state: &Arc<StoreState>) -> Result<HistoryEvents, WatchError> {
         let (prefix, after) = (&self.prefix, self.after);
         let found = if state.history.is_on_disk_after(after) {
@@ -85,7 +85,7 @@ impl Watch for EmbeddedWatch {
             if self.core.is_closed() {
                 return Err(closed().into());
             }
-            // The bell is quiet from before the state is read, so that no write is missed.
+            // Reset the channel before reading the state, so that no write is missed.
             self.revision_changed.mark_unchanged();
             let state = self.core.state.load_full();
             self.check(&state)?;

@@ -1,8 +1,10 @@
-//! The one thread that writes.
+//! The writer thread. For each batch of queued commands it does these steps in order:
 //!
-//! It takes all commands that wait, applies them in order to a copy of the state, appends what they
-//! wrote as one frame and syncs it. Then readers get the copy, watches are woken, and only then callers
-//! are answered, the refused ones included: what refused them must be durable before it is told.
+//! 1. Apply the commands to a copy of the state.
+//! 2. Append their changes to the log as one frame, and sync it.
+//! 3. Publish the new state to readers, and wake watches.
+//! 4. Answer the callers, also the refused ones: the state that refused them must be durable first.
+//! 5. Run maintenance.
 
 mod transaction;
 
@@ -30,25 +32,25 @@ use crate::store_state::StoreState;
 use crate::usage_accounting::UsageAccounting;
 use crate::version::Version;
 
-/// How often expiry, compaction by age and the progress of idle watches are looked after.
+/// Interval of expiry, compaction by age and progress of idle watches.
 const TICK: Duration = Duration::from_secs(1);
-/// A tick deletes at most so many expired keys; the rest follows in the next batch.
+/// Maximum expired keys that one tick deletes; the next batch deletes more.
 const EXPIRED_MAX: usize = 1000;
-/// A run that does not sync every write syncs a batch, before anybody sees it, that would bring it so
-/// many revisions ahead of the disk. So what a crash can lose is always less than the gap.
+/// In sync mode `interval`, the writer syncs a batch before publishing it if it would be this many revisions
+/// ahead of the disk. So a crash always loses less than the gap.
 const UNSYNCED_REVISIONS_MAX: u64 = REVISION_GAP / 2;
 
-/// A batch waits for as many commands as the one before had, but only this part of what that one took.
+/// A batch waits for as many commands as the previous one had, for at most 1/4 of its duration.
 const GATHER_PART: u32 = 4;
-/// And never longer than this.
+/// Maximum wait for more commands.
 const GATHER_MAX: Duration = Duration::from_millis(1);
 
-/// Everything that belongs to the thread.
+/// The state of the writer thread.
 pub(crate) struct Writer {
     pub(crate) core: Arc<SharedState>,
     pub(crate) directory: LockedDirectory,
     pub(crate) options: Options,
-    /// Ahead of what readers see while a batch is on its way.
+    /// Ahead of the published state while a batch is in progress.
     pub(crate) state: StoreState,
     pub(crate) log: Log,
     pub(crate) sealed: Vec<SealedLog>,
@@ -65,11 +67,11 @@ pub(crate) struct Writer {
     next_tick: Instant,
     pub(crate) next_sync: Option<Instant>,
     pub(crate) maintenance_after: Instant,
-    /// Set while the log can not be written: then the store only reads.
+    /// Set while the log cannot be written: then the store is read-only.
     pub(crate) failure: Option<Unavailable>,
 }
 
-/// What a batch has written so far, and the replies it will give.
+/// The keys that a batch has written so far, and the replies to send.
 #[derive(Default)]
 struct WriteBatch {
     written: Vec<Key>,
@@ -83,7 +85,7 @@ enum PendingReply {
     Compact(Reply<Revision, ReadError>, Result<Revision, ReadError>),
 }
 
-/// Whatever ends the thread, callers learn of it.
+/// Closes the store however the thread ends.
 struct CloseOnDrop(Arc<SharedState>);
 
 impl Drop for CloseOnDrop {
@@ -127,7 +129,7 @@ impl Writer {
         writer
     }
 
-    /// Serves commands until one says to close.
+    /// Runs until a close command.
     pub(crate) fn run(mut self) {
         let guard = CloseOnDrop(self.core.clone());
         let mut frame = FrameBuffer::new();
@@ -215,7 +217,7 @@ impl Writer {
         Ok(self.state.floor)
     }
 
-    /// Deletes the keys whose time is over.
+    /// Deletes expired keys.
     fn delete_expired(&mut self, batch: &mut WriteBatch, frame: &mut FrameBuffer) {
         let now_ms = self.options.clock.now_ms();
         for _ in 0..EXPIRED_MAX {
@@ -230,7 +232,7 @@ impl Writer {
                 continue;
             };
             let expect = Expect::At(version.mod_rev);
-            let transaction = Delete { key, expect, mark: None }.into();
+            let transaction = Delete { key, expect, shared_revision: None }.into();
             let delete = WriteCommand { transaction, expires_at_ms: None };
             let deleted = self.write(&delete, batch, frame);
             self.accounting.record_new_changes(&self.state);
@@ -241,7 +243,7 @@ impl Writer {
         self.next_tick = Instant::now();
     }
 
-    /// Raises the floor to what [`HistoryRetention`] calls for.
+    /// Raises the compaction floor as [`HistoryRetention`] demands.
     fn compact_by_retention(&mut self, frame: &mut FrameBuffer) {
         let pressure = SpacePressure {
             is_disk_short: self.budget.is_disk_short(),
@@ -255,7 +257,7 @@ impl Writer {
         self.compact(floor, frame).ok();
     }
 
-    /// Makes the batch durable, or puts that off if the operator wants it so.
+    /// Appends the batch to the log, and syncs it if a sync is due.
     fn commit(&mut self, frame: &mut FrameBuffer, is_close: bool) -> io::Result<()> {
         if self.failure.is_some() {
             return Ok(());
@@ -292,7 +294,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Shows the state to readers, then wakes watches.
+    /// Publishes the state to readers, then wakes watches.
     fn publish(&self, batch: &WriteBatch, is_tick: bool) {
         let before = self.core.state.load();
         if before.revision != self.state.revision || before.floor != self.state.floor {
@@ -307,27 +309,27 @@ impl Writer {
         }
     }
 
-    /// The last frame is synced_revision by now; what is left is to let go of the directory.
+    /// Cancels a running checkpoint. The last frame is synced already.
     fn close(mut self) {
         let checkpoint = self.checkpoint.take();
         if let Some((revision, _bytes)) = checkpoint.and_then(Checkpoint::cancel) {
-            // What can not be removed now is removed after the next snapshot.
+            // The next snapshot removes files that cannot be removed now.
             self.remove_obsolete_files(revision).ok();
         }
     }
 }
 
-/// The keys that expire, earliest first.
+/// The deadlines of all keys with a time to live, earliest first.
 pub(crate) fn expiries(state: &StoreState) -> BTreeSet<(u64, Key)> {
     let expiry = |version: &Arc<Version>| Some((version.expires_at_ms?, version.key.clone()));
     state.tree.iter_from("").filter_map(expiry).collect()
 }
 
 impl PendingReply {
-    /// Answers the caller. When the batch has failed, nothing that it would have said is true.
+    /// Answers the caller; with the failure if the batch failed.
     fn send(self, failure: Option<&Unavailable>) {
         let failure = failure.cloned();
-        // A caller that has gone away does not want the answer.
+        // The caller may have gone away.
         match self {
             Self::Write(reply, result) => {
                 reply.send(failure.map_or(result, |failure| Err(failure.into()))).ok();

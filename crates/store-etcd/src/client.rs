@@ -1,4 +1,4 @@
-//! Requests to the cluster: which member gets them, how long they may take, what their failures mean.
+//! Sends requests to the members of the cluster, with fail-over and deadlines.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -23,30 +23,30 @@ use crate::etcd_messages::{
 use crate::member::{EtcdMethod, Member, MemberConnection, RANGE, attempt_call};
 use crate::options::Address;
 
-/// Requests on their way at once; more wait. etcd serves some ten thousand a second, so this is a few
-/// dozen milliseconds of work for it.
+/// Maximum concurrent requests; further ones wait. etcd serves about ten thousand a second, so this is a few
+/// dozen milliseconds of work.
 pub(crate) const IN_FLIGHT_MAX: u32 = 512;
-/// How long opening a watch may take. Another member, or another connection, is tried sooner.
+/// Maximum time to open a watch.
 const WATCH_OPEN_MAX: Duration = Duration::from_secs(2);
-/// How often members that have failed are asked whether they are back.
+/// Interval of probes of failed members.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
-/// How long they may take to answer.
+/// Timeout of a probe.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Where watches are asked for.
+/// The gRPC path of watches.
 const WATCH: &str = "/etcdserverpb.Watch/Watch";
 
-/// Connections to all members.
+/// A client of all members of the cluster.
 pub(crate) struct Client {
-    /// Absent when the store is closed.
+    /// `None` after the store was closed.
     members: RwLock<Option<Arc<[Member]>>>,
     next_member: AtomicUsize,
     in_flight: Semaphore,
     request_timeout: Duration,
-    /// The newest revision that any answer has told.
+    /// The newest revision in any answer.
     newest_revision: AtomicU64,
 }
 
-/// An open watch of the API and the member that serves it.
+/// An open etcd watch and the member that serves it.
 pub(crate) struct WatchStream {
     stream: Streaming<WatchResponse>,
     members: Arc<[Member]>,
@@ -55,7 +55,7 @@ pub(crate) struct WatchStream {
 }
 
 impl WatchStream {
-    /// The next message. Dropping the future loses nothing.
+    /// The next message. Dropping the future loses no message.
     pub(crate) async fn next(&mut self) -> Result<WatchResponse, Unavailable> {
         let reason = match self.stream.message().await {
             Ok(Some(message)) => return Ok(message),
@@ -66,14 +66,14 @@ impl WatchStream {
         Err(self.unavailable(&reason))
     }
 
-    /// Has the next watch go to another member, if there is one.
+    /// Marks the member failed, so that the next watch goes to another one.
     pub(crate) fn mark_member_failed(&self) {
         if let Some(member) = self.members.get(self.at) {
             member.mark_failed();
         }
     }
 
-    /// The same because nothing is heard, so that this may be the fault of the connection.
+    /// Abandons the connection of a silent member, because the connection itself may be broken.
     pub(crate) fn give_up(&self) {
         if let Some(member) = self.members.get(self.at) {
             member.give_up(&self.connection);
@@ -87,7 +87,7 @@ impl WatchStream {
 }
 
 impl Client {
-    /// Connects lazily, so this needs a runtime but no cluster.
+    /// Makes a client that connects lazily: it needs a runtime but no cluster.
     pub(crate) fn new(addresses: Vec<Address>, request_timeout: Duration) -> Self {
         Self {
             members: RwLock::new(Some(addresses.into_iter().map(Member::new).collect())),
@@ -98,14 +98,14 @@ impl Client {
         }
     }
 
-    /// Refuses what comes from now on and lets go of the connections when nothing uses them.
+    /// Refuses new requests, and closes connections when no request uses them.
     pub(crate) fn stop_accepting(&self) {
         self.members.write().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// Waits for the requests that are on their way.
+    /// Waits for the running requests.
     pub(crate) async fn wait_for_requests(&self) {
-        // An error means that somebody else has waited already.
+        // An error means that another caller has waited already.
         if let Ok(all) = self.in_flight.acquire_many(IN_FLIGHT_MAX).await {
             self.in_flight.close();
             drop(all);
@@ -116,12 +116,12 @@ impl Client {
         self.members.read().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
-    /// Remembers that the cluster has reached a revision.
+    /// Records that the cluster has reached a revision.
     pub(crate) fn note_revision(&self, revision: Revision) {
         self.newest_revision.fetch_max(revision.number(), Ordering::Relaxed);
     }
 
-    /// The newest revision that any answer has told.
+    /// The newest revision in any answer.
     pub(crate) fn newest_revision(&self) -> Revision {
         Revision::new(self.newest_revision.load(Ordering::Relaxed))
     }
@@ -131,12 +131,12 @@ impl Client {
         members.clone().ok_or_else(closed)
     }
 
-    /// Asks one member after the other until one answers:
-    /// 1. Members take turns; those that are down come last.
-    /// 2. An answer that another member would give as well is the answer.
-    /// 3. What can be asked again is; each attempt gets its share of the time that is left. If there is
-    ///    but one member and little to answer, it is asked twice, since its connection may be lost.
-    /// 4. What can not be asked again is sent to another member only if it never left this one.
+    /// Sends a request to one member after the other until one answers:
+    /// 1. Members take turns; failed members come last.
+    /// 2. An error that every member would return ends the call.
+    /// 3. A repeatable request is retried; each attempt gets a part of the remaining time. A cluster of one
+    ///    member gets a second attempt for small reads, because its connection may be broken.
+    /// 4. A request that is not repeatable goes to another member only if it was never sent to this one.
     pub(crate) async fn call<Q, A>(&self, method: EtcdMethod, request: &Q) -> Result<A, CallError>
     where
         Q: Message + Clone + 'static,
@@ -145,7 +145,7 @@ impl Client {
         self.call_within(self.request_timeout.min(method.time_max), method, request).await
     }
 
-    /// As [`Self::call`] with a time of its own.
+    /// The same as [`Self::call`], with its own timeout.
     pub(crate) async fn call_within<Q, A>(
         &self,
         time: Duration,
@@ -198,7 +198,7 @@ impl Client {
         Err(failure)
     }
 
-    /// Waits for something else than a call no longer than for a call.
+    /// Applies the request timeout to other work.
     pub(crate) async fn with_timeout<T>(
         &self,
         work: impl Future<Output = Result<T, Unavailable>>,
@@ -209,7 +209,7 @@ impl Client {
         }
     }
 
-    /// The members in the order in which to ask them.
+    /// The order in which to try the members.
     fn member_order(&self, members: &[Member]) -> VecDeque<usize> {
         let first = self.next_member.fetch_add(1, Ordering::Relaxed);
         let mut order: Vec<usize> =
@@ -218,8 +218,8 @@ impl Client {
         order.into()
     }
 
-    /// Asks members that have failed whether they are back, until the store is closed. With real
-    /// requests somebody would have to wait for those that are not.
+    /// Probes failed members until the store is closed, so that no real request has to wait for a member that
+    /// is still down.
     pub(crate) async fn probe_failed_members(&self) {
         let key = Bytes::from_static(b"\0");
         let range = RangeRequest { key, count_only: true, ..RangeRequest::default() };
@@ -235,7 +235,7 @@ impl Client {
         }
     }
 
-    /// Opens a watch at one member. It ends by itself when that member has no leader.
+    /// Opens a watch at one member. The watch ends if that member loses its leader.
     pub(crate) async fn watch(
         &self,
         create: WatchCreateRequest,
@@ -243,7 +243,7 @@ impl Client {
         let members = self.members()?;
         let at = self.member_order(&members).pop_front().unwrap_or_default();
         let member = members.get(at).ok_or_else(closed)?;
-        // The stream of requests stays open: its end could be taken for the end of the watch.
+        // The request stream stays open: etcd could treat its end as the end of the watch.
         let requests = tokio_stream::once(WatchRequest { create: Some(create) })
             .chain(tokio_stream::pending());
         let mut request = Request::new(requests);

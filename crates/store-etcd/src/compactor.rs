@@ -1,9 +1,8 @@
-//! Compaction by age.
+//! Periodic compaction. All servers of a cluster run it, and in each round one of them compacts:
 //!
-//! All servers of a cluster run this, and in each round one of them compacts:
-//! 1. Each remembers how often `compact_rev_key` was written and which revision was the newest.
-//! 2. After the interval it writes the key, provided that nobody has done so since.
-//! 3. Who succeeds compacts to the revision that it remembers; who does not has nothing to do.
+//! 1. Each server remembers the version of `compact_rev_key` and the newest revision.
+//! 2. After the interval it writes the key if the version is unchanged.
+//! 3. The server whose write succeeds compacts to the revision that it remembers; the others do nothing.
 
 use std::time::Duration;
 
@@ -22,14 +21,14 @@ use crate::member::{COMPACT, TXN};
 use crate::read;
 use crate::shared_watch::SharedWatch;
 
-/// The same key as Kubernetes has, since it says the same thing about the same cluster.
+/// The key that kube-apiserver uses for the same purpose.
 const KEY: &[u8] = b"compact_rev_key";
 
-/// What is remembered from one round to the next.
+/// State kept between rounds.
 #[derive(Debug, Clone, Copy, Default)]
 struct CompactionRound {
     version: i64,
-    /// Zero before the first.
+    /// Zero before the first round.
     revision: Revision,
 }
 
@@ -44,7 +43,7 @@ pub(crate) async fn compact_periodically(
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         clock.tick().await;
-        // A round that fails is made up for by the next, which compacts to the same revision.
+        // After a failed round the next one compacts to the same revision.
         if let Ok(next) = run_round(client, shared_watch, round).await {
             round = next;
         }
@@ -74,7 +73,7 @@ async fn run_round(
     Ok(CompactionRound { version: round.version.saturating_add(1), revision })
 }
 
-/// Forgets the states before a revision and returns the floor.
+/// Compacts to a revision and returns the compaction floor.
 pub(crate) async fn compact(
     client: &Client,
     shared_watch: &SharedWatch,

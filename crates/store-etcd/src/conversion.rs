@@ -82,7 +82,7 @@ mod tests {
     fn an_event_without_its_past_is_not_told() {
         let put = |kv, prev_kv| WatchEvent { kind: 0, kv: Some(kv), prev_kv };
         let delete = |kv, prev_kv| WatchEvent { kind: KIND_DELETE, kv: Some(kv), prev_kv };
-        let change = |event| match told(&event) {
+        let change = |event| match convert_event(&event) {
             ConvertedEvent::Event(Event { change, .. }) => Some(change),
             ConvertedEvent::Foreign | ConvertedEvent::NoPrevious => None,
         };
@@ -100,17 +100,20 @@ mod tests {
             change(delete(kv("/a", 0, 5), Some(kv("/a", 3, 4)))),
             Some(Change::Delete { prev: prev() })
         );
-        assert_eq!(told(&put(kv("/a", 3, 5), None)), ConvertedEvent::NoPrevious);
-        assert_eq!(told(&delete(kv("/a", 0, 5), None)), ConvertedEvent::NoPrevious);
+        assert_eq!(convert_event(&put(kv("/a", 3, 5), None)), ConvertedEvent::NoPrevious);
+        assert_eq!(convert_event(&delete(kv("/a", 0, 5), None)), ConvertedEvent::NoPrevious);
     }
 
     #[test]
     fn keys_that_are_not_ours_are_foreign() {
         for key in ["compact_rev_key", "/a/", "/a\0", ""] {
             let event = WatchEvent { kind: 0, kv: Some(kv(key, 5, 5)), prev_kv: None };
-            assert_eq!(told(&event), ConvertedEvent::Foreign, "{key:?}");
-            assert_eq!(item(&kv(key, 5, 5)), None, "{key:?}");
+            assert_eq!(convert_event(&event), ConvertedEvent::Foreign, "{key:?}");
+            assert_eq!(to_item(&kv(key, 5, 5)), None, "{key:?}");
         }
-        assert_eq!(told(&WatchEvent { kind: 0, kv: None, prev_kv: None }), ConvertedEvent::Foreign);
+        assert_eq!(
+            convert_event(&WatchEvent { kind: 0, kv: None, prev_kv: None }),
+            ConvertedEvent::Foreign
+        );
     }
 }

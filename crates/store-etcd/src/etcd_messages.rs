@@ -299,7 +299,7 @@ mod tests {
         let put = PutRequest { key: "m".into(), value: Bytes::new(), lease: 0 };
         let txn = TxnRequest::write(Compare::mod_revision("k".into(), 7), delete)
             .only_if(Compare::mod_revision("m".into(), 0))
-            .and(Operation::Put(put));
+            .also(Operation::Put(put));
         let want: &[u8] = &[
             0x0a, 0x07, 0x10, 0x02, 0x1a, 0x01, b'k', 0x30, 0x07, // compare: MOD, key, 7
             0x0a, 0x07, 0x10, 0x02, 0x1a, 0x01, b'm', 0x30, 0x00, // compare: MOD, mark, 0

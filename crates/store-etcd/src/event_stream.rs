@@ -1,9 +1,9 @@
 //! All events of the cluster, in order and provably without a gap.
 //!
-//! The watch covers every key there is, not only those of somebody's prefix. So each revision has at
-//! least one event in it, and after the last event of a revision everything up to that revision has been
-//! told. A watch of some keys only could not know: etcd is silent about revisions that wrote others, and
-//! in many versions its answer to a request for progress may overtake events.
+//! The watch covers all keys of the cluster. So each revision has at least one event, and after the last
+//! event of a revision the stream has delivered everything up to that revision. A watch of some keys could
+//! not know this: etcd sends nothing for revisions that write other keys, and in many versions its progress
+//! notifications may overtake events.
 
 use bytes::Bytes;
 use store::{Event, ReadError, Revision, Unavailable};
@@ -19,27 +19,28 @@ use crate::member::RANGE;
 /// The first key, and as the end of a range: no end.
 const ALL_KEYS: &[u8] = b"\0";
 
-/// Events after a revision.
+/// A stream of all events after a revision.
 pub(crate) struct EventStream {
     messages: WatchStream,
     assembler: RevisionAssembler,
 }
 
-/// Some revisions, whole.
+/// The events of one or more complete revisions.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct EventBatch {
-    /// The events whose keys can be ours. Several may have one revision: keys that expire together.
+    /// Events whose keys are valid keys of this store. Several may have one revision: keys that expire
+    /// together.
     pub(crate) events: Vec<Event>,
-    /// All events up to here have been told.
+    /// The stream has delivered all events up to this revision.
     pub(crate) through: Revision,
 }
 
-/// Why there are no more events.
+/// Why a stream ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum EventStreamError {
-    /// The next events are compacted. States from this one on may be complete.
+    /// The next events are compacted; `floor` is the oldest state that may be complete.
     Compacted { floor: Revision },
-    /// The watch broke; another one can go on.
+    /// The watch broke; a new one can continue.
     Broken(Unavailable),
 }
 
@@ -50,7 +51,7 @@ impl From<Unavailable> for EventStreamError {
 }
 
 impl EventStream {
-    /// Begins after a revision.
+    /// Opens a stream after a revision.
     pub(crate) async fn open(client: &Client, after: Revision) -> Result<Self, EventStreamError> {
         let create = WatchCreateRequest {
             key: Bytes::from_static(ALL_KEYS),
@@ -66,7 +67,7 @@ impl EventStream {
         })
     }
 
-    /// The next revisions. Dropping the future loses nothing.
+    /// The next revisions. Dropping the future loses no event.
     pub(crate) async fn next(&mut self) -> Result<EventBatch, EventStreamError> {
         loop {
             let message = self.messages.next().await?;
@@ -89,22 +90,22 @@ impl EventStream {
         EventStreamError::Broken(self.messages.unavailable(&message.cancel_reason))
     }
 
-    /// Gives the member up because it is silent although there is something to tell.
+    /// Abandons a member that is silent although newer revisions exist.
     pub(crate) fn give_up(&self) -> EventStreamError {
         self.messages.give_up();
         EventStreamError::Broken(self.messages.unavailable("it tells no events"))
     }
 }
 
-/// Puts the parts of answers together to whole revisions.
+/// Assembles fragments of watch responses into complete revisions.
 struct RevisionAssembler {
     through: Revision,
-    /// The last revision, as long as more of it may come.
+    /// Events of the last revision while more of it may arrive.
     incomplete: Vec<WatchEvent>,
 }
 
 impl RevisionAssembler {
-    /// Adds a message; absent means that no revision has become whole.
+    /// Adds a message. Returns `None` if it completes no revision.
     fn push_message(
         &mut self,
         message: WatchResponse,
@@ -122,7 +123,7 @@ impl RevisionAssembler {
         let mut events = Vec::new();
         for event in &whole {
             let revision = conversion::event_revision(event);
-            // A member that was behind when it was asked may repeat itself.
+            // A member that lagged when the watch opened may repeat events.
             if revision <= before {
                 continue;
             }
@@ -143,9 +144,8 @@ impl RevisionAssembler {
     }
 }
 
-/// The oldest state that can be read. etcd tells it only to those who ask for too much: a read of the
-/// first revision shows whether anything is compacted at all, and a watch from there is refused with the
-/// floor.
+/// The oldest state that can be read. etcd reports it only in errors: a read of the first revision shows
+/// whether anything is compacted, and a watch from there fails with the floor.
 pub(crate) async fn compaction_floor(client: &Client) -> Result<Revision, ReadError> {
     let key = Bytes::from_static(ALL_KEYS);
     let first = conversion::to_etcd_revision(Revision::FIRST).unwrap_or_default();
@@ -234,9 +234,9 @@ mod tests {
 
     #[test]
     fn a_missing_revision_is_noticed() {
-        let gap = after(4).take(message(false, vec![put("/a", 5), put("/b", 7)]));
+        let gap = after(4).push_message(message(false, vec![put("/a", 5), put("/b", 7)]));
         assert_eq!(gap, Err(EventStreamError::Compacted { floor: Revision::new(7) }));
-        let late = after(4).take(message(false, vec![put("/a", 6)]));
+        let late = after(4).push_message(message(false, vec![put("/a", 6)]));
         assert_eq!(late, Err(EventStreamError::Compacted { floor: Revision::new(6) }));
     }
 }

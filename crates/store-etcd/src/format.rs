@@ -54,7 +54,8 @@ pub(crate) async fn check(store: &EtcdStore, prefix: &Prefix) -> Result<(), Form
         return check_value(key, &entry.value);
     }
     let value = Bytes::from(FORMAT_VERSION.to_string());
-    let put = Put { key: key.clone(), value, expect: Expect::Absent, ttl: None, mark: None };
+    let put =
+        Put { key: key.clone(), value, expect: Expect::Absent, ttl: None, shared_revision: None };
     match store.put(put).await {
         Ok(_) => Ok(()),
         // Another server has started at the same time.

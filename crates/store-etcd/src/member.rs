@@ -1,4 +1,4 @@
-//! One member: the connection to it, and one attempt at a request.
+//! One member of the cluster: its connection, and one attempt of a request.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -15,27 +15,26 @@ use tonic_prost::ProstCodec;
 use crate::call_error::{CallError, CallFailure, FaultSource};
 use crate::options::Address;
 
-/// Largest request, in bytes: the largest value and room for the rest.
+/// Largest request in bytes: the largest value plus overhead.
 const SEND_BYTES_MAX: usize = 2 * 1024 * 1024;
-/// Largest answer, in bytes. Lists are asked for in rounds that stay far below it.
+/// Largest answer in bytes. Lists are read in rounds far below it.
 const RECEIVE_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Reads of one key have no more time than this, however much a request has. Who decides by what it reads
-/// must know within five seconds that it does not know.
+/// Maximum time of a read of one key, so that callers learn within five seconds that the read failed.
 const GET_TIME_MAX: Duration = Duration::from_secs(4);
-/// And after so much of it they are asked again elsewhere, or over another connection: the answer is small
-/// and takes milliseconds, so more likely than late it is lost. The last attempt has all that is left.
+/// Maximum time of one attempt of such a read, except the last. The answer is small and takes
+/// milliseconds, so a slow answer is probably lost.
 const GET_ATTEMPT_MAX: Duration = Duration::from_secs(1);
 
-/// A call of the API.
+/// A method of etcd's gRPC API.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EtcdMethod {
     path: &'static str,
-    /// Whether asking twice is as good as asking once. A write is not: the second attempt would find
-    /// what the first has written and take it for somebody else's.
+    /// Whether the request is idempotent. A write is not: the second attempt would treat the result of the
+    /// first as a conflict.
     pub(crate) is_repeatable: bool,
-    /// The most time for it, retries included.
+    /// Maximum time, including retries.
     pub(crate) time_max: Duration,
-    /// The time for each attempt but the last; absent means that the members share all time evenly.
+    /// Maximum time of each attempt but the last; `None` divides the time evenly between the members.
     pub(crate) attempt_max: Option<Duration>,
 }
 
@@ -51,21 +50,21 @@ pub(crate) const TXN: EtcdMethod = method("/etcdserverpb.KV/Txn", false);
 pub(crate) const COMPACT: EtcdMethod = method("/etcdserverpb.KV/Compact", true);
 pub(crate) const LEASE_GRANT: EtcdMethod = method("/etcdserverpb.Lease/LeaseGrant", true);
 
-/// One of the cluster.
+/// A member of the cluster.
 pub(crate) struct Member {
     address: Address,
     pub(crate) uri: String,
     connection: Mutex<MemberConnection>,
-    /// Whether its last answer was a failure of its own. Then it gets requests only if all others have
-    /// failed too, so that one that hangs does not take every third request with it.
+    /// Whether its last request failed. Then it gets requests only after all others failed, so that a hanging
+    /// member does not delay every third request.
     is_down: AtomicBool,
 }
 
-/// The connection to a member, which is made when it is needed.
+/// A lazy connection to a member.
 #[derive(Clone)]
 pub(crate) struct MemberConnection {
     channel: Channel,
-    /// How many there were before it.
+    /// Number of earlier connections.
     generation: u64,
 }
 
@@ -104,12 +103,12 @@ impl Member {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Has later requests use a connection that is not this one, on which something was not answered.
-    /// A network that loses a connection does not say so, and its end would be noticed seconds later.
+    /// Replaces a connection on which a request was not answered. A broken network path sends no error, and
+    /// keep-alive would notice it only seconds later.
     pub(crate) fn give_up(&self, connection: &MemberConnection) {
         self.mark_failed();
         let mut current = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        // Of all those who wait for one connection the first one is enough.
+        // Only the first of several waiters replaces the connection.
         if current.generation == connection.generation {
             *current = MemberConnection {
                 channel: self.address.channel(),
@@ -119,7 +118,7 @@ impl Member {
     }
 }
 
-/// Asks one member, which has so much time.
+/// Sends one request to one member, with a timeout.
 pub(crate) async fn attempt_call<Q, A>(
     time: Duration,
     member: &Member,

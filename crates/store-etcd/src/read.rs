@@ -1,4 +1,4 @@
-//! Gets and lists. Every read asks the quorum, so none is stale.
+//! Gets and lists. Every read is linearizable.
 
 use std::ops::Bound;
 
@@ -12,14 +12,14 @@ use crate::etcd_messages::{KeyValue, RangeRequest, RangeResponse};
 use crate::event_stream;
 use crate::member::{EtcdMethod, GET, RANGE};
 
-/// How many keys the first round of a list asks for.
+/// Number of keys in the first round of a list.
 const ROUND_KEYS: usize = 500;
-/// And any later one at most.
+/// Maximum number of keys in a later round.
 const ROUND_KEYS_MAX: usize = 10_000;
-/// Later rounds ask for as many keys as make about so many bytes, going by those before.
+/// Target size of later rounds in bytes, estimated from earlier rounds.
 const ROUND_BYTES: usize = 8 * 1024 * 1024;
 
-/// A key to ask for when only the revision matters. It need not exist.
+/// A key to read when only the revision matters. It need not exist.
 const ANY_KEY: &[u8] = b"\0";
 
 /// The newest revision.
@@ -40,7 +40,7 @@ pub(crate) async fn get(client: &Client, key: &Key, at: At) -> Result<Got, ReadE
     Ok(Got { entry: response.kvs.first().map(conversion::to_entry), revision })
 }
 
-/// Reads in rounds of one state, so that neither side holds on to a large list twice.
+/// Reads a list in rounds at one revision, so that neither side buffers a large list twice.
 pub(crate) async fn list(
     client: &Client,
     prefix: &Prefix,
@@ -49,7 +49,7 @@ pub(crate) async fn list(
     let (start, range_end) = range_bounds(prefix, &request.from);
     let mut rounds = ListRounds { start, range_end, at: request.at, n_keys: ROUND_KEYS };
     let mut items: Vec<Item> = Vec::new();
-    // What was read, and what of it is ours: keys that this store could not have written are left out.
+    // Counts of all keys read; keys that this store cannot have written are skipped.
     let (mut n_read, mut bytes) = (0_usize, 0_usize);
     loop {
         let n_left = request.limit.map(|limit| limit.get() - items.len());
@@ -66,7 +66,7 @@ pub(crate) async fn list(
     }
 }
 
-/// Where the next round begins and how large it is.
+/// The start and the size of the next round.
 struct ListRounds {
     start: Bytes,
     range_end: Bytes,
@@ -75,7 +75,7 @@ struct ListRounds {
 }
 
 impl ListRounds {
-    /// The next keys, at most so many. A round that is too large is asked for again in part.
+    /// Reads the next keys, at most `n_max`. If the answer is too large, it reads half as many.
     async fn next(
         &mut self,
         client: &Client,
@@ -100,7 +100,7 @@ impl ListRounds {
         }
     }
 
-    /// Goes on behind a key, in the state that was read.
+    /// Continues after a key, at the revision that was read.
     fn continue_after(&mut self, last: &KeyValue, revision: Revision, bytes_per_key: usize) {
         self.start = key_after(&last.key);
         self.at = At::Exactly(revision);
@@ -119,7 +119,7 @@ impl From<ReadError> for ListRoundError {
     }
 }
 
-/// Reads a range of the wanted state and tells which state that is.
+/// Reads a range at the requested state, and returns its revision.
 async fn range_at(
     client: &Client,
     method: EtcdMethod,
@@ -128,7 +128,7 @@ async fn range_at(
 ) -> Result<(RangeResponse, Revision), ListRoundError> {
     let exact = match at {
         At::Newest | At::NotOlderThan(_) => 0,
-        // It would mean the newest to etcd.
+        // etcd would treat revision 0 as the newest.
         At::Exactly(requested @ Revision::ZERO) => {
             let floor = event_stream::compaction_floor(client).await?;
             return Err(ReadError::Compacted { requested, floor }.into());

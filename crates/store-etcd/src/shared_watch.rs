@@ -1,4 +1,4 @@
-//! The one watch of this process, from which all its watches are served.
+//! The one etcd watch of this process, which serves all watches of the store.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,37 +11,36 @@ use crate::event_stream::{EventBatch, EventStream, EventStreamError};
 use crate::event_window::{EventWindow, WindowEvents};
 use crate::read;
 
-/// How often idle watches are told how far the cluster is. Well below what the contract allows, so that
-/// a change of the member in between does not matter.
+/// Interval of progress notifications for idle watches. It is well below the contract's limit, so that a
+/// fail-over in between does not matter.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
-/// A member that is silent for so long, although answers told of newer revisions before, is given up.
-/// Who waits for an event that is known to be there waits for this and a little more.
+/// A member that sends no events for this long, although newer revisions are known, is abandoned.
 const SILENCE_MIN: Duration = Duration::from_secs(1);
-/// If that does not help, the next one gets twice the time, up to this: a long history is read from disk
-/// before the first event of it is told.
+/// Maximum of that time, which doubles with each attempt: a member may have to read a long history from disk
+/// first.
 const SILENCE_MAX: Duration = Duration::from_secs(16);
-/// How often to look for silence.
+/// Interval of the check for silence.
 const SILENCE_EVERY: Duration = Duration::from_millis(250);
-/// How long to wait before trying again, at first and at most.
+/// First and maximum pause before a retry.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
-/// A server that starts looks so far back, so that clients who were connected to its predecessor go on
-/// from memory instead of all reading from etcd at once.
+/// Number of revisions that a starting server reads back, so that clients of its predecessor continue from
+/// memory instead of reading from etcd all at once.
 const REVISIONS_BACK: u64 = 1000;
 
-/// What the watches share.
+/// The newest events in memory and the notifier of watches.
 pub(crate) struct SharedWatch {
-    /// Absent until the cluster has told where it is.
+    /// `None` until the newest revision of the cluster is known.
     window: Mutex<Option<EventWindow>>,
     pub(crate) notifier: WatchNotifier,
 }
 
-/// What a search in the window comes to.
+/// The result of a search in the window.
 pub(crate) enum WindowSearch {
     Events(WindowEvents),
-    /// The events begin later; earlier ones must be read from etcd.
+    /// The window starts later; earlier events must be read from etcd.
     Behind,
-    /// Nothing is known yet.
+    /// The window does not exist yet.
     NotReady,
 }
 
@@ -63,17 +62,17 @@ impl SharedWatch {
         }
     }
 
-    /// Whether the window has everything after a revision.
+    /// Reports whether the window holds all events after a revision.
     pub(crate) fn has_all_after(&self, revision: Revision) -> bool {
         self.window().as_ref().is_some_and(|window| window.start() <= revision)
     }
 
-    /// How far it is.
+    /// The last revision in the window.
     pub(crate) fn through(&self) -> Option<Revision> {
         self.window().as_ref().map(EventWindow::through)
     }
 
-    /// The states before this one are gone, so watches that need them must not go on.
+    /// Drops events before a compaction floor, so that watches that need them end.
     pub(crate) fn forget(&self, floor: Revision) {
         if let Some(window) = self.window().as_mut() {
             window.forget(floor);
@@ -91,17 +90,17 @@ impl SharedWatch {
         self.notifier.notify(events.iter().map(|event| (&event.key, event.revision)));
     }
 
-    /// Begins anew after a revision. Watches that are further behind find out when they read from etcd.
+    /// Restarts the window after a revision. Watches further behind notice when they read from etcd.
     fn restart_after(&self, after: Revision) {
         *self.window() = Some(EventWindow::at(after));
         self.notifier.notify_all(after);
     }
 
-    /// Follows the cluster until the task is stopped:
-    /// 1. At first it looks a little back from the newest revision.
-    /// 2. A watch that breaks is opened again, at another member if there is one, after the last revision
-    ///    that is known. So nothing is left out and nothing told twice.
-    /// 3. When the next events are compacted, it begins anew where history does.
+    /// Follows the cluster until the task is aborted:
+    /// 1. Start slightly before the newest revision.
+    /// 2. If the watch breaks, open it again, at another member if possible, after the last known revision.
+    ///    So no event is lost or repeated.
+    /// 3. If the next events are compacted, restart at the compaction floor.
     pub(crate) async fn run(&self, client: &Client) {
         let mut pause = PAUSE_MIN;
         let mut patience = SILENCE_MIN;
@@ -110,7 +109,7 @@ impl SharedWatch {
             match self.follow_events(client, &mut patience).await {
                 EventStreamError::Compacted { floor } => self.restart_after(floor),
                 EventStreamError::Broken(_) if client.is_closed() => return,
-                // Why is told by the requests that fail at the same time.
+                // Requests that fail at the same time report the cause.
                 EventStreamError::Broken(_) => {}
             }
             pause = if self.through() > before { PAUSE_MIN } else { (pause * 2).min(PAUSE_MAX) };
@@ -118,7 +117,7 @@ impl SharedWatch {
         }
     }
 
-    /// Follows until something is wrong. `patience` is how long a member may be silent.
+    /// Follows until an error. `patience` is the time that a member may be silent.
     async fn follow_events(&self, client: &Client, patience: &mut Duration) -> EventStreamError {
         let after = match self.through() {
             Some(through) => through,

@@ -1,4 +1,4 @@
-//! A watch: a place in the history and a bell.
+//! A watch of the store on etcd: a position and a wake-up channel.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,30 +14,30 @@ use crate::event_stream::{self, EventStream, EventStreamError};
 use crate::event_window::{BATCH_EVENTS_MAX, WindowEvents};
 use crate::shared_watch::WindowSearch;
 
-/// How many watches read from etcd at once because they are behind the window; others wait for them.
+/// Maximum watches that read from etcd at a time because they are behind the window; others wait.
 pub(crate) const CATCH_UPS_MAX: usize = 16;
-/// A member that tells nothing for so long, although it is known to have something, is given up. It may
-/// have to read a long history from disk first.
+/// A member that sends nothing for this long, although it has events, is abandoned. It may have to read a
+/// long history from disk first.
 const SILENCE_MAX: Duration = Duration::from_secs(16);
-/// How long to wait before trying another member.
+/// Pause before trying another member.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// A running watch of the store on etcd. It has no connection of its own: it looks into the newest
-/// events that the process keeps, and when it is further behind, it reads from etcd until it is not.
+/// A running watch. It has no connection of its own: it reads the newest events from the shared window, and
+/// reads from etcd only while it is further behind.
 pub struct EtcdWatch {
     core: Arc<Core>,
     prefix: Prefix,
-    /// Everything up to here has been told, is in `found`, or is not under the prefix.
+    /// Everything up to this revision was delivered, is in `pending`, or is not under the prefix.
     after: Revision,
-    /// What was read from etcd and not told yet, because the future that read it was dropped.
-    found: Vec<Event>,
+    /// Events read from etcd but not delivered, because the caller dropped the future.
+    pending: Vec<Event>,
     revision_changed: watch::Receiver<Revision>,
-    /// Why it has ended.
+    /// The error that ended the watch.
     end: Option<WatchError>,
     _slot: WatchSlot,
 }
 
-/// Tells where it is, not what it has still to tell.
+/// Prints the position, not pending events.
 impl fmt::Debug for EtcdWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EtcdWatch")
@@ -62,7 +62,7 @@ impl EtcdWatch {
             core,
             prefix,
             after,
-            found: Vec::new(),
+            pending: Vec::new(),
             revision_changed,
             end: None,
             _slot: slot,
@@ -74,10 +74,10 @@ impl EtcdWatch {
             if self.core.client.is_closed() {
                 return Err(closed().into());
             }
-            if !self.found.is_empty() {
+            if !self.pending.is_empty() {
                 return Ok(self.batch());
             }
-            // The bell is quiet from before the window is read, so that no event is missed.
+            // Reset the channel before reading the window, so that no event is missed.
             self.revision_changed.mark_unchanged();
             match self.core.shared_watch.search(&self.prefix, self.after) {
                 WindowSearch::Events(WindowEvents { events, through, is_truncated })
@@ -95,8 +95,8 @@ impl EtcdWatch {
                 }
                 WindowSearch::Behind => match self.catch_up().await {
                     Ok(()) => return Ok(self.batch()),
-                    // What was found before the end is told first.
-                    Err(_) if !self.found.is_empty() => return Ok(self.batch()),
+                    // Deliver the events before the error first.
+                    Err(_) if !self.pending.is_empty() => return Ok(self.batch()),
                     Err(EventStreamError::Compacted { floor }) => {
                         return Err(self.compacted(floor).await);
                     }
@@ -107,21 +107,22 @@ impl EtcdWatch {
     }
 
     fn batch(&mut self) -> Batch {
-        Batch { events: std::mem::take(&mut self.found), through: self.after }
+        Batch { events: std::mem::take(&mut self.pending), through: self.after }
     }
 
-    /// Reads from etcd until there is a batch or the window goes on.
+    /// Reads from etcd until a batch is full or the window continues.
     async fn catch_up(&mut self) -> Result<(), EventStreamError> {
         let core = self.core.clone();
         let _turn = core.catch_ups.acquire().await.map_err(|_| closed())?;
         let mut events = EventStream::open(&core.client, self.after).await?;
-        while self.found.len() < BATCH_EVENTS_MAX && !core.shared_watch.has_all_after(self.after) {
+        while self.pending.len() < BATCH_EVENTS_MAX && !core.shared_watch.has_all_after(self.after)
+        {
             let Ok(step) = timeout(SILENCE_MAX, events.next()).await else {
                 return Err(events.give_up());
             };
             let step = step?;
             self.after = step.through;
-            self.found.extend(step.events.into_iter().filter(|e| self.prefix.covers(&e.key)));
+            self.pending.extend(step.events.into_iter().filter(|e| self.prefix.covers(&e.key)));
         }
         Ok(())
     }

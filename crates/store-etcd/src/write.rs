@@ -1,9 +1,9 @@
-//! Writes: one transaction of etcd each, which writes if every key is as expected, and reads those keys
-//! if not.
+//! Writes: one etcd transaction each. It writes if all conditions hold, and reads the keys of the
+//! conditions otherwise.
 
 use bytes::Bytes;
 use store::{
-    Entry, Expect, Key, Revision, Transaction, Unavailable, VALUE_BYTES_MAX, WriteBeside,
+    AdditionalWrite, Entry, Expect, Key, Revision, Transaction, Unavailable, VALUE_BYTES_MAX,
     WriteError,
 };
 
@@ -17,7 +17,7 @@ use crate::lease_pool::LeasePool;
 use crate::member::TXN;
 use crate::read;
 
-/// The revision of no key, neither one that exists nor one that does not.
+/// A mod revision that no key has, present or absent.
 const NEVER: i64 = -1;
 
 pub(crate) async fn write(
@@ -40,7 +40,7 @@ pub(crate) async fn write(
             None => 0,
         };
         match write_once(client, &transaction, lease).await {
-            // Nothing was written, so a second attempt is a first one.
+            // The lease was gone and nothing was written, so a retry is safe.
             Err(WriteRefusal::Call(CallError::NoLease)) if !is_second => {
                 leases.forget_lease(lease);
                 is_second = true;
@@ -50,7 +50,7 @@ pub(crate) async fn write(
     }
 }
 
-/// The revision that must have written the key, zero for none.
+/// The expected mod revision of a key; zero if it must not exist.
 fn expected_mod_revision(expect: Expect) -> i64 {
     match expect {
         Expect::Absent => 0,
@@ -59,10 +59,10 @@ fn expected_mod_revision(expect: Expect) -> i64 {
     }
 }
 
-/// The same for the key of the write.
+/// The expected mod revision of the main key.
 fn expected_mod_revision_of_write(transaction: &Transaction) -> i64 {
     match transaction.expect() {
-        // etcd would delete nothing and call it a success.
+        // etcd would report success for deleting nothing.
         Expect::Absent if transaction.content().is_none() => NEVER,
         expect => expected_mod_revision(expect),
     }
@@ -88,9 +88,9 @@ fn write_error(error: CallError, bytes: usize) -> WriteError {
     match error {
         CallError::Timeout => WriteError::Timeout,
         CallError::Unavailable(error) => error.into(),
-        // The member's own limit may be lower than ours.
+        // etcd's own limit may be lower than ours.
         CallError::RequestTooLarge => WriteError::ValueTooLarge { bytes },
-        CallError::NoSpace => WriteError::NoSpace { share: None },
+        CallError::NoSpace => WriteError::NoSpace { tenant: None },
         CallError::Compacted
         | CallError::Future
         | CallError::ResponseTooLarge
@@ -132,8 +132,8 @@ fn is_at(current: Option<&KeyValue>, expected: i64) -> bool {
     current.map_or(0, |kv| kv.mod_revision) == expected
 }
 
-/// The operations come in the order in which watches tell them. etcd refuses to write a key twice in one
-/// transaction, which a [`Transaction`] never does.
+/// The operations are in the order in which watches deliver them. etcd refuses to write a key twice in one
+/// transaction; a [`Transaction`] never does.
 fn txn_request(transaction: &Transaction, lease: i64) -> TxnRequest {
     let key = read::key_bytes(transaction.key());
     let compare = Compare::mod_revision(key.clone(), expected_mod_revision_of_write(transaction));
@@ -143,13 +143,13 @@ fn txn_request(transaction: &Transaction, lease: i64) -> TxnRequest {
         let key = read::key_bytes(&condition.key);
         txn = txn.only_if(Compare::mod_revision(key, expected_mod_revision(condition.expect)));
     }
-    for WriteBeside { key, value } in transaction.beside() {
+    for AdditionalWrite { key, value } in transaction.additional_writes() {
         txn = txn.also(operation(read::key_bytes(key), value.as_ref(), 0));
     }
     txn
 }
 
-/// A put, or a delete when there is no value.
+/// A put, or a delete if there is no value.
 fn operation(key: Bytes, value: Option<&Bytes>, lease: i64) -> Operation {
     match value {
         Some(value) => Operation::Put(PutRequest { key, value: value.clone(), lease }),

@@ -64,7 +64,7 @@ impl<S: Store> ServerState<S> {
                 Step::Keep => drop(reserved.insert(address)),
                 Step::Free => {
                     let expect = Expect::At(item.entry.mod_rev);
-                    let delete = Delete { key: item.key, expect, mark: None };
+                    let delete = Delete { key: item.key, expect, shared_revision: None };
                     let freed = self.store.delete(delete).await.map(drop);
                     repaired.n_freed += self.count(address, freed);
                 }
@@ -91,7 +91,8 @@ impl<S: Store> ServerState<S> {
     async fn reserve_for(&self, address: Ipv4Addr, held: &Held, expect: Expect) -> usize {
         let Some(key) = self.address_key(address) else { return 0 };
         let value = held.holder.reservation();
-        let put: store::Transaction = Put { key, value, expect, ttl: None, mark: None }.into();
+        let put: store::Transaction =
+            Put { key, value, expect, ttl: None, shared_revision: None }.into();
         let service: (Key, Expect) = (held.item.key.clone(), Expect::At(held.item.entry.mod_rev));
         let written = self.store.write(put.require(service.0, service.1)).await.map(drop);
         self.count(address, written)

@@ -21,7 +21,8 @@ impl<S: Store> ServerState<S> {
     ) -> Result<Entry, WriteError> {
         let value = bytes::Bytes::from(codec::to_stored(next));
         let expect = Expect::At(stored.mod_rev);
-        let put = Put { key: key.clone(), value: value.clone(), expect, ttl, mark: None };
+        let put =
+            Put { key: key.clone(), value: value.clone(), expect, ttl, shared_revision: None };
         let mod_rev = self.store.put(put).await?;
         Ok(Entry { value, mod_rev, create_rev: stored.create_rev })
     }
@@ -37,7 +38,7 @@ impl<S: Store> ServerState<S> {
             ReadError::Unavailable(why) => WriteError::Unavailable(why),
             _ => WriteError::Timeout,
         })?;
-        let delete = Delete { key: key.clone(), expect: Expect::At(stored), mark: None };
+        let delete = Delete { key: key.clone(), expect: Expect::At(stored), shared_revision: None };
         let transaction = AddressChange::free(held).attach(delete.into());
         self.store.write(transaction).await.map(drop)
     }

@@ -133,7 +133,8 @@ async fn drop_record<S: Store>(server: &ServerState<S>, due: &Due) -> Result<(),
 async fn delete_newest<S: Store>(server: &ServerState<S>, key: &Key) -> Result<(), String> {
     let got = server.store.get(key, At::Newest).await.map_err(|error| error.to_string())?;
     let Some(entry) = got.entry else { return Ok(()) };
-    let delete = Delete { key: key.clone(), expect: Expect::At(entry.mod_rev), mark: None };
+    let delete =
+        Delete { key: key.clone(), expect: Expect::At(entry.mod_rev), shared_revision: None };
     match server.store.delete(delete).await {
         // Another server was faster: nobody writes a record twice.
         Ok(_) | Err(WriteError::Conflict { .. }) => Ok(()),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use admission::{Awaited, TimeoutCause, deleted, failure, initialization_timeout};
 use api_object::{Status, Tree};
 use api_resources::Verb;
-use store::{Entry, Expect, Key, Mark, Put, Revision, Store, Transaction, WriteError};
+use store::{Entry, Expect, Key, Put, Revision, SharedRevision, Store, Transaction, WriteError};
 use tokio::sync::{oneshot, watch};
 
 use super::tracker::{Job, Outcome, PendingObject, Progress};
@@ -55,11 +55,11 @@ impl<S: Store> Call<'_, S> {
             value,
             expect: Expect::Absent,
             ttl: self.ttl(),
-            mark: self.uninitialized_mark(),
+            shared_revision: self.uninitialized_mark(),
         };
         let transaction = addresses.attach(put.into());
         // Nothing waits that does not count.
-        let transaction = transaction.put_beside(record_key, record, Some(Expect::Absent));
+        let transaction = transaction.also_put(record_key, record, Some(Expect::Absent));
         let mut owners = self.owners(tree).await?;
         loop {
             let attempt = owners.attach(transaction.clone());
@@ -106,11 +106,14 @@ impl<S: Store> Call<'_, S> {
     }
 
     /// What says that the resource has uninitialized objects. It is there for good once it is there.
-    fn uninitialized_mark(&self) -> Option<Mark> {
+    fn uninitialized_mark(&self) -> Option<SharedRevision> {
         if has_uninitialized(&self.server.snapshot_cache.snapshot(), self.resource) {
             return None;
         }
-        Some(Mark::Move { key: self.server.uninitialized_key(self.resource)?, expect: None })
+        Some(SharedRevision::Bump {
+            key: self.server.uninitialized_key(self.resource)?,
+            expect: None,
+        })
     }
 
     /// Waits until an object is initialized.

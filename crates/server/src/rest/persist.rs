@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use api_object::{Status, Tree};
-use store::{Delete, Entry, Expect, Key, Mark, Put, Revision, Store, VALUE_BYTES_MAX, WriteError};
+use store::{
+    Delete, Entry, Expect, Key, Put, Revision, SharedRevision, Store, VALUE_BYTES_MAX, WriteError,
+};
 use tokio::time::Instant;
 
 use crate::cluster_ips::{AddressChange, is_reservation};
@@ -48,7 +50,7 @@ impl<S: Store> Call<'_, S> {
     ) -> Result<Revision, NotWritten> {
         let value = codec::to_stored(admitted.tree()).into();
         let is_tracked = is_tracked(&self.server.prefix, &key);
-        let put = Put { key, value, expect, ttl: self.ttl(), mark: self.mark()? };
+        let put = Put { key, value, expect, ttl: self.ttl(), shared_revision: self.mark()? };
         let mut transaction = addresses.attach(put.into());
         if stored.is_some_and(|stored| is_step_of_removal(admitted.tree(), stored)) {
             transaction = transaction.for_removal();
@@ -79,7 +81,7 @@ impl<S: Store> Call<'_, S> {
         stored: &Tree,
         expect: Expect,
     ) -> Result<Revision, NotWritten> {
-        let delete = Delete { key: key.clone(), expect, mark: self.mark()? };
+        let delete = Delete { key: key.clone(), expect, shared_revision: self.mark()? };
         self.admission.write_progress.begin();
         loop {
             let held = self.server.held_reservation(stored).await;
@@ -118,11 +120,11 @@ impl<S: Store> Call<'_, S> {
             }
             Err(WriteError::Conflict { current }) => Err(NotWritten::Changed(current)),
             Err(WriteError::ValueTooLarge { .. }) => Err(Status::too_large(VALUE_BYTES_MAX).into()),
-            Err(WriteError::NoSpace { share }) => {
-                Err(store_status::no_space(share.as_deref()).into())
+            Err(WriteError::NoSpace { tenant }) => {
+                Err(store_status::no_space(tenant.as_deref()).into())
             }
-            Err(WriteError::Throttled { share, retry_after }) => {
-                Err(store_status::throttled(&share, retry_after).into())
+            Err(WriteError::Throttled { tenant, retry_after }) => {
+                Err(store_status::throttled(&tenant, retry_after).into())
             }
             Err(WriteError::Timeout) => Err(NotWritten::Unknown(Status::timeout())),
             Err(WriteError::ConditionFailed { key, .. })
@@ -142,13 +144,13 @@ impl<S: Store> Call<'_, S> {
     /// The mark of the configuration of admission. It moves together with what is part of it, so that
     /// all servers know that they have to look; and it stays where it was for what is only supposed to
     /// be admitted by the newest.
-    fn mark(&self) -> Result<Option<Mark>, Status> {
+    fn mark(&self) -> Result<Option<SharedRevision>, Status> {
         let key = || self.server.mark_key().map_err(|why| Status::internal(&why));
         if is_configuration(self.resource) {
-            return Ok(Some(Mark::Move { key: key()?, expect: self.expected_mark }));
+            return Ok(Some(SharedRevision::Bump { key: key()?, expect: self.expected_mark }));
         }
         let Some(expect) = self.admission.supposed_mark() else { return Ok(None) };
-        Ok(Some(Mark::Keep { key: key()?, expect }))
+        Ok(Some(SharedRevision::Unchanged { key: key()?, expect }))
     }
 
     /// How long an object lives that nobody deletes.

@@ -38,17 +38,17 @@ fn check(node: &Node, is_root: bool) -> (usize, usize) {
         }
         Node::Branch(Branch { common_prefix_len, children }) => {
             assert!(!children.is_empty());
-            let common = &children[0].first[..*common_prefix_len];
+            let common = &children[0].first_key[..*common_prefix_len];
             for child in children {
-                assert!(child.first.starts_with(common));
-                assert_eq!(child.head, head(&child.first, *common_prefix_len));
+                assert!(child.first_key.starts_with(common));
+                assert_eq!(child.head, key_head(&child.first_key, *common_prefix_len));
             }
             let parts: Vec<(usize, usize)> =
                 children.iter().map(|child| check(&child.node, false)).collect();
             for (child, (depth, len)) in children.iter().zip(&parts) {
                 assert_eq!((child.len, parts[0].0), (*len, *depth));
             }
-            assert!(children.windows(2).all(|pair| pair[0].first < pair[1].first));
+            assert!(children.windows(2).all(|pair| pair[0].first_key < pair[1].first_key));
             (parts[0].0 + 1, parts.iter().map(|(_, len)| len).sum())
         }
     }
@@ -97,7 +97,7 @@ fn many_levels_grow_and_shrink() {
     let mut tree = VersionTree::new();
     // Every fourth name, since those with the same ending are in order; in two orders that are none.
     const N: u16 = 1 << 14;
-    let shuffled = |step: u16| (0..N).map(move |n| n.wrapping_mul(change) % N * 4 + 2);
+    let shuffled = |stride: u16| (0..N).map(move |n| n.wrapping_mul(stride) % N * 4 + 2);
     for n in shuffled(7919) {
         tree.insert(version(n, 1));
     }

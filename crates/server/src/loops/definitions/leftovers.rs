@@ -81,7 +81,7 @@ pub(super) async fn end<S: Store>(
         value: codec::to_stored(&tree).into(),
         expect: Expect::At(item.entry.mod_rev),
         ttl: None,
-        mark: None,
+        shared_revision: None,
     };
     settle(&item.key, server.store.put(put).await.map(drop))
 }
@@ -94,7 +94,7 @@ async fn delete<S: Store>(
     why: &str,
 ) -> Result<(), Status> {
     let expect = Expect::At(item.entry.mod_rev);
-    let delete = Delete { key: item.key.clone(), expect, mark: None };
+    let delete = Delete { key: item.key.clone(), expect, shared_revision: None };
     settle(&item.key, server.store.delete(delete).await.map(drop))?;
     let prefix = api_resources::definition_prefix(&server.prefix, definition).unwrap_or_default();
     let names = item.key.strip_prefix(prefix.as_str()).unwrap_or_default();
