@@ -295,7 +295,7 @@ impl Question<'_> {
             attributes: Attributes { object, old_object, ..self.attributes(name) },
             snapshot: &self.standing.hooks.snapshot,
             connections: &self.standing.hooks.connections,
-            namespace: self.facts.as_ref().map(|facts| facts.labelled.as_ref()),
+            namespace: self.facts.as_ref().map(|facts| facts.name_and_labels.as_ref()),
             authorizer: Some(&self.chain),
             kinds: &self.kinds,
             observe: self.observe,

@@ -74,7 +74,7 @@ impl Authorizer for AskChain {
 impl<S: Store> Call<'_, S> {
     /// The newest objects, and the authorizers that the request began with.
     pub(crate) fn chain(&self) -> Arc<Chain> {
-        self.server.snapshot_cache.snapshot().chain_as_of(self.authorized.snapshot())
+        self.server.snapshot_cache.snapshot().chain_with_authorizers_of(self.authorized.snapshot())
     }
 
     /// Asks whether the user may do something else to the same target.

@@ -33,7 +33,7 @@ pub(crate) struct AdmissionSnapshot {
 impl AdmissionSnapshot {
     /// Where the mark of the configuration is in the picture.
     pub(crate) fn mark(&self) -> Expect {
-        self.cluster.mark.map_or(Expect::Absent, Expect::At)
+        self.cluster.config_revision.map_or(Expect::Absent, Expect::At)
     }
 }
 
@@ -135,7 +135,7 @@ impl<S: Store> ServerState<S> {
                 self.admission_metrics.configured(&snapshot);
                 counted = Some(snapshot);
             }
-            seen = self.snapshot_cache.changed(seen).await;
+            seen = self.snapshot_cache.wait_for_change_after(seen).await;
         }
     }
 

@@ -243,7 +243,7 @@ impl AdmissionFlags {
                 GetModeArgument::Object => GetMode::Object,
                 GetModeArgument::Accepted => GetMode::Accepted,
             },
-            access,
+            hook_credentials: access,
             response_bytes_max: bounded(self.admission_webhook_max_response_bytes),
             calls_in_flight_max: bounded(self.admission_webhook_max_in_flight),
             call_time_max: self.admission_webhook_client_timeout,

@@ -11,7 +11,7 @@ use authz_webhook::Guards;
 use https_client::{Limits, Resolve};
 use prometheus::Registry;
 use serde_json::Value;
-use server::{Log, Reseater, ServiceDirectory, ServiceRouting};
+use server::{Log, ReplaceAuthorizers, ServiceDirectory, ServiceRouting};
 
 use super::flags::{Args, ChainFlags};
 use super::logged::Logged;
@@ -108,7 +108,7 @@ impl Authorizing {
     }
 
     /// Follows the files and puts what they come to mean in the place of what there is.
-    pub(super) fn follow(self, replace_authorizers: Reseater, log: Log) {
+    pub(super) fn follow(self, replace_authorizers: ReplaceAuthorizers, log: Log) {
         self.metrics.serving(&webhooks(&self.generation));
         let metrics = Arc::clone(&self.metrics);
         let publish: Publish = Arc::new(move |generation: &Arc<Generation>| {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use authz_webhook::Guards;
 use https_client::AddressPolicy;
-use server::ServiceRange;
+use server::ServiceIpRange;
 
 use super::admission::AdmissionFlags;
 use crate::authorization::AuthorizationFlags;
@@ -70,7 +70,7 @@ pub(crate) struct ListenFlags {
 
     /// Network from which services get their addresses: 10.96.0.0/16. Without it they get none
     #[arg(long, value_name = "CIDR")]
-    pub(crate) service_cluster_ip_range: Option<ServiceRange>,
+    pub(crate) service_cluster_ip_range: Option<ServiceIpRange>,
 
     /// Kubernetes version that /version reports: MAJOR.MINOR
     #[arg(long, value_name = "VERSION", default_value = "1.34", value_parser = version)]

@@ -63,7 +63,7 @@ impl<S: Store> Call<'_, S> {
             return Ok(entry);
         }
         let Ok(tree) = codec::from_stored(&entry.value) else { return Ok(entry) };
-        let (options, now) = (&self.server.initialization, self.server.clock.wall());
+        let (options, now) = (&self.server.initialization, self.server.clock.wall_time());
         // The picture tells for most objects that nothing is due, without asking the store.
         let cluster = self.server.snapshot_cache.snapshot();
         if repair(options, &tree, now, Some(&cluster.hooks.snapshot)).is_none() {

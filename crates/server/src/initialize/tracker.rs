@@ -124,7 +124,7 @@ async fn follow<S: Store>(server: Arc<ServerState<S>>, pending: PendingObject) {
     let value = content.map(|content| content.value.clone()).unwrap_or_default();
     let ttl = content.and_then(|content| content.ttl);
     let outcome = server.store.write(transaction).await;
-    let begun = server.clock.now();
+    let begun = server.clock.elapsed();
     let revision = match &outcome {
         Ok(revision) => Some(*revision),
         // It may turn out to be there.
@@ -178,7 +178,7 @@ impl<S: Store> Case<S> {
 
     /// How old the object is.
     fn now(&self) -> Duration {
-        self.server.clock.now().saturating_sub(self.begun)
+        self.server.clock.elapsed().saturating_sub(self.begun)
     }
 
     async fn catch_up(&mut self) -> Flow {
@@ -218,7 +218,7 @@ impl<S: Store> Case<S> {
                 }
             }
             let again =
-                self.server.clock.now().saturating_add(self.server.initialization.stale_retry);
+                self.server.clock.elapsed().saturating_add(self.server.initialization.stale_retry);
             self.server.clock.sleep_until(again).await;
             if self.steps.is_over(self.now()) {
                 return Flow::Break(());
@@ -288,7 +288,7 @@ impl<S: Store> Case<S> {
             Ok(entry) => {
                 let metrics = &self.server.admission_metrics;
                 metrics.initializer_timed_out(name, TimeoutAction::Removed);
-                self.server.record_own_write(&self.request, self.steps.annotation(name), name);
+                self.server.audit_loopback_write(&self.request, self.steps.annotation(name), name);
                 self.take(entry)
             }
             Err(WriteError::Conflict { current: Some(entry) }) => self.take(entry),

@@ -12,7 +12,7 @@ use tokio::sync::{oneshot, watch};
 use super::tracker::{Job, Outcome, PendingObject, Progress};
 use super::visibility::has_uninitialized;
 use super::waiting_objects::{Creator, Full, Reservation};
-use crate::cluster_ips::AddressChange;
+use crate::cluster_ips::ClusterIpChange;
 use crate::cluster_snapshot::is_tracked;
 use crate::gate::Admitted;
 use crate::object_ref::ObjectRef;
@@ -35,7 +35,7 @@ impl<S: Store> Call<'_, S> {
         &self,
         key: Key,
         admitted: &Admitted,
-        addresses: &AddressChange,
+        addresses: &ClusterIpChange,
     ) -> Result<(Revision, Waiting), NotWritten> {
         let (tree, value) =
             (admitted.tree(), bytes::Bytes::from(codec::to_stored(admitted.tree())));

@@ -7,7 +7,7 @@ use serde_json::Value;
 use store::{Expect, Store};
 
 use crate::admit::{Attempt, Write};
-use crate::cluster_ips::AddressChange;
+use crate::cluster_ips::ClusterIpChange;
 use crate::initialize::Waiting;
 use crate::rest::persist::NotWritten;
 use crate::rest::{Call, Shown, WriteOptions};
@@ -131,7 +131,7 @@ impl<S: Store> Call<'_, S> {
         self.check_configuration(&tree, None).await?;
         let spare = self.is_service().then(|| tree.clone());
         loop {
-            let addresses = self.take_address(&mut tree, None, options.is_dry_run).await?;
+            let addresses = self.allocate_cluster_ip(&mut tree, None, options.is_dry_run).await?;
             match (self.store_new(write, tree, &name, options, &addresses).await, &spare) {
                 // Hooks see what is stored, so they are asked about the next address, too.
                 (Err(NotWritten::AddressTaken), Some(spare)) => tree = spare.clone(),
@@ -147,7 +147,7 @@ impl<S: Store> Call<'_, S> {
         tree: Tree,
         name: &str,
         options: WriteOptions,
-        addresses: &AddressChange,
+        addresses: &ClusterIpChange,
     ) -> Result<Stored, NotWritten> {
         let admitted = self.admit_validating(write, tree, None).await?;
         let key = self.key(name)?;

@@ -10,7 +10,7 @@ use object_patch::{PatchError, SmpSchema};
 use store::{At, Entry, Expect, Revision, Store};
 
 use crate::admit::{Attempt, Write};
-use crate::cluster_ips::AddressChange;
+use crate::cluster_ips::ClusterIpChange;
 use crate::initialize::has_failed;
 use crate::rest::persist::NotWritten;
 use crate::rest::query::parse_version;
@@ -132,8 +132,8 @@ impl<S: Store> Call<'_, S> {
         let spare = (self.is_service() && subresource.is_none()).then(|| new.clone());
         loop {
             let addresses = match subresource {
-                None => self.take_address(&mut new, Some(&old), options.is_dry_run).await?,
-                Some(_) => AddressChange::default(),
+                None => self.allocate_cluster_ip(&mut new, Some(&old), options.is_dry_run).await?,
+                Some(_) => ClusterIpChange::default(),
             };
             let stored =
                 self.store_changed(name, &write, new, &old, options, entry.mod_rev, &addresses);
@@ -154,7 +154,7 @@ impl<S: Store> Call<'_, S> {
         old: &Tree,
         options: WriteOptions,
         revision: Revision,
-        addresses: &AddressChange,
+        addresses: &ClusterIpChange,
     ) -> Result<Updated, NotWritten> {
         let admitted = self.admit_validating(write, new, Some(old)).await?;
         let done = |tree: Tree, revision: Revision| {

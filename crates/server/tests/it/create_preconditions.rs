@@ -95,7 +95,7 @@ async fn until(client: &Client, path: &str, is_wanted: impl Fn(u16, &Value) -> b
             return;
         }
         assert!(Instant::now() < patience, "{path}: {}", answer.text());
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        crate::polling::pause().await;
     }
 }
 
@@ -170,7 +170,7 @@ async fn make_again(client: &Client, namespace: &str) {
     let patience = Instant::now() + PATIENCE;
     while client.post(NAMESPACES, &json!({"metadata": {"name": namespace}})).await.code != 201 {
         assert!(Instant::now() < patience, "{namespace} is not removed");
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        crate::polling::pause().await;
     }
 }
 

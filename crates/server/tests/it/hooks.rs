@@ -96,7 +96,7 @@ impl Hooks {
             let metrics = Arc::clone(&options.authorization_metrics);
             let assembler = self.assembler(Arc::clone(&directory), metrics);
             options.slots = Arc::clone(&assembler.start(plan).expect("authorizers").slots);
-            options.directory = directory;
+            options.service_directory = directory;
         })
         .await
     }

@@ -1,4 +1,4 @@
-//! Series of resources that are no longer served.
+//! Removes the metric series of resources that are no longer served.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,14 +8,14 @@ use prometheus::core::{Collector, MetricVec, MetricVecBuilder};
 use super::Metrics;
 
 impl Metrics {
-    /// Removes the series of resources that the registry does not have. Otherwise a user who may make
-    /// definitions, and delete them, makes series without end.
-    pub(crate) fn forget_unserved(&self, registry: &Registry) {
+    /// Removes the series of resources that the registry does not contain. Otherwise a user who may create
+    /// and delete definitions could create any number of series.
+    pub(crate) fn remove_unserved_series(&self, registry: &Registry) {
         let mut plurals = HashSet::new();
-        let mut names = HashSet::new();
+        let mut group_resources = HashSet::new();
         for resource in registry.resources() {
             plurals.insert(resource.plural.as_str());
-            names.insert(resource.group_resource().to_string());
+            group_resources.insert(resource.group_resource().to_string());
         }
         let is_served = |labels: &HashMap<&str, &str>| {
             let text = |name: &str| labels.get(name).copied().unwrap_or_default();
@@ -23,31 +23,31 @@ impl Metrics {
             resource.is_empty()
                 || registry.resource(text("group"), text("version"), resource).is_some()
         };
-        retain(&self.requests, is_served);
-        retain(&self.durations, is_served);
-        retain(&self.long_running, is_served);
-        retain(&self.watch_events, is_served);
-        retain(&self.store_requests, |labels| {
+        retain_series(&self.requests, is_served);
+        retain_series(&self.durations, is_served);
+        retain_series(&self.long_running, is_served);
+        retain_series(&self.watch_events, is_served);
+        retain_series(&self.store_requests, |labels| {
             labels.get("type").is_none_or(|plural| plurals.contains(plural))
         });
-        retain(&self.storage_objects, |labels| {
-            labels.get("resource").is_none_or(|name| names.contains(*name))
+        retain_series(&self.storage_objects, |labels| {
+            labels.get("resource").is_none_or(|name| group_resources.contains(*name))
         });
     }
 }
 
-/// Removes the series whose labels are not wanted.
-fn retain<B: MetricVecBuilder>(
+/// Removes the series whose labels the predicate rejects.
+fn retain_series<B: MetricVecBuilder>(
     metrics: &MetricVec<B>,
-    is_wanted: impl Fn(&HashMap<&str, &str>) -> bool,
+    is_kept: impl Fn(&HashMap<&str, &str>) -> bool,
 ) {
     for family in metrics.collect() {
         for metric in family.get_metric() {
             let labels = metric.get_label().iter();
             let labels: HashMap<&str, &str> =
                 labels.map(|label| (label.name(), label.value())).collect();
-            if !is_wanted(&labels) {
-                // A series that is gone by now is as good.
+            if !is_kept(&labels) {
+                // The series may have been removed in the meantime.
                 let _ = metrics.remove(&labels);
             }
         }
@@ -72,7 +72,7 @@ mod tests {
                 resource,
                 ..RequestLabels::default()
             };
-            metrics.request_done(&labels, 200, Duration::from_millis(3));
+            metrics.count_request(&labels, 200, Duration::from_millis(3));
             metrics.long_running.with_label_values(&["WATCH", group, "v1", resource]).inc();
             metrics.watch_events.with_label_values(&[group, "v1", resource]).inc();
         }
@@ -81,7 +81,7 @@ mod tests {
         }
         metrics.storage_objects.with_label_values(&["widgets.example.com"]).set(1);
         metrics.storage_objects.with_label_values(&["pods"]).set(1);
-        metrics.forget_unserved(&Registry::built_in());
+        metrics.remove_unserved_series(&Registry::built_in());
         let text = String::from_utf8(metrics.encode()).unwrap();
         assert!(!text.contains("widgets"), "{text}");
         let n_pods = text.lines().filter(|line| line.contains("\"pods\"")).count();

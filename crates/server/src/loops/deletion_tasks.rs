@@ -1,5 +1,6 @@
-//! The ends of namespaces and definitions. Each has a task of its own, because admission hooks are asked
-//! about the deletion of what is in it: slow hooks of one tenant do not hold up the others.
+//! The tasks that delete terminating namespaces and definitions. Each object has a task of its own, because
+//! admission hooks are called for the deletion of its contents: slow hooks of one tenant do not delay the
+//! deletion of another tenant's namespace.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -10,49 +11,52 @@ use tokio::task::{Id, JoinSet};
 
 use crate::log::Log;
 
-/// How many end at one time.
 const TASKS_MAX: usize = 256;
 
-/// When something that is not empty yet is looked at again; twice as late each time that nothing has
-/// changed in it, up to the latest.
+/// The delay between two attempts. It doubles, up to the maximum, while the number of objects does not
+/// change.
 const RETRY: Duration = Duration::from_millis(200);
 const RETRY_MAX: Duration = Duration::from_secs(5);
 
-/// The tasks that are running, each with the name of what it ends.
+/// The running tasks, each with the name of the object that it deletes.
 #[derive(Default)]
-pub(super) struct Endings {
+pub(super) struct DeletionTasks {
     tasks: JoinSet<()>,
-    running: HashMap<Id, String>,
+    names: HashMap<Id, String>,
 }
 
-impl Endings {
-    /// Begins a task, unless there is one of that name or no room.
-    pub(super) fn begin<T>(&mut self, name: &str, task: impl FnOnce() -> T)
+impl DeletionTasks {
+    /// Starts a task, unless one of that name runs or [`TASKS_MAX`] is reached.
+    pub(super) fn start<T>(&mut self, name: &str, task: impl FnOnce() -> T)
     where
         T: Future<Output = ()> + Send + 'static,
     {
-        if self.running.len() < TASKS_MAX && self.running.values().all(|own| own != name) {
+        if self.names.len() < TASKS_MAX && self.names.values().all(|running| running != name) {
             let task = self.tasks.spawn(task());
-            self.running.insert(task.id(), name.to_owned());
+            self.names.insert(task.id(), name.to_owned());
         }
     }
 
-    /// Waits until a task is over; for ever if there is none.
-    pub(super) async fn next_ended(&mut self) {
+    /// Waits until a task ends; forever if none runs.
+    pub(super) async fn wait_for_any(&mut self) {
         match self.tasks.join_next_with_id().await {
             Some(ended) => {
                 let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
-                self.running.remove(&id);
+                self.names.remove(&id);
             }
             None => std::future::pending().await,
         }
     }
 }
 
-/// Makes attempts until something has ended. An attempt returns how many objects there still are in it, or
-/// `None` if there is nothing more to do.
-pub(super) async fn end_by<T>(log: Log, what: &str, name: &str, mut attempt: impl FnMut() -> T)
-where
+/// Repeats an attempt to delete an object until nothing more is to be done. An attempt returns how many
+/// objects it still found inside, or `None` if nothing more is to be done.
+pub(super) async fn retry_until_deleted<T>(
+    log: Log,
+    failure_message: &str,
+    name: &str,
+    mut attempt: impl FnMut() -> T,
+) where
     T: Future<Output = Result<Option<usize>, Status>>,
 {
     let (mut n_before, mut delay) = (usize::MAX, RETRY);
@@ -63,7 +67,7 @@ where
             Err(status) if status.is_own() && status.code == 404 => return,
             Err(status) if status.is_own() && status.code == 409 => n_before,
             Err(status) => {
-                log.warn(what, &[("name", &name), ("why", &status.message)]);
+                log.warn(failure_message, &[("name", &name), ("why", &status.message)]);
                 n_before
             }
         };
@@ -76,8 +80,8 @@ where
     }
 }
 
-/// Whether a stored object is marked for deletion already, so that deleting it once more does nothing.
-pub(super) fn is_going(value: &[u8]) -> bool {
+/// Whether a stored object has a deletion timestamp, so that deleting it again does nothing.
+pub(super) fn is_stored_as_terminating(value: &[u8]) -> bool {
     memchr::memmem::find(value, b"\"deletionTimestamp\"").is_some()
         && codec::from_stored(value).is_ok_and(|tree| api_object::is_terminating(&tree))
 }
