@@ -20,7 +20,7 @@ const DEFAULT_NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", 
 pub enum BootstrapError {
     /// The default policy that is part of the program can not be read.
     #[error("the default policy can not be read: {0}")]
-    Policy(api::rbac::DecodeError),
+    Policy(manifests::rbac::DecodeError),
     /// An object can not be written.
     #[error("`{name}` can not be written: {message}")]
     Write {
@@ -109,7 +109,7 @@ pub(crate) async fn bootstrap<S: Store>(
 
 /// The changes that make the stored roles and bindings contain the default policy.
 fn policy_changes<S: Store>(server: &ServerState<S>) -> Result<Vec<Change>, BootstrapError> {
-    let policy = api::rbac::bootstrap_policy().map_err(BootstrapError::Policy)?;
+    let policy = manifests::rbac::bootstrap_policy().map_err(BootstrapError::Policy)?;
     let mut snapshot = server.snapshot_cache.snapshot().rbac.as_ref().clone();
     let changes = authz_rbac::bootstrap(&mut snapshot, &policy, Extras::Keep);
     // A role may be in the list twice, the second time with aggregated rules. Writes run concurrently, so
@@ -131,12 +131,12 @@ async fn apply_policy_change<S: Store>(
     let failed = |message: String| BootstrapError::Write { name: name.to_owned(), message };
     let refused = |status: Status| write_error(name, status);
     let object = match &change {
-        Change::PutRole(role) => api::rbac::Object::Role(role.clone()),
+        Change::PutRole(role) => manifests::rbac::Object::Role(role.clone()),
         Change::PutBinding(binding) | Change::RecreateBinding(binding) => {
-            api::rbac::Object::Binding(binding.clone())
+            manifests::rbac::Object::Binding(binding.clone())
         }
     };
-    let encoded = api::rbac::encode(&object).map_err(|error| failed(error.to_string()))?;
+    let encoded = manifests::rbac::encode(&object).map_err(|error| failed(error.to_string()))?;
     if matches!(change, Change::RecreateBinding(_))
         && let Err(status) =
             server.loopback_delete(object_ref, &api_object::DeleteOptions::default()).await

@@ -74,7 +74,7 @@ pub(crate) enum DecodeError {
     #[error(transparent)]
     Json(#[from] codec::JsonError),
     #[error(transparent)]
-    Rbac(#[from] api::rbac::DecodeError),
+    Rbac(#[from] manifests::rbac::DecodeError),
     #[error("{0}")]
     Invalid(FieldErrors),
     #[error("the key names no object")]

@@ -56,7 +56,7 @@ pub struct ServerOptions {
     /// The registry that the server adds its metrics to.
     pub metrics_registry: prometheus::Registry,
     /// Counts the decisions of the authorizers.
-    pub authorization_metrics: Arc<authz_metrics::Metrics>,
+    pub authorization_metrics: Arc<metrics::AuthorizationMetrics>,
     /// The options of dynamic admission.
     pub admission: AdmissionOptions,
     /// The policy of the node authorizer, with an empty graph.
@@ -168,7 +168,7 @@ impl<S: Store> Server<S> {
         listener: Listener,
         options: ServerOptions,
     ) -> Result<Self, StartError> {
-        let admission_metrics = admission_metrics::Metrics::new(
+        let admission_metrics = metrics::AdmissionMetrics::new(
             &options.metrics_registry,
             authz_reload::Instruments::remote(options.authorization_metrics.as_ref()),
         )?;

@@ -77,8 +77,8 @@ pub(crate) struct ServerState<S> {
     pub(crate) token_issuer: TokenIssuer,
     /// `None` disables auditing.
     pub(crate) auditor: Option<Auditor>,
-    pub(crate) authorization_metrics: Arc<authz_metrics::Metrics>,
-    pub(crate) admission_metrics: Arc<admission_metrics::Metrics>,
+    pub(crate) authorization_metrics: Arc<metrics::AuthorizationMetrics>,
+    pub(crate) admission_metrics: Arc<metrics::AdmissionMetrics>,
     /// Determines whether the admission configuration is current.
     pub(crate) barrier: FreshnessBarrier,
     /// The time at which the server began to read the store.

@@ -26,8 +26,8 @@ pub(super) fn apply_rbac_object(
         Err(error) => (None, Err(error)),
     };
     match object {
-        Some(api::rbac::Object::Role(role)) => rbac.put_role(role),
-        Some(api::rbac::Object::Binding(binding)) => rbac.put_binding(binding),
+        Some(manifests::rbac::Object::Role(role)) => rbac.put_role(role),
+        Some(manifests::rbac::Object::Binding(binding)) => rbac.put_binding(binding),
         None if is_role => drop(rbac.remove_role(namespace, name)),
         None => drop(rbac.remove_binding(namespace, name)),
     }
@@ -40,12 +40,12 @@ fn decode_rbac(
     is_role: bool,
     namespace: &str,
     name: &str,
-) -> Result<api::rbac::Object, DecodeError> {
-    let manifest = api::rbac::decode(&Value::Object(codec::from_stored(value)?))?;
+) -> Result<manifests::rbac::Object, DecodeError> {
+    let manifest = manifests::rbac::decode(&Value::Object(codec::from_stored(value)?))?;
     let object = manifest.into_unchecked().map_err(DecodeError::Invalid)?;
     let (metadata, is_of_kind) = match &object {
-        api::rbac::Object::Role(role) => (&role.metadata, is_role),
-        api::rbac::Object::Binding(binding) => (&binding.metadata, !is_role),
+        manifests::rbac::Object::Role(role) => (&role.metadata, is_role),
+        manifests::rbac::Object::Binding(binding) => (&binding.metadata, !is_role),
     };
     match is_of_kind && (metadata.namespace.as_str(), metadata.name.as_str()) == (namespace, name) {
         true => Ok(object),

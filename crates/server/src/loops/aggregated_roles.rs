@@ -48,7 +48,7 @@ async fn store_rules<S: Store>(server: &ServerState<S>, name: &str) -> Result<()
     };
     let cluster = server.snapshot_cache.snapshot();
     let Some(role) = cluster.rbac.role("", name) else { return Ok(()) };
-    let rules = role.rules.iter().map(api::rbac::encode_rule).collect::<Result<Vec<_>, _>>();
+    let rules = role.rules.iter().map(manifests::rbac::encode_rule).collect::<Result<Vec<_>, _>>();
     tree.insert("rules".to_owned(), rules.map_err(StoreRulesError::Encode)?.into());
     match server.loopback_update(role_ref, tree).await {
         // Another writer was faster, and its change makes the snapshot report the role again.
