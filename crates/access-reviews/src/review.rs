@@ -4,14 +4,16 @@
 //! every line; what it does not take is read again with places, which tells what is wrong with it,
 //! or that nothing is.
 
-mod convert;
-mod decode;
+mod plain_review;
+mod positioned_review;
 mod question;
-mod read;
+mod read_line;
+mod spec_to_question;
 #[cfg(test)]
 mod tests;
-mod wire;
 
+pub use plain_review::{
+    NonResourceAttributes, Requirement, ResourceAttributes, SelectorAttributes, Spec,
+};
 pub use question::{Question, QuestionTarget, ResourceQuestion};
-pub use read::{LINE_BYTES_MAX, Version, plain_review, read_line};
-pub use wire::{NonResourceAttributes, Requirement, ResourceAttributes, SelectorAttributes, Spec};
+pub use read_line::{LINE_BYTES_MAX, Version, parse_plain_review, read_line};

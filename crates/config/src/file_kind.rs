@@ -49,12 +49,13 @@ impl FileKind {
     ///    group or its kind, and a kubeconfig by both; any other is that of an object.
     /// 3. A file without both is a configuration if it has `authorizers`, and a kubeconfig if it
     ///    has `clusters`.
-    pub fn recognise(source: &Source<'_>) -> Option<Self> {
+    pub fn detect(source: &Source<'_>) -> Option<Self> {
         let text = source.text();
-        if abac::looks_like_policies(&text) {
+        if abac::looks_like_policy_file(&text) {
             return Some(Self::AbacPolicy);
         }
-        let (api_version, kind) = (value_of(&text, "apiVersion"), value_of(&text, "kind"));
+        let (api_version, kind) =
+            (value_after_key(&text, "apiVersion"), value_after_key(&text, "kind"));
         let group = api_version.map(|version| version.split('/').next().unwrap_or_default());
         if group == Some(abac::GROUP) {
             return Some(Self::AbacPolicy);
@@ -85,12 +86,12 @@ impl FileKind {
             ("externalAuthorizationHooks", Self::HookConfiguration),
             ("clusters", Self::Kubeconfig),
         ];
-        by_field.into_iter().find_map(|(name, kind)| value_of(&text, name).map(|_| kind))
+        by_field.into_iter().find_map(|(name, kind)| value_after_key(&text, name).map(|_| kind))
     }
 }
 
 /// The text that follows the first key of this name, whether in YAML or in JSON and however deep.
-fn value_of<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+fn value_after_key<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.match_indices(name).find_map(|(at, _)| {
         let (before, rest) = (text.get(..at)?, text.get(at + name.len()..)?);
         let line = before.rsplit(['\n', '\r']).next().unwrap_or_default();
@@ -167,7 +168,7 @@ mod tests {
                 Some(Manifest),
             ),
         ] {
-            let found = FileKind::recognise(&Source { name: "-", bytes: text.as_bytes() });
+            let found = FileKind::detect(&Source { name: "-", bytes: text.as_bytes() });
             assert_eq!(found, want, "{text}");
         }
     }

@@ -4,8 +4,8 @@ use std::fmt;
 
 use field_errors::FieldError;
 
-use crate::decode::Problem;
-use crate::source::{Lines, Place, Span};
+use crate::schema_check::DecodeProblem;
+use crate::source::{LineIndex, Place, Span};
 
 /// One fault of a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -191,34 +191,50 @@ impl WarningCode {
 
 /// A fault whose place is still a range of bytes.
 #[derive(Debug)]
-pub struct Finding {
+pub struct SpannedFault {
+    /// The fault in Kubernetes' words.
     pub fault: Fault,
+    /// The bytes that the fault is about.
     pub span: Span,
+    /// The likely intention of the author.
     pub hint: Option<String>,
-    pub notes: Vec<FindingNote>,
+    /// The issues of an expression that does not compile.
+    pub notes: Vec<SpannedNote>,
 }
 
+/// One issue inside an expression, with its range of bytes.
 #[derive(Debug)]
-pub struct FindingNote {
+pub struct SpannedNote {
+    /// The compiler's message.
     pub message: String,
+    /// Line of the expression, from 1.
     pub line: usize,
+    /// Column in that line in characters, from 1.
     pub column: usize,
+    /// The bytes of the issue in the file.
     pub span: Span,
+    /// The likely intention of the author.
     pub hint: Option<String>,
 }
 
 /// A warning whose place is still a range of bytes.
 #[derive(Debug)]
-pub struct Caution {
+pub struct SpannedWarning {
+    /// The stable code of the warning.
     pub code: WarningCode,
+    /// The field path, empty for the file as a whole.
     pub field: String,
+    /// The text of the warning.
     pub message: String,
+    /// The bytes that the warning is about.
     pub span: Span,
+    /// The change that removes the warning.
     pub hint: Option<String>,
 }
 
-impl Finding {
-    pub fn locate(self, file: &str, lines: &Lines<'_>) -> Diagnostic {
+impl SpannedFault {
+    /// Replaces byte ranges by lines and columns and adds the file name.
+    pub fn into_diagnostic(self, file: &str, lines: &LineIndex<'_>) -> Diagnostic {
         let notes = self.notes.into_iter().map(|note| Note {
             message: note.message,
             line: note.line,
@@ -236,15 +252,16 @@ impl Finding {
     }
 }
 
-impl From<Problem> for Finding {
-    fn from(problem: Problem) -> Self {
-        let Problem { path, message, span, hint } = problem;
+impl From<DecodeProblem> for SpannedFault {
+    fn from(problem: DecodeProblem) -> Self {
+        let DecodeProblem { path, message, span, hint } = problem;
         Self { fault: Fault::Decode { field: path, message }, span, hint, notes: Vec::new() }
     }
 }
 
-impl Caution {
-    pub fn locate(self, file: &str, lines: &Lines<'_>) -> Warning {
+impl SpannedWarning {
+    /// Replaces the byte range by line and column and adds the file name.
+    pub fn into_warning(self, file: &str, lines: &LineIndex<'_>) -> Warning {
         Warning {
             code: self.code,
             field: self.field,

@@ -21,7 +21,7 @@ pub const NODES_MAX: usize = 100_000;
 
 /// How much a YAML document may hold.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct DocumentLimits {
     /// The most values after aliases are expanded.
     pub nodes_max: usize,
     /// The most bytes of text after aliases are expanded.
@@ -30,22 +30,24 @@ pub struct Limits {
     /// few of them can repeat a long text many times.
     pub expanded_bytes_max: usize,
     /// The most duplicate keys that are noted.
-    pub duplicates_max: usize,
+    pub duplicate_keys_max: usize,
 }
 
-impl Limits {
+impl DocumentLimits {
     /// The limits of a configuration file. Kubernetes notes as many duplicate keys.
     pub const CONFIGURATION: Self = Self {
         nodes_max: NODES_MAX,
         expanded_bytes_max: 4 * DOCUMENT_BYTES_MAX,
-        duplicates_max: 100,
+        duplicate_keys_max: 100,
     };
 }
 
 /// One value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
+    /// The bytes of the value in the file.
     pub span: Span,
+    /// The value itself.
     pub value: Value,
     /// The value follows a YAML tag of its own, such as `!has(x)`: most likely an accident.
     pub is_tagged: bool,
@@ -70,11 +72,15 @@ impl Node {
 /// What a value is, in JSON's terms.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
+    /// JSON's `null`, or an empty YAML value.
     Null,
+    /// A boolean value.
     Bool(bool),
     /// No field of a configuration kind takes a number; it is kept for trees of any kind.
     Number(serde_json::Number),
+    /// A string with the origin of each character.
     Text(Text),
+    /// A JSON array or YAML sequence.
     List(Vec<Node>),
     /// Entries in the order in which Kubernetes visits them: that of the file for JSON, sorted by
     /// key for YAML, which it converts to JSON through a sorted map.
@@ -98,8 +104,11 @@ impl Value {
 /// One key with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
+    /// The key as text.
     pub key: String,
+    /// The bytes of the key in the file.
     pub key_span: Span,
+    /// The value of the key.
     pub value: Node,
 }
 
@@ -108,11 +117,11 @@ pub struct Entry {
 pub struct Text {
     value: String,
     /// Runs that stand in the file as they stand in the value, in order.
-    runs: Vec<Run>,
+    runs: Vec<CopiedRun>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Run {
+struct CopiedRun {
     /// Offset in the value.
     value: usize,
     /// Offset in the file.
@@ -120,6 +129,7 @@ struct Run {
 }
 
 impl Text {
+    /// Returns the value without offsets.
     pub fn as_str(&self) -> &str {
         &self.value
     }
@@ -145,7 +155,7 @@ impl Text {
             .last()
             .is_some_and(|run| file.checked_sub(run.file) == Some(self.value.len() - run.value));
         if !continues {
-            self.runs.push(Run { value: self.value.len(), file });
+            self.runs.push(CopiedRun { value: self.value.len(), file });
         }
     }
 
@@ -159,16 +169,18 @@ impl Text {
         let shift = self.value.len();
         self.value.push_str(&other.value);
         self.runs.extend(
-            other.runs.drain(..).map(|run| Run { value: run.value + shift, file: run.file }),
+            other.runs.drain(..).map(|run| CopiedRun { value: run.value + shift, file: run.file }),
         );
         other.value.clear();
     }
 
+    /// Empties the value and its offsets.
     pub fn clear(&mut self) {
         self.value.clear();
         self.runs.clear();
     }
 
+    /// Reports whether the value has no characters.
     pub fn is_empty(&self) -> bool {
         self.value.is_empty()
     }

@@ -24,24 +24,24 @@ mod tag;
 #[cfg(test)]
 mod tests;
 
-use crate::node::{Limits, Node};
+use crate::node::{DocumentLimits, Node};
 use crate::source::Span;
 use parser::Parser;
 
 /// What a document holds.
 #[derive(Debug)]
-pub struct Composed {
+pub struct YamlDocument {
     /// Its root value.
     pub root: Node,
     /// Keys that a mapping holds twice, in the order of discovery.
-    pub duplicates: Vec<Duplicate>,
+    pub duplicates: Vec<DuplicateKey>,
     /// Where something follows the first document; Kubernetes ignores it in a configuration.
-    pub rest: Option<Span>,
+    pub trailing_content: Option<Span>,
 }
 
 /// A key that was already set in its mapping.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Duplicate {
+pub struct DuplicateKey {
     /// Kubernetes' words, such as `line 7: key "name" already set in map`.
     pub message: String,
     /// Kubernetes' path of the key, such as `authorizers[0].name`.
@@ -55,6 +55,7 @@ pub struct Duplicate {
 pub struct YamlError {
     /// Kubernetes' words, such as `yaml: line 3: could not find expected ':'`.
     pub message: String,
+    /// The bytes at which the reader stopped.
     pub span: Span,
 }
 
@@ -65,7 +66,7 @@ impl YamlError {
 }
 
 /// Kubernetes' reader looks at a file in pieces of this many bytes.
-const PIECE_BYTES: usize = 512;
+const READ_CHUNK_BYTES: usize = 512;
 
 /// How far the scanner looks ahead of its place.
 const LOOKAHEAD_BYTES: usize = 4;
@@ -74,59 +75,62 @@ const LOOKAHEAD_BYTES: usize = 4;
 ///
 /// A character that may not stand in YAML is refused only if Kubernetes' reader would have come to
 /// its piece of the file: what follows the first document is ignored, good or bad.
-pub fn read(text: &str, malformed: Option<usize>) -> Result<Composed, YamlError> {
+pub fn read_first_document(
+    text: &str,
+    malformed: Option<usize>,
+) -> Result<YamlDocument, YamlError> {
     let bad = find_bad_character(text, malformed);
     let readable = bad.as_ref().and_then(|bad| text.get(..bad.span.start)).unwrap_or(text);
-    let limits = Limits::CONFIGURATION;
+    let limits = DocumentLimits::CONFIGURATION;
     let mut parser = Parser::new(readable, limits.nodes_max);
     let tree = parser.first_document();
     if let Some(bad) = &bad {
-        let piece = (parser.read_to() + LOOKAHEAD_BYTES) / PIECE_BYTES;
-        if bad.span.start < (piece + 1) * PIECE_BYTES {
+        let piece = (parser.read_offset() + LOOKAHEAD_BYTES) / READ_CHUNK_BYTES;
+        if bad.span.start < (piece + 1) * READ_CHUNK_BYTES {
             return Err(bad.clone());
         }
     }
     let mut composed = compose::compose(readable, &tree?, limits)?;
-    composed.rest = parser.find_rest().or(bad.map(|bad| bad.span));
+    composed.trailing_content = parser.find_trailing_content().or(bad.map(|bad| bad.span));
     Ok(composed)
 }
 
 /// Reads all documents of a text, one at a time. After an error there is nothing more.
 ///
-/// Unlike [`read`] it refuses a character that may not stand in YAML wherever it is.
-pub fn documents(
+/// Unlike [`read_first_document`] it refuses a character that may not stand in YAML wherever it is.
+pub fn read_documents(
     text: &str,
     malformed: Option<usize>,
-    limits: Limits,
-) -> impl Iterator<Item = Result<Composed, YamlError>> {
+    limits: DocumentLimits,
+) -> impl Iterator<Item = Result<YamlDocument, YamlError>> {
     let mut bad = find_bad_character(text, malformed);
     let mut parser = Parser::new(text, limits.nodes_max);
-    let mut state = State::Before;
+    let mut state = SequenceState::BeforeFirst;
     std::iter::from_fn(move || {
         let tree = match (bad.take(), &state) {
             (Some(bad), _) => Err(bad),
-            (None, State::Before) => parser.first_document().map(Some),
-            (None, State::Among) => parser.next_document(),
-            (None, State::Behind) => return None,
+            (None, SequenceState::BeforeFirst) => parser.first_document().map(Some),
+            (None, SequenceState::AfterFirst) => parser.next_document(),
+            (None, SequenceState::Finished) => return None,
         };
-        state = State::Among;
+        state = SequenceState::AfterFirst;
         let composed = match tree {
             Ok(None) => None,
             Ok(Some(tree)) => Some(compose::compose(text, &tree, limits)),
             Err(error) => Some(Err(error)),
         };
         if !matches!(composed, Some(Ok(_))) {
-            state = State::Behind;
+            state = SequenceState::Finished;
         }
         composed
     })
 }
 
 /// Where a reader is in the sequence of documents.
-enum State {
-    Before,
-    Among,
-    Behind,
+enum SequenceState {
+    BeforeFirst,
+    AfterFirst,
+    Finished,
 }
 
 /// The first character that may not stand in YAML.

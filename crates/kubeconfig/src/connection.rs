@@ -43,7 +43,7 @@ impl Loaded {
     /// # Errors
     ///
     /// The file has several hooks.
-    pub fn into_one(self) -> Result<Connection, LoadError> {
+    pub fn into_single_connection(self) -> Result<Connection, LoadError> {
         match self {
             Self::Kubeconfig(connection) => Ok(*connection),
             Self::Hooks(mut hooks) => match (hooks.pop(), hooks.len()) {

@@ -51,14 +51,14 @@ impl std::error::Error for LoadError {}
 
 /// One reason why a decoded file can not be used.
 #[derive(Debug)]
-pub(crate) struct Problem {
+pub(crate) struct ConfigProblem {
     /// The field, such as `clusters[0].cluster.server`.
     pub(crate) field: String,
     pub(crate) place: Place,
     pub(crate) message: String,
 }
 
-impl Problem {
+impl ConfigProblem {
     /// A problem of a field of an object.
     pub(crate) fn new(object: &str, field: &str, place: Place, message: String) -> Self {
         let field = match (object, field) {
@@ -81,7 +81,7 @@ impl Problem {
 }
 
 /// Several problems that are told together, behind the words that Kubernetes has for that.
-pub(crate) fn invalid_configuration(file: &str, problems: Vec<Problem>) -> LoadError {
+pub(crate) fn invalid_configuration(file: &str, problems: Vec<ConfigProblem>) -> LoadError {
     let messages: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
     let message = format!("invalid configuration: {}", field_errors::aggregate(&messages));
     let diagnostics = problems.into_iter().map(|problem| problem.diagnose(file)).collect();
@@ -89,7 +89,7 @@ pub(crate) fn invalid_configuration(file: &str, problems: Vec<Problem>) -> LoadE
 }
 
 /// The one problem that ended everything.
-pub(crate) fn unusable(file: &str, problem: Problem) -> LoadError {
+pub(crate) fn unusable(file: &str, problem: ConfigProblem) -> LoadError {
     LoadError::Unusable {
         message: problem.message.clone(),
         diagnostics: vec![problem.diagnose(file)],

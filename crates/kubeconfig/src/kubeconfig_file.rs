@@ -3,7 +3,7 @@
 
 mod decode;
 mod read;
-mod shapes;
+mod schema;
 #[cfg(test)]
 mod tests;
 

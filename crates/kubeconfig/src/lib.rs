@@ -6,24 +6,24 @@
 //! Must not know: HTTP, how a connection is made, what is asked of the service, where files are
 //! watched. Files are read through a function that the caller passes.
 
-mod access;
-mod cluster;
+mod cluster_check;
+mod cluster_target;
 mod connection;
+mod credentials;
 mod error;
-mod files;
-mod hooks;
+mod hook_connections;
 mod kubeconfig_file;
 mod load;
-mod select;
+mod referenced_files;
+mod select_context;
 mod server_url;
-mod target;
+mod service_users;
 mod url_path;
-mod user;
-mod users;
+mod user_check;
 
 pub use connection::{Connection, HookConnection, Loaded};
 pub use error::LoadError;
-pub use files::{FILE_BYTES_MAX, Read, read_file};
 pub use kubeconfig_file::{Decoded, decode};
 pub use load::{load, parse};
-pub use users::{UserAccess, Users, load_users, parse_users};
+pub use referenced_files::{FILE_BYTES_MAX, Read, read_file};
+pub use service_users::{UserAccess, Users, load_users, parse_users};

@@ -8,9 +8,9 @@ use document::{DecodeError, ReadError, Source};
 
 use crate::connection::{Connection, Loaded};
 use crate::error::LoadError;
-use crate::files::{Files, Read};
-use crate::select::select;
-use crate::{hooks, target};
+use crate::referenced_files::{Read, ReferencedFiles};
+use crate::select_context::select_context;
+use crate::{cluster_target, hook_connections};
 
 /// Loads the file at a path, and through the same function what it refers to.
 ///
@@ -34,25 +34,28 @@ pub fn load(path: &Path, read: Read<'_>) -> Result<Loaded, LoadError> {
 /// The file can not be used.
 pub fn parse(source: &Source<'_>, path: &Path, read: Read<'_>) -> Result<Loaded, LoadError> {
     if hook_file::is_hook_configuration(source) {
-        return hooks::connections(source, path, read).map(Loaded::Hooks);
+        return hook_connections::load_hook_connections(source, path, read).map(Loaded::Hooks);
     }
     connection(source, path, read).map(|connection| Loaded::Kubeconfig(Box::new(connection)))
 }
 
 fn connection(source: &Source<'_>, path: &Path, read: Read<'_>) -> Result<Connection, LoadError> {
-    let decoded = kubeconfig_file::decode(source).map_err(|error| undecodable(source, error))?;
+    let decoded = kubeconfig_file::decode(source).map_err(|error| decode_failure(source, error))?;
     let mut warnings = decoded.warnings;
-    let mut files = Files::new(path, read);
-    let selected = select(&decoded.kubeconfig, &mut files)
+    let mut files = ReferencedFiles::new(path, read);
+    let selected = select_context(&decoded.kubeconfig, &mut files)
         .map_err(|problems| crate::error::invalid_configuration(source.name, problems))?;
-    let target = target::build(&selected, &mut files, source.name, &mut warnings)
+    let target = cluster_target::build_target(&selected, &mut files, source.name, &mut warnings)
         .map_err(|problem| crate::error::unusable(source.name, problem))?;
-    Ok(Connection { target, files: files.into_used(), warnings })
+    Ok(Connection { target, files: files.into_used_paths(), warnings })
 }
 
-pub(crate) fn undecodable(source: &Source<'_>, error: DecodeError) -> LoadError {
+pub(crate) fn decode_failure(source: &Source<'_>, error: DecodeError) -> LoadError {
     LoadError::Unusable {
-        message: format!("error loading config file \"{}\": {}", source.name, error.cause),
+        message: format!(
+            "error loading config file \"{}\": {}",
+            source.name, error.kubernetes_message
+        ),
         diagnostics: error.diagnostics,
     }
 }

@@ -2,7 +2,7 @@
 
 use https_client::{Scheme, Secret};
 
-use crate::cluster::without_login;
+use crate::cluster_check::url_without_login;
 use crate::url_path;
 
 /// Where a service is. The query and the fragment of a URL are dropped.
@@ -26,7 +26,7 @@ impl ServerUrl {
     /// A message without user name and password.
     pub(crate) fn parse(server: &str) -> Result<Self, String> {
         let refused = || {
-            let shown = go_compat::quote(&without_login(server));
+            let shown = go_compat::quote(&url_without_login(server));
             format!("host must be a URL or a host:port pair: {shown}")
         };
         if server.chars().any(char::is_control) {
@@ -64,13 +64,13 @@ fn parse_rest(scheme: Scheme, rest: &str) -> Option<ServerUrl> {
         None => (None, authority),
     };
     let (host, port) = split_port(host)?;
-    Some(ServerUrl { scheme, host, port, path: url_path::clean(path)?, login })
+    Some(ServerUrl { scheme, host, port, path: url_path::clean_path(path)?, login })
 }
 
 fn parse_login(login: &str) -> Option<(String, Secret)> {
     let (username, password) = login.split_once(':').unwrap_or((login, ""));
-    let username = String::from_utf8(url_path::decode(username)?).ok()?;
-    Some((username, Secret::new(url_path::decode(password)?)))
+    let username = String::from_utf8(url_path::percent_decode(username)?).ok()?;
+    Some((username, Secret::new(url_path::percent_decode(password)?)))
 }
 
 fn split_port(host: &str) -> Option<(String, Option<u16>)> {

@@ -8,17 +8,17 @@
 //! everything in them.
 
 mod duplicate_keys;
-mod duplicates;
+mod duplicate_objects;
 mod hint;
-mod identity;
-mod kept;
 mod lint;
 mod locate;
+mod object_class;
 mod read;
-mod shapes;
+mod schema;
 #[cfg(test)]
 mod tests;
 mod to_json;
+mod whole_object;
 
 use std::sync::Arc;
 
@@ -27,10 +27,10 @@ use document::{Diagnostic, Place, Warning};
 
 use crate::rbac;
 
-pub use duplicates::{duplicates, duplicates_kept};
-pub use kept::{Keep, Keeps, Kept};
+pub use duplicate_objects::{duplicate_objects, duplicate_whole_objects};
 pub use lint::lint;
-pub use read::{read, read_keeping};
+pub use read::{read, read_and_keep_kinds};
+pub use whole_object::{KindHandler, KindHandling, WholeObject};
 
 /// The largest file that is read, in bytes: room for a dump of some hundred thousand objects.
 pub const MANIFEST_BYTES_MAX: usize = 256 << 20;
@@ -52,11 +52,11 @@ pub const WARNINGS_MAX: usize = 10_000;
 #[derive(Debug, Default)]
 pub struct Manifests {
     /// The objects that an authorizer learns from, in the order of the file.
-    pub objects: Vec<Found>,
+    pub objects: Vec<ManifestObject>,
     /// The objects that the caller wanted whole, in the order of the file.
-    pub kept: Vec<Kept>,
+    pub whole_objects: Vec<WholeObject>,
     /// How many objects were passed over.
-    pub n_others: usize,
+    pub n_other_objects: usize,
     /// Every fault, in the order of the file. There are at most [`ERRORS_MAX`] and one that says
     /// that there are more.
     pub errors: Vec<Diagnostic>,
@@ -68,7 +68,7 @@ pub struct Manifests {
 
 /// An object and where it was found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct ManifestObject {
     /// The object.
     pub object: Object,
     /// The file, by the name that its source has.
@@ -76,12 +76,12 @@ pub struct Found {
     /// Where the object begins.
     pub place: Place,
     /// Where a binding names its role, and as what field.
-    role_name: Option<Reference>,
+    role_reference: Option<RoleReference>,
 }
 
 /// A field that names another object.
 #[derive(Debug, Clone, PartialEq)]
-struct Reference {
+struct RoleReference {
     field: String,
     place: Place,
 }

@@ -1,6 +1,6 @@
 //! The files under `docs/monitoring` speak only of what is exported.
 
-use monitoring_lint::{Exposed, faults_of_alerts, faults_of_dashboard, faults_of_tables};
+use monitoring_lint::{ExportedMetrics, lint_alerts, lint_dashboard, lint_tables};
 
 use crate::everything;
 
@@ -9,26 +9,26 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(format!("{folder}{name}")).unwrap()
 }
 
-fn exported() -> Exposed {
+fn exported() -> ExportedMetrics {
     let (registry, _metrics) = everything::happened();
-    monitoring_lint::look(&registry).unwrap()
+    monitoring_lint::gather_exported_metrics(&registry).unwrap()
 }
 
 #[test]
 fn the_dashboard_uses_what_is_exported() {
-    let faults = faults_of_dashboard(&exported(), &read("admission-dashboard.json"));
+    let faults = lint_dashboard(&exported(), &read("admission-dashboard.json"));
     assert_eq!(faults, [""; 0]);
 }
 
 #[test]
 fn the_alerts_use_what_is_exported_and_are_explained() {
     let alerts = read("admission-alerts.yaml");
-    assert_eq!(faults_of_alerts(&exported(), &alerts, &read("admission.md")), [""; 0]);
+    assert_eq!(lint_alerts(&exported(), &alerts, &read("admission.md")), [""; 0]);
 }
 
 #[test]
 fn the_tables_list_what_is_exported() {
-    assert_eq!(faults_of_tables(&exported(), &read("admission.md")), [""; 0]);
+    assert_eq!(lint_tables(&exported(), &read("admission.md")), [""; 0]);
 }
 
 /// The page says how many names are told apart.

@@ -1,11 +1,11 @@
 //! What a registry shows.
 
-use monitoring_lint::Exposed;
+use monitoring_lint::ExportedMetrics;
 use prometheus::Registry;
 
 /// What the registry shows now.
-pub(crate) fn look(registry: &Registry) -> Exposed {
-    monitoring_lint::look(registry).unwrap()
+pub(crate) fn look(registry: &Registry) -> ExportedMetrics {
+    monitoring_lint::gather_exported_metrics(registry).unwrap()
 }
 
 /// The samples of one family, as `labels value`, sorted.

@@ -1,6 +1,6 @@
 //! The files under `docs/monitoring` speak only of what is exported.
 
-use monitoring_lint::{Exposed, faults_of_alerts, faults_of_dashboard, faults_of_tables};
+use monitoring_lint::{ExportedMetrics, lint_alerts, lint_dashboard, lint_tables};
 
 use crate::everything;
 use crate::exposed;
@@ -10,24 +10,24 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(format!("{folder}{name}")).unwrap()
 }
 
-fn exported() -> Exposed {
+fn exported() -> ExportedMetrics {
     let (registry, _metrics, _kept) = everything::happened();
     exposed::look(&registry)
 }
 
 #[test]
 fn the_dashboard_uses_what_is_exported() {
-    let faults = faults_of_dashboard(&exported(), &read("grafana-dashboard.json"));
+    let faults = lint_dashboard(&exported(), &read("grafana-dashboard.json"));
     assert_eq!(faults, [""; 0]);
 }
 
 #[test]
 fn the_alerts_use_what_is_exported_and_are_explained() {
-    let faults = faults_of_alerts(&exported(), &read("alerts.yaml"), &read("README.md"));
+    let faults = lint_alerts(&exported(), &read("alerts.yaml"), &read("README.md"));
     assert_eq!(faults, [""; 0]);
 }
 
 #[test]
 fn the_tables_list_what_is_exported() {
-    assert_eq!(faults_of_tables(&exported(), &read("README.md")), [""; 0]);
+    assert_eq!(lint_tables(&exported(), &read("README.md")), [""; 0]);
 }

@@ -2,17 +2,16 @@
 
 use std::fmt;
 
-use document::decode::{self, At, Problems};
-use document::tree::{self, Tree, Undecodable};
 use document::{
-    Caution, DOCUMENT_BYTES_MAX, DecodeError, Diagnostic, Finding, Lines, Report, Source, Span,
-    TypeMeta, Warning,
+    DOCUMENT_BYTES_MAX, DecodeError, DecodeFailure, DecodeProblems, Diagnostic, LineIndex,
+    NodePath, ParsedDocument, Source, Span, SpannedFault, SpannedWarning, TypeMeta,
+    ValidationReport, Warning, check_against_schema, file_problem, parse_document,
 };
 
-use super::identity::identify;
-use super::shapes::{GROUP, HOOK_CONFIGURATION};
-use super::validate::{Hook, convert};
-use super::wire::Configuration;
+use super::api_version::identify_api_version;
+use super::schema::{GROUP, HOOK_CONFIGURATION};
+use super::unvalidated::Configuration;
+use super::validate::{Hook, convert_hooks};
 use crate::file_kind::FileKind;
 
 /// What came of a file.
@@ -46,10 +45,10 @@ impl LoadError {
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Decode(DecodeError { cause, .. }) => {
+            Self::Decode(DecodeError { kubernetes_message, .. }) => {
                 write!(
                     f,
-                    "failed to load ExternalAuthorizationHookConfiguration from file: {cause}"
+                    "failed to load ExternalAuthorizationHookConfiguration from file: {kubernetes_message}"
                 )
             }
             Self::Invalid(diagnostics) => {
@@ -69,10 +68,10 @@ pub fn is_hook_configuration(source: &Source<'_>) -> bool {
     if source.bytes.len() > DOCUMENT_BYTES_MAX {
         return false;
     }
-    let (text, malformed) = source.decode();
-    match tree::read(source, &text, malformed, &mut Vec::new()) {
-        Ok(tree) => TypeMeta::read(&tree.root).is_ok_and(|meta| meta.group == GROUP),
-        Err(_) => FileKind::recognise(source) == Some(FileKind::HookConfiguration),
+    let (text, malformed) = source.decode_text();
+    match parse_document(source, &text, malformed, &mut Vec::new()) {
+        Ok(tree) => TypeMeta::from_root(&tree.root).is_ok_and(|meta| meta.group == GROUP),
+        Err(_) => FileKind::detect(source) == Some(FileKind::HookConfiguration),
     }
 }
 
@@ -87,27 +86,30 @@ pub fn load(source: &Source<'_>) -> Loaded {
     if source.bytes.len() > DOCUMENT_BYTES_MAX {
         return too_large(source);
     }
-    let (text, malformed) = source.decode();
-    let lines = Lines::new(&text);
-    let diagnose = |findings: Vec<Finding>| -> Vec<Diagnostic> {
-        findings.into_iter().map(|finding| finding.locate(source.name, &lines)).collect()
+    let (text, malformed) = source.decode_text();
+    let lines = LineIndex::new(&text);
+    let diagnose = |faults: Vec<SpannedFault>| -> Vec<Diagnostic> {
+        faults.into_iter().map(|fault| fault.into_diagnostic(source.name, &lines)).collect()
     };
-    let mut report = Report::default();
-    let outcome = match decode(source, &text, malformed, &mut report.cautions) {
-        Err(Undecodable { cause, problems }) => {
-            let diagnostics = diagnose(problems.into_iter().map(Finding::from).collect());
-            Err(LoadError::Decode(DecodeError { cause, diagnostics }))
+    let mut report = ValidationReport::default();
+    let outcome = match decode(source, &text, malformed, &mut report.warnings) {
+        Err(DecodeFailure { kubernetes_message, problems }) => {
+            let diagnostics = diagnose(problems.into_iter().map(SpannedFault::from).collect());
+            Err(LoadError::Decode(DecodeError { kubernetes_message, diagnostics }))
         }
         Ok(configuration) => {
-            let hooks = convert(&configuration, &lines, &mut report);
-            match std::mem::take(&mut report.findings) {
-                findings if findings.is_empty() => Ok(hooks),
-                findings => Err(LoadError::Invalid(diagnose(findings))),
+            let hooks = convert_hooks(&configuration, &lines, &mut report);
+            match std::mem::take(&mut report.faults) {
+                faults if faults.is_empty() => Ok(hooks),
+                faults => Err(LoadError::Invalid(diagnose(faults))),
             }
         }
     };
-    let warnings =
-        report.cautions.into_iter().map(|caution| caution.locate(source.name, &lines)).collect();
+    let warnings = report
+        .warnings
+        .into_iter()
+        .map(|warning| warning.into_warning(source.name, &lines))
+        .collect();
     Loaded { outcome, warnings }
 }
 
@@ -115,23 +117,26 @@ fn decode(
     source: &Source<'_>,
     text: &str,
     malformed: Option<usize>,
-    cautions: &mut Vec<Caution>,
-) -> Result<Configuration, Undecodable> {
-    let Tree { root, duplicate_keys } = tree::read(source, text, malformed, cautions)?;
-    let version = identify(text, &root)?;
-    let problems = decode::check(text, version, &root, &HOOK_CONFIGURATION, &At::ROOT);
-    let problems = Problems { duplicate_keys, ..problems };
-    match problems.cause() {
+    warnings: &mut Vec<SpannedWarning>,
+) -> Result<Configuration, DecodeFailure> {
+    let ParsedDocument { root, duplicate_keys } =
+        parse_document(source, text, malformed, warnings)?;
+    let version = identify_api_version(text, &root)?;
+    let problems = check_against_schema(text, version, &root, &HOOK_CONFIGURATION, &NodePath::ROOT);
+    let problems = DecodeProblems { duplicate_keys, ..problems };
+    match problems.kubernetes_message() {
         None => Ok(Configuration::read(&root)),
-        Some(cause) => Err(Undecodable { cause, problems: problems.into_sorted() }),
+        Some(kubernetes_message) => {
+            Err(DecodeFailure { kubernetes_message, problems: problems.into_sorted() })
+        }
     }
 }
 
 /// The answer to a file that is not even looked at.
 fn too_large(source: &Source<'_>) -> Loaded {
-    let cause = format!("file is larger than {DOCUMENT_BYTES_MAX} bytes");
-    let finding = Finding::from(tree::whole_file(cause.clone(), Span::default()));
-    let diagnostics = vec![finding.locate(source.name, &Lines::new(""))];
-    let outcome = Err(LoadError::Decode(DecodeError { cause, diagnostics }));
+    let kubernetes_message = format!("file is larger than {DOCUMENT_BYTES_MAX} bytes");
+    let fault = SpannedFault::from(file_problem(kubernetes_message.clone(), Span::default()));
+    let diagnostics = vec![fault.into_diagnostic(source.name, &LineIndex::new(""))];
+    let outcome = Err(LoadError::Decode(DecodeError { kubernetes_message, diagnostics }));
     Loaded { outcome, warnings: Vec::new() }
 }

@@ -3,7 +3,7 @@
 use document::Node;
 use serde_json::Value as Json;
 
-use super::identity::TypeMeta;
+use super::object_class::TypeMeta;
 
 /// An object as JSON, with what it does not say about its kind.
 pub(super) fn to_json(root: &Node, type_meta: &TypeMeta) -> Json {

@@ -5,7 +5,7 @@ use field_errors::FieldErrors;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::metadata::Lifecycle;
+use super::metadata::OwnershipMetadata;
 use super::validate::{missing_namespace, validate};
 use super::wire;
 
@@ -36,11 +36,11 @@ pub enum Object {
 
 /// An object as somebody wrote it; not yet known to be sound.
 #[derive(Debug, Clone)]
-pub struct Manifest {
+pub struct UnvalidatedObject {
     kind: Kind,
     object: Object,
     /// Checked, and then forgotten: no decision depends on it.
-    lifecycle: Lifecycle,
+    ownership: OwnershipMetadata,
 }
 
 /// Why a JSON value is none of the four kinds.
@@ -71,7 +71,7 @@ impl Kind {
     }
 
     /// The kind of this name in this version.
-    pub fn of(api_version: &str, kind: &str) -> Option<Self> {
+    pub fn from_name(api_version: &str, kind: &str) -> Option<Self> {
         let all = [Self::ClusterRole, Self::Role, Self::ClusterRoleBinding, Self::RoleBinding];
         all.into_iter().find(|it| api_version == API_VERSION && it.name() == kind)
     }
@@ -110,26 +110,26 @@ impl Object {
 ///
 /// # Errors
 /// Returns why the value is none of the four kinds.
-pub fn decode(value: &Value) -> Result<Manifest, DecodeError> {
+pub fn decode(value: &Value) -> Result<UnvalidatedObject, DecodeError> {
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
-    let Some(kind) = Kind::of(api_version, kind) else {
+    let Some(kind) = Kind::from_name(api_version, kind) else {
         let (api_version, kind) = (api_version.to_owned(), kind.to_owned());
         return Err(DecodeError::OtherKind { api_version, kind });
     };
-    let (object, lifecycle) = match kind {
+    let (object, ownership) = match kind {
         Kind::ClusterRole | Kind::Role => {
             let mut role = wire::Role::deserialize(value)?;
-            let lifecycle = Lifecycle::take(&mut role.metadata);
-            (Object::Role(role.into()), lifecycle)
+            let ownership = OwnershipMetadata::take_from(&mut role.metadata);
+            (Object::Role(role.into()), ownership)
         }
         Kind::ClusterRoleBinding | Kind::RoleBinding => {
             let mut binding = wire::Binding::deserialize(value)?;
-            let lifecycle = Lifecycle::take(&mut binding.metadata);
-            (Object::Binding(binding.into()), lifecycle)
+            let ownership = OwnershipMetadata::take_from(&mut binding.metadata);
+            (Object::Binding(binding.into()), ownership)
         }
     };
-    Ok(Manifest { kind, object, lifecycle })
+    Ok(UnvalidatedObject { kind, object, ownership })
 }
 
 /// Reads a list of rules by itself.
@@ -141,7 +141,7 @@ pub fn decode_rules(value: &Value) -> Result<Vec<domain::PolicyRule>, DecodeErro
     Ok(rules.unwrap_or_default().into_iter().map(Into::into).collect())
 }
 
-impl Manifest {
+impl UnvalidatedObject {
     /// The kind.
     pub const fn kind(&self) -> Kind {
         self.kind
@@ -163,7 +163,7 @@ impl Manifest {
     /// The same for an object that replaces `old`.
     pub(super) fn into_valid_after(mut self, old: Option<&Object>) -> Result<Object, FieldErrors> {
         self.fill_in_defaults();
-        validate(self.kind, &self.object, &self.lifecycle, old).into_result(self.object)
+        validate(self.kind, &self.object, &self.ownership, old).into_result(self.object)
     }
 
     /// The object as it would take effect if it had got past the API somehow.

@@ -4,7 +4,7 @@ use document::{WarningCode, read_file};
 use serde_json::json;
 
 use super::{HEADER, decode_error, faults, file, generic, load_text, warnings, webhook};
-use crate::authorization_config::effective;
+use crate::authorization_config::configuration_to_json;
 
 /// Asserts that the text is no configuration and that the message contains `part`.
 fn refused(row: &str, text: &str, part: &str) {
@@ -46,7 +46,7 @@ fn cfg_03_04_all_versions_and_both_formats_are_one() {
 fn cfg_05_16_17_18_19_defaults() {
     let effective_webhook = |changes: &[(&str, &str)]| {
         let configuration = load_text(&file(&webhook(changes)), &generic()).outcome.unwrap();
-        effective(&configuration)["authorizers"][0]["webhook"].clone()
+        configuration_to_json(&configuration)["authorizers"][0]["webhook"].clone()
     };
     let plain = effective_webhook(&[]);
     assert_eq!(plain["authorizedTTL"], "5m0s", "CFG-05");
@@ -214,5 +214,5 @@ authorizers:
             {"type": "RBAC", "name": "rbac"},
         ],
     });
-    assert_eq!(effective(&configuration), want);
+    assert_eq!(configuration_to_json(&configuration), want);
 }

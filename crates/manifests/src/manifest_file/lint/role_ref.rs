@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use authz_rbac::Binding;
 use document::{Warning, WarningCode};
 
-use super::super::{Found, Object, WARNINGS_MAX};
+use super::super::{ManifestObject, Object, WARNINGS_MAX};
 use crate::rbac::{self, bootstrap_policy};
 
 /// The most names that are compared with all others, to say which one was meant.
@@ -15,15 +15,15 @@ const HINTS_MAX: usize = 50;
 /// default roles of Kubernetes exist as well. There are at most [`WARNINGS_MAX`] warnings.
 ///
 /// Objects that are incomplete make no sense here: a role that could not be read is not missing.
-pub fn lint(objects: &[Found], bootstrap: bool) -> Vec<Warning> {
-    if objects.iter().all(|found| found.role_name.is_none()) {
+pub fn lint(objects: &[ManifestObject], bootstrap: bool) -> Vec<Warning> {
+    if objects.iter().all(|found| found.role_reference.is_none()) {
         return Vec::new();
     }
     let defaults = match bootstrap {
         true => bootstrap_policy().map(|policy| policy.roles).unwrap_or_default(),
         false => Vec::new(),
     };
-    let mut roles = Roles::default();
+    let mut roles = KnownRoles::default();
     let found = objects.iter().filter_map(|found| match &found.object {
         Object::Rbac(rbac::Object::Role(role)) => Some(role),
         Object::Rbac(rbac::Object::Binding(_)) | Object::Node(_) => None,
@@ -36,7 +36,7 @@ pub fn lint(objects: &[Found], bootstrap: bool) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for found in objects {
         let (Object::Rbac(rbac::Object::Binding(binding)), Some(reference)) =
-            (&found.object, &found.role_name)
+            (&found.object, &found.role_reference)
         else {
             continue;
         };
@@ -87,12 +87,12 @@ fn role_of(binding: &Binding) -> (&str, &str) {
 
 /// The names of all roles.
 #[derive(Default)]
-struct Roles<'r> {
+struct KnownRoles<'r> {
     /// By namespace, which is empty for cluster roles.
     namespaces: BTreeMap<&'r str, BTreeSet<&'r str>>,
 }
 
-impl Roles<'_> {
+impl KnownRoles<'_> {
     fn has(&self, namespace: &str, name: &str) -> bool {
         self.namespaces.get(namespace).is_some_and(|names| names.contains(name))
     }
