@@ -1,8 +1,7 @@
-//! SubjectAccessReview: a question in JSON, one a line.
+//! SubjectAccessReviews as JSON, one per line.
 //!
-//! A line is read twice at most. The quick look takes what is written plainly, which is nearly
-//! every line; what it does not take is read again with places, which tells what is wrong with it,
-//! or that nothing is.
+//! A line is read at most twice. The fast path reads plainly written lines, which is nearly every
+//! line. The slow path reads the others with positions and reports their faults, if any.
 
 mod plain_review;
 mod positioned_review;

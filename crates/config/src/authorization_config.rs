@@ -1,4 +1,4 @@
-//! `AuthorizationConfiguration`: the file that says which authorizers are asked, in which order.
+//! `AuthorizationConfiguration`: the file that lists the authorizers of a server in order.
 
 mod api_version;
 mod defaults;

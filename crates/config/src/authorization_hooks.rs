@@ -1,5 +1,5 @@
-//! `ExternalAuthorizationHookConfiguration`: the file of the self-hosting proposal that says where
-//! authorization webhooks are, perhaps as services of the very cluster.
+//! `ExternalAuthorizationHookConfiguration`: the file of the self-hosting proposal that lists
+//! authorization webhooks, which may be services of the same cluster.
 
 mod api_version;
 mod hook_url;

@@ -1,8 +1,8 @@
 //! The JSON Schema of the configuration kinds, for editors and for checks in CI.
 //!
-//! It is made from the tables that the decoder uses, so the two can not disagree about fields. It
-//! says what a schema can say: unique names, files and expressions are left to the loader. It is
-//! draft 7, the newest that editors for YAML understand throughout.
+//! It is built from the schemas that the decoder uses, so the two can not disagree about fields.
+//! The loader checks what a JSON Schema can not express: unique names, files and expressions. The
+//! output is draft 7, the newest draft that YAML editors support throughout.
 
 use authz_chain::AuthorizerType;
 use document::{FieldSchema, FieldType, ObjectSchema, TextRule};

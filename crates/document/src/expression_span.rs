@@ -1,11 +1,11 @@
-//! Places inside of an expression, as its compiler counts them.
+//! Maps positions inside an expression to bytes of the file.
 
 use crate::node::Text;
 use crate::source::Span;
 
-/// Where the character at a line and a column of an expression, both from 1, stands in the file; the
-/// beginning of the value if nothing of it stands there. The expression begins after so many bytes of
-/// the text.
+/// Returns the bytes of the character at `line` and `column` of an expression, both from 1. If no
+/// character of the file corresponds to it, the span is the start of the value. The expression
+/// begins `begins` bytes into `text`.
 pub fn expression_span(
     text: &Text,
     begins: usize,

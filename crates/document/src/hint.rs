@@ -1,4 +1,4 @@
-//! What the author of a file probably meant.
+//! Hints: the likely intention of an author who made a mistake.
 
 use crate::node::{Node, Value};
 use crate::schema::{FieldType, ObjectSchema};
@@ -10,7 +10,7 @@ pub const LEADING_BANG_HINT: &str =
 /// Values longer than this are not repeated in a hint.
 const VALUE_BYTES_MAX: usize = 40;
 
-/// Which of the known words was probably meant.
+/// Suggests the known word that is nearest to `word`.
 pub fn did_you_mean(word: &str, known: &[&str]) -> Option<String> {
     let nearest = field_errors::nearest(word, known.iter().copied())?;
     (nearest != word).then(|| format!("did you mean `{nearest}`?"))

@@ -1,14 +1,15 @@
-//! Strict JSON with the place of every key and value.
+//! Strict JSON parser that records the span of every key and value.
 //!
-//! Messages are those of Go's decoder. Unlike it, nesting and the number of values are limited.
+//! Messages equal those of Go's decoder. Unlike Go, this parser limits nesting and the number of
+//! values.
 
 use crate::node::{Entry, NESTING_MAX, NODES_MAX, Node, Text, Value};
 use crate::source::Span;
 
-/// Why a text is not JSON.
+/// A syntax error in JSON text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JsonError {
-    /// Go's words, such as `invalid character 'x' after top-level value`.
+    /// Go's message, such as `invalid character 'x' after top-level value`.
     pub message: String,
     /// The bytes at which the parser stopped.
     pub span: Span,
@@ -30,15 +31,16 @@ pub fn parse_json(text: &str) -> Result<Node, JsonError> {
 pub struct JsonOutline {
     /// The value, with an empty list for `items`.
     pub root: Node,
-    /// Where the last list named `items` begins.
+    /// Offset of the bracket that opens the last list named `items`.
     pub items_start: Option<usize>,
 }
 
 /// Reads values one after the other, as `kubectl` writes and accepts them: white space or lines
-/// `---` may stand between them. After an error there is nothing more.
+/// `---` may separate them. The iterator ends after the first error.
 ///
-/// A dump of a cluster is one value, a list of all its objects, that would take many times its own
-/// size in memory. So the items are left to [`read_json_items`], which has the limits for each anew.
+/// A dump of a cluster is one value, a list of all its objects, whose tree would need many times
+/// the size of the file in memory. So [`read_json_items`] reads the items one by one and applies
+/// the limits to each.
 pub fn read_json_outlines(text: &str) -> impl Iterator<Item = Result<JsonOutline, JsonError>> {
     let mut next = Some(0);
     std::iter::from_fn(move || {
@@ -78,11 +80,11 @@ struct JsonReader<'t> {
     at: usize,
     depth: usize,
     n_nodes: usize,
-    /// Nothing is kept of what is read, and values are not counted.
+    /// The parser checks syntax only: it builds no values and does not count them.
     is_skipping: bool,
     /// The member `items` of the outermost object is skipped if it is a list.
     skips_items: bool,
-    /// Where the last list that was skipped begins.
+    /// Offset of the bracket that opens the last skipped list.
     items_start: Option<usize>,
 }
 
@@ -267,7 +269,7 @@ impl<'t> JsonReader<'t> {
                 let code = 0x10000 + ((unit - 0xD800) << 10) + (partner - 0xDC00);
                 return Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
             }
-            // The second escape stands for itself.
+            // The second escape is no low surrogate, so the parser reads it again as a character.
             self.at = before;
         }
         Ok(char::REPLACEMENT_CHARACTER)
@@ -314,7 +316,8 @@ impl<'t> JsonReader<'t> {
                 return Err(self.unexpected_character("in exponent of numeric literal"));
             }
         }
-        // No field takes a number, so one past the range of a double is as good as none.
+        // No field of a known kind takes a number outside the range of a double, so zero replaces
+        // it.
         let number = self.text.get(start..self.at).and_then(|text| text.parse().ok());
         Ok(Value::Number(number.unwrap_or_else(|| 0.into())))
     }

@@ -1,4 +1,4 @@
-//! The tree that a YAML or JSON file becomes, with the place of every key and value.
+//! The tree that a YAML or JSON file becomes, with the span of every key and value.
 
 use serde_json::Value as Json;
 
@@ -15,11 +15,11 @@ pub const NESTING_MAX: usize = 64;
 /// are expanded.
 ///
 /// A configuration of the largest size holds about half as many, and an object that a server would
-/// store fewer; the limit bounds what aliases can multiply and what a file of nothing but brackets
-/// costs.
+/// store fewer. The limit bounds the growth through aliases and the cost of a file that consists of
+/// brackets.
 pub const NODES_MAX: usize = 100_000;
 
-/// How much a YAML document may hold.
+/// Size limits of one YAML document.
 #[derive(Debug, Clone, Copy)]
 pub struct DocumentLimits {
     /// The most values after aliases are expanded.
@@ -42,14 +42,14 @@ impl DocumentLimits {
     };
 }
 
-/// One value.
+/// One value with its span.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// The bytes of the value in the file.
     pub span: Span,
     /// The value itself.
     pub value: Value,
-    /// The value follows a YAML tag of its own, such as `!has(x)`: most likely an accident.
+    /// A local YAML tag such as `!has(x)` precedes the value, which is most likely a mistake.
     pub is_tagged: bool,
 }
 
@@ -69,14 +69,14 @@ impl Node {
     }
 }
 
-/// What a value is, in JSON's terms.
+/// A value in JSON's data model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// JSON's `null`, or an empty YAML value.
     Null,
     /// A boolean value.
     Bool(bool),
-    /// No field of a configuration kind takes a number; it is kept for trees of any kind.
+    /// A number. No field of a configuration kind takes one; manifests do.
     Number(serde_json::Number),
     /// A string with the origin of each character.
     Text(Text),
@@ -116,7 +116,7 @@ pub struct Entry {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Text {
     value: String,
-    /// Runs that stand in the file as they stand in the value, in order.
+    /// Runs of characters that are identical in the file and in the value, in order.
     runs: Vec<CopiedRun>,
 }
 
@@ -148,7 +148,7 @@ impl Text {
         }
     }
 
-    /// Notes where the next character was written, unless the last run tells it already.
+    /// Records the file offset of the next character, unless it continues the last run.
     fn begin_run(&mut self, file: usize) {
         let continues = self
             .runs
@@ -159,7 +159,7 @@ impl Text {
         }
     }
 
-    /// The value alone.
+    /// Returns the value without the offsets.
     pub fn into_string(self) -> String {
         self.value
     }
@@ -185,7 +185,7 @@ impl Text {
         self.value.is_empty()
     }
 
-    /// Where the byte at `offset` of the value was written; `None` for an empty text.
+    /// Maps an offset of the value to an offset of the file; `None` for an empty text.
     pub fn file_offset(&self, offset: usize) -> Option<usize> {
         let after = self.runs.partition_point(|run| run.value <= offset);
         let run = self.runs.get(after.checked_sub(1)?)?;

@@ -16,13 +16,13 @@ pub struct FieldValue<T> {
     pub value: T,
     /// The bytes of the value; `None` if the field is absent.
     pub span: Option<Span>,
-    /// See [`Node::is_tagged`].
+    /// A YAML tag precedes the value, see [`Node::is_tagged`].
     pub is_tagged: bool,
 }
 
 /// An object that is being read.
 pub struct ObjectReader<'d> {
-    /// The place that stands for what is missing in it.
+    /// The span that faults about missing fields get.
     pub span: Span,
     entries: &'d [Entry],
 }
@@ -37,12 +37,12 @@ impl<'d> ObjectReader<'d> {
         Self { span, entries }
     }
 
-    /// An object that says nothing.
+    /// A reader of an object without members.
     pub fn empty(span: Span) -> Self {
         Self { span, entries: &[] }
     }
 
-    /// A member; the last one where a lenient reader lets a key stand twice.
+    /// Finds a member by its key. Of several equal keys the last counts.
     pub fn entry(&self, name: &str) -> Option<&'d Entry> {
         self.entries.iter().rfind(|entry| entry.key == name)
     }

@@ -6,15 +6,15 @@ use crate::schema_check::DecodeProblem;
 use crate::source::{Source, Span};
 use crate::{hint, json, yaml};
 
-/// What a file holds.
+/// The parsed content of a file.
 pub struct ParsedDocument {
     /// The root value.
     pub root: Node,
-    /// The keys of a YAML file that stand twice. Those of a JSON file are still in the tree.
+    /// The duplicate keys of a YAML file. Those of a JSON file are still in the tree.
     pub duplicate_keys: Vec<DecodeProblem>,
 }
 
-/// Why a text is not what it should be.
+/// The problems that prevent a file from being decoded.
 #[derive(Debug)]
 pub struct DecodeFailure {
     /// The message that Kubernetes prints, often only the first problem.
@@ -29,8 +29,8 @@ impl From<DecodeProblem> for DecodeFailure {
     }
 }
 
-/// Reads the one value of a file: JSON if its first character is `{`, else YAML, of which only the
-/// first document counts. `text` and `malformed` are what the source decodes to.
+/// Parses the one value of a file: JSON if its first character is `{`, else YAML, of which only the
+/// first document counts. `text` and `malformed` come from [`Source::decode_text`].
 pub fn parse_document(
     source: &Source<'_>,
     text: &str,

@@ -1,7 +1,7 @@
 //! Tables that describe wire objects: one description for the decoder, for hints and for the
 //! published schema.
 
-/// A wire object.
+/// The schema of one object type.
 #[derive(Debug)]
 pub struct ObjectSchema {
     /// Kubernetes' name of the type, which its messages show.
@@ -25,7 +25,7 @@ pub struct FieldSchema {
     pub field_type: FieldType,
 }
 
-/// What a field holds.
+/// The type of a field's value.
 #[derive(Debug)]
 pub enum FieldType {
     /// Any text, or one of a closed set.
@@ -62,13 +62,13 @@ pub enum FieldType {
     },
     /// A list of texts.
     TextList,
-    /// Keys that anybody may choose, each with a text.
+    /// A map from any key to a text.
     TextMap,
-    /// Something that is never looked at.
+    /// Any value; the check does not descend into it.
     Any,
 }
 
-/// Which texts the published schema accepts.
+/// The texts that the published JSON Schema accepts.
 #[derive(Debug)]
 pub enum TextRule {
     /// Any text.

@@ -12,12 +12,12 @@ use crate::node::{Entry, Node, Value};
 use crate::schema::{FieldType, ObjectSchema, TextRule};
 use crate::source::Span;
 
-/// Why a file can not be decoded.
+/// The error of a file that can not be decoded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecodeError {
-    /// What Kubernetes says, which is often only the first fault.
+    /// The message that Kubernetes prints, often only the first fault.
     pub kubernetes_message: String,
-    /// Every fault.
+    /// Every fault of the file.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -28,9 +28,9 @@ const PROBLEMS_MAX: usize = 100;
 /// One reason why a document can not be decoded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecodeProblem {
-    /// Where, as Kubernetes writes it; empty for the document as a whole.
+    /// The field path as Kubernetes writes it; empty for the document as a whole.
     pub path: String,
-    /// What, in Kubernetes' words.
+    /// The message in Kubernetes' words.
     pub message: String,
     /// The bytes that the problem is about.
     pub span: Span,
@@ -52,7 +52,7 @@ pub struct DecodeProblems {
 }
 
 impl DecodeProblems {
-    /// What Kubernetes says; `None` if nothing is wrong.
+    /// The message that Kubernetes prints; `None` if there is no problem.
     pub fn kubernetes_message(&self) -> Option<String> {
         if let Some(first) = self.bad_durations.first().or(self.wrong_types.first()) {
             return Some(first.message.clone());
@@ -103,8 +103,8 @@ pub fn check_against_schema(
     walk.problems
 }
 
-/// A place in a document. It borrows its parent, so that descending costs nothing; the text is
-/// made only for a fault.
+/// The path of a value in a document. Each path borrows its parent, so that descending allocates
+/// nothing; the text is built only for a fault.
 #[derive(Debug, Clone, Copy)]
 pub struct NodePath<'a> {
     parent: Option<&'a NodePath<'a>>,
@@ -119,7 +119,7 @@ enum Step<'a> {
 }
 
 impl<'a> NodePath<'a> {
-    /// The document itself.
+    /// The path of the root.
     pub const ROOT: NodePath<'static> = NodePath { parent: None, step: Step::Root };
 
     /// The path of a member.

@@ -1,4 +1,4 @@
-//! A file to check, and places in it.
+//! A source file, and positions in it.
 
 use std::borrow::Cow;
 
@@ -11,9 +11,9 @@ pub const DOCUMENT_BYTES_MAX: usize = 1 << 20;
 /// A file to check.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
-    /// What messages call it: a path, or `-` for standard input.
+    /// The name in messages: a path, or `-` for standard input.
     pub name: &'a str,
-    /// Its whole content.
+    /// The whole content of the file.
     pub bytes: &'a [u8],
 }
 
@@ -26,14 +26,15 @@ impl<'a> Source<'a> {
         self.decode_text().0
     }
 
-    /// Whether the file is JSON and not YAML: its first character says so. Kubernetes looks at the
-    /// bytes, and so finds no JSON behind a byte order mark.
+    /// Reports whether the file is JSON and not YAML, by its first character. Kubernetes compares
+    /// bytes, so JSON behind a byte order mark counts as YAML.
     pub fn is_json(&self) -> bool {
         let rest = self.bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
         rest.trim_start().starts_with('{')
     }
 
-    /// The text, and where in it stands the first U+FFFD that replaced something malformed.
+    /// Decodes the bytes to text. The second value is the offset of the first U+FFFD that replaced
+    /// something malformed.
     pub fn decode_text(&self) -> (Cow<'a, str>, Option<usize>) {
         let (text, malformed) = match self.bytes {
             [0xFF, 0xFE, rest @ ..] => decode_utf16(rest, u16::from_le_bytes),
@@ -47,7 +48,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Where something is in a source.
+/// Position of a value in a source file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// Line, from 1.
@@ -109,12 +110,12 @@ impl<'t> LineIndex<'t> {
         Self { text: Cow::Borrowed(text), starts, checkpoints }
     }
 
-    /// The text.
+    /// The indexed text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The same with a text of its own, for what outlives the file.
+    /// Copies the text, so that the index can outlive the file's bytes.
     pub fn into_owned(self) -> LineIndex<'static> {
         let Self { text, starts, checkpoints } = self;
         LineIndex { text: Cow::Owned(text.into_owned()), starts, checkpoints }

@@ -1,4 +1,4 @@
-//! The two fields that say what a document is.
+//! Reads `apiVersion` and `kind`, which identify the kind of a document.
 
 use crate::node::{Node, Value};
 use crate::schema_check::DecodeProblem;
@@ -7,7 +7,7 @@ use crate::source::Span;
 /// The decoder's name of the type that it looks for kind and version in.
 const META_TYPE: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 
-/// What a document says that it is. Both may be empty.
+/// The kind that a document declares. Both fields may be empty.
 #[derive(Debug)]
 pub struct TypeMeta<'d> {
     /// The text of `apiVersion`.
@@ -18,18 +18,23 @@ pub struct TypeMeta<'d> {
     pub version: &'d str,
     /// The text of `kind`.
     pub kind: &'d str,
-    /// Where the version stands, or the document if there is none.
+    /// Span of `apiVersion`, or of the document if it is absent.
     pub api_version_span: Span,
-    /// Where the kind stands, or the document if there is none.
+    /// Span of `kind`, or of the document if it is absent.
     pub kind_span: Span,
 }
 
 impl<'d> TypeMeta<'d> {
-    /// Finds the two fields.
+    /// Reads the two fields of the root object.
     ///
-    /// 1. The document is an object, and both fields are text or null. This first look ignores case
-    ///    and takes the last of several spellings; a strict walk complains about them later.
-    /// 2. There is at most one slash in `apiVersion`.
+    /// 1. The document must be an object, and both fields must be text or null. The comparison of
+    ///    names ignores case, and the last of several spellings counts; the schema check reports
+    ///    them later.
+    /// 2. `apiVersion` must hold at most one slash.
+    ///
+    /// # Errors
+    ///
+    /// The first step that fails, in Kubernetes' words.
     pub fn from_root(root: &'d Node) -> Result<Self, DecodeProblem> {
         let (api_version, kind) = find_type_fields(root)?;
         let api_version_span = api_version.span.unwrap_or(root.span);
@@ -47,8 +52,8 @@ impl<'d> TypeMeta<'d> {
         Ok(Self { api_version, group, version, kind: kind.value, api_version_span, kind_span })
     }
 
-    /// What Kubernetes says about a kind that it does not know. `scheme` is the name of the
-    /// registry that it looked in.
+    /// Kubernetes' message about an unknown kind. `scheme` is the name of the registry in the
+    /// message.
     pub fn not_registered_message(&self, scheme: &str) -> String {
         let full_version = match self.group {
             "" => self.version.to_owned(),

@@ -1,4 +1,4 @@
-//! Collects what validation finds.
+//! Collects the faults and warnings of a validation.
 
 use field_errors::FieldError;
 
@@ -17,12 +17,12 @@ pub struct ValidationReport {
 }
 
 impl ValidationReport {
-    /// Adds a fault without a place of its own: something is missing at `span`.
+    /// Adds a fault about a value that is missing in the object at `span`.
     pub fn add_missing_value(&mut self, error: FieldError, span: Span) {
         self.push(error, span, None);
     }
 
-    /// Adds a fault of a value, which stands at `parent` if it is absent.
+    /// Adds a fault about a value. An absent value gets the span of its parent.
     pub fn add_fault<T>(&mut self, error: FieldError, scalar: &FieldValue<T>, parent: Span) {
         self.add_fault_with_hint(error, scalar, parent, None);
     }

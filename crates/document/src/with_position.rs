@@ -4,12 +4,13 @@ use std::fmt;
 
 use crate::source::Place;
 
-/// A value and where it stands. It prints its place only: the value may be a secret.
+/// A value with its position. Debug output shows the position only, since the value may be a
+/// secret.
 #[derive(Clone, PartialEq)]
 pub struct WithPosition<T> {
     /// The value; that of its type's default if it is absent.
     pub value: T,
-    /// Where it stands, or what it is missing in.
+    /// Position of the value, or of the object that lacks it.
     pub place: Place,
 }
 

@@ -6,22 +6,22 @@ use crate::node::DocumentLimits;
 use crate::source::Source;
 use crate::yaml;
 
-/// The most values in such a tree: room for every object that a server would store, while a body
-/// of nothing but brackets stays affordable.
+/// The most values in such a document: room for every object that a server would store, while a
+/// body that consists of brackets stays cheap.
 pub const YAML_TO_JSON_NODES_MAX: usize = 400_000;
 
-/// The most text in such a tree after its aliases are expanded, in bytes.
+/// The most text in such a document after its aliases are expanded, in bytes.
 const EXPANDED_BYTES_MAX: usize = 16 << 20;
 
 /// The most duplicate keys that are noted; Kubernetes notes as many.
 const DUPLICATES_MAX: usize = 100;
 
-/// What a document holds.
+/// The first document of a YAML text as JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub struct YamlAsJson {
     /// The document; `null` if it is empty.
     pub value: Value,
-    /// The paths of keys that stand twice, such as `data.a`; the last one counts.
+    /// The paths of duplicate keys, such as `data.a`; the last value counts.
     pub duplicate_keys: Vec<String>,
 }
 

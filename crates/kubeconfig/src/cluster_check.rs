@@ -1,4 +1,4 @@
-//! What can be wrong with the cluster of a kubeconfig.
+//! Validates the cluster of a kubeconfig.
 
 use crate::kubeconfig_file::Cluster;
 use document::WithPosition;
@@ -56,7 +56,7 @@ pub(crate) fn cluster_problems(
     problems
 }
 
-/// A URL without what may be a password.
+/// Removes the user name and the password from a URL.
 pub(crate) fn url_without_login(url: &str) -> String {
     let start = url.find("://").map_or(0, |at| at + 3);
     let (scheme, rest) = url.split_at_checked(start).unwrap_or((url, ""));

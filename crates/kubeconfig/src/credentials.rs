@@ -1,4 +1,4 @@
-//! What a user shows to a service.
+//! The credentials and the client certificate of a user.
 
 use std::path::PathBuf;
 
@@ -9,8 +9,8 @@ use crate::error::ConfigProblem;
 use crate::referenced_files::ReferencedFiles;
 use crate::user_check::{has_certificate, has_login};
 
-/// A token file wins over a token, which stands in until the file can be read. Without a token the
-/// file must be there now.
+/// A token file takes precedence over a token, which is the fallback until the file can be read.
+/// Without a token the file must be readable now.
 pub(crate) fn user_credentials(
     user: &User,
     files: &mut ReferencedFiles<'_>,

@@ -1,27 +1,28 @@
-//! Why a file is of no use.
+//! Errors of loading a file.
 
 use std::fmt;
 
 use document::{Diagnostic, Fault, Place};
 
-/// Why a file is of no use. Displays as Kubernetes' message, without any secret of the file.
+/// The error of a file that can not be used. Displays as Kubernetes' message, without any secret of
+/// the file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoadError {
     /// The file itself can not be read.
     Read {
-        /// Such as `open /etc/guard.yaml: no such file or directory`.
+        /// The message, such as `open /etc/guard.yaml: no such file or directory`.
         message: String,
     },
-    /// The file can not be decoded, or what it says can not be used.
+    /// The file can not be decoded, or its settings can not be used.
     Unusable {
-        /// What Kubernetes says, which is often only the first fault.
+        /// The message that Kubernetes prints, often only the first fault.
         message: String,
         /// Every fault with its place. INVARIANT: at least one.
         diagnostics: Vec<Diagnostic>,
     },
-    /// A file of hooks is named where one service is meant.
+    /// A hook file with several hooks is used where exactly one is expected.
     NotOneHook {
-        /// How many it has.
+        /// The number of hooks in the file.
         n_hooks: usize,
     },
 }
@@ -52,7 +53,7 @@ impl std::error::Error for LoadError {}
 /// One reason why a decoded file can not be used.
 #[derive(Debug)]
 pub(crate) struct ConfigProblem {
-    /// The field, such as `clusters[0].cluster.server`.
+    /// The field path, such as `clusters[0].cluster.server`.
     pub(crate) field: String,
     pub(crate) place: Place,
     pub(crate) message: String,
@@ -80,7 +81,7 @@ impl ConfigProblem {
     }
 }
 
-/// Several problems that are told together, behind the words that Kubernetes has for that.
+/// Combines several problems into one error, with Kubernetes' prefix for invalid configurations.
 pub(crate) fn invalid_configuration(file: &str, problems: Vec<ConfigProblem>) -> LoadError {
     let messages: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
     let message = format!("invalid configuration: {}", field_errors::aggregate(&messages));

@@ -1,9 +1,8 @@
-//! Files that say how a service is reached: kubeconfigs and files of external authorization hooks; and
-//! kubeconfigs that only say who we are to services that are known otherwise.
+//! Kubeconfigs and hook files: how to reach a service, and which credentials to present.
 //!
-//! Owns: which of the two a file is, which cluster and user of a kubeconfig count, what they mean
-//! together, and what is wrong with them, in the words of Kubernetes.
-//! Must not know: HTTP, how a connection is made, what is asked of the service, where files are
+//! Owns: the decision whether a file is a kubeconfig or a hook file, the selection of cluster and
+//! user, the validation of both, in Kubernetes' words.
+//! Must not know: HTTP, how a connection is made, which requests the service gets, how files are
 //! watched. Files are read through a function that the caller passes.
 
 mod cluster_check;

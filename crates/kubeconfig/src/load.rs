@@ -1,4 +1,4 @@
-//! From a file to what it describes.
+//! Loads a file and builds its connections.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::referenced_files::{Read, ReferencedFiles};
 use crate::select_context::select_context;
 use crate::{cluster_target, hook_connections};
 
-/// Loads the file at a path, and through the same function what it refers to.
+/// Loads the file at a path, and the files that it refers to, through `read`.
 ///
 /// # Errors
 ///
@@ -23,11 +23,11 @@ pub fn load(path: &Path, read: Read<'_>) -> Result<Loaded, LoadError> {
     parse(&Source { name: &path.display().to_string(), bytes: &bytes }, path, read)
 }
 
-/// Loads a file whose bytes are known. Relative paths in it are those from the folder of `path`.
+/// Loads a file from its bytes. Relative paths in it are relative to the folder of `path`.
 ///
-/// 1. A file whose API group is that of hooks is one of hooks and nothing else.
-/// 2. Any other is a kubeconfig. Nothing stands in for one that says nothing: not even the service
-///    account of a pod, which Kubernetes would use.
+/// 1. A file with the API group of hooks is a hook file.
+/// 2. Any other file is a kubeconfig. An empty one is an error: unlike Kubernetes, this crate does
+///    not fall back to the service account of the pod.
 ///
 /// # Errors
 ///

@@ -11,8 +11,8 @@ use document::ReadError;
 /// all public authorities.
 pub const FILE_BYTES_MAX: usize = 4 << 20;
 
-/// Reads a file. Everything that a connection is made of comes through one such function, so that
-/// its caller knows exactly which bytes were used, and which files were missed.
+/// Reads a file. Every file of a connection is read through one such function, so that the caller
+/// knows exactly which bytes were used and which files were missing.
 pub type Read<'a> = &'a dyn Fn(&Path) -> io::Result<Vec<u8>>;
 
 /// Reads a file from the file system, but not much more than is accepted.
@@ -27,12 +27,12 @@ pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads what one file refers to, each file once, and remembers what that was.
+/// Reads the files that one file refers to, each once, and records their paths.
 pub(crate) struct ReferencedFiles<'a> {
     folder: PathBuf,
     read: Read<'a>,
     used_paths: Vec<PathBuf>,
-    /// What came of each file. A second look must not see another content than the first.
+    /// The result of reading each path. A second read must return the same content as the first.
     contents: HashMap<PathBuf, Result<Vec<u8>, String>>,
 }
 
@@ -46,7 +46,7 @@ impl<'a> ReferencedFiles<'a> {
 
     /// A path of the file as one that holds everywhere.
     pub(crate) fn resolve(&self, path: impl AsRef<Path>) -> PathBuf {
-        // Collecting the components leaves out `.`, which nobody wants to read in a message.
+        // Collecting the components removes `.` from the path in messages.
         self.folder.join(path).components().collect()
     }
 
@@ -71,7 +71,7 @@ impl<'a> ReferencedFiles<'a> {
         content
     }
 
-    /// Remembers a path that somebody else will read.
+    /// Records a path that another component will read.
     pub(crate) fn note_use_of(&mut self, path: &Path) {
         if !self.used_paths.iter().any(|used| used == path) {
             self.used_paths.push(path.to_owned());

@@ -1,4 +1,4 @@
-//! Which cluster and which user of a kubeconfig count.
+//! Selects the cluster and the user of a kubeconfig.
 
 use crate::kubeconfig_file::{Cluster, Kubeconfig, User};
 
@@ -6,7 +6,7 @@ use crate::error::ConfigProblem;
 use crate::referenced_files::ReferencedFiles;
 use crate::{cluster_check, user_check};
 
-/// What is said about a file without a cluster to use.
+/// Kubernetes' message about a file without a usable cluster.
 const NO_CONFIGURATION: &str =
     "no configuration has been provided, try setting KUBERNETES_MASTER environment variable";
 
@@ -14,17 +14,17 @@ const NO_CONFIGURATION: &str =
 #[derive(Debug)]
 pub(crate) struct SelectedContext<'k> {
     pub(crate) cluster: &'k Cluster,
-    /// Nobody in particular if there is none.
+    /// `None` for anonymous access.
     pub(crate) user: Option<&'k User>,
 }
 
-/// Selects by the current context, and looks at what was selected.
+/// Selects cluster and user by the current context and validates them.
 ///
-/// 1. The current context must exist, unless there is none: then the cluster and the user without a
-///    name count.
-/// 2. A user that does not exist is nobody; a cluster must exist.
-/// 3. User and cluster are free of contradictions, and their files can be read. What was not
-///    selected may be as wrong as it likes.
+/// 1. The current context must exist. If the file names none, the cluster and the user with an
+///    empty name are selected.
+/// 2. A user that does not exist means anonymous access; the cluster must exist.
+/// 3. User and cluster must not contradict themselves, and their files must be readable. Entries
+///    that are not selected are not validated.
 ///
 /// # Errors
 ///

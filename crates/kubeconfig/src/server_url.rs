@@ -5,7 +5,7 @@ use https_client::{Scheme, Secret};
 use crate::cluster_check::url_without_login;
 use crate::url_path;
 
-/// Where a service is. The query and the fragment of a URL are dropped.
+/// The parsed URL of a service. The query and the fragment are dropped.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ServerUrl {
     pub(crate) scheme: Scheme,
@@ -19,11 +19,11 @@ pub(crate) struct ServerUrl {
 }
 
 impl ServerUrl {
-    /// Reads a URL, or a host with or without a port, which stands for plain HTTP.
+    /// Parses a URL, or a host with or without a port, which means plain HTTP.
     ///
     /// # Errors
     ///
-    /// A message without user name and password.
+    /// The text is no URL. The error shows neither user name nor password.
     pub(crate) fn parse(server: &str) -> Result<Self, String> {
         let refused = || {
             let shown = go_compat::quote(&url_without_login(server));
@@ -47,7 +47,7 @@ impl ServerUrl {
     }
 }
 
-/// The scheme and what follows its slashes.
+/// Splits a URL into its scheme and the text after `://`.
 fn split_scheme(server: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = server.split_once("://")?;
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())

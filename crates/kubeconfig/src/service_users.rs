@@ -1,4 +1,4 @@
-//! Who we are to whom: a kubeconfig whose users are named after services (admission §4.6).
+//! Loads a kubeconfig whose users are named after the services that they authenticate to.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,30 +13,30 @@ use crate::load::decode_failure;
 use crate::referenced_files::{Read, ReferencedFiles};
 use crate::user_check;
 
-/// What a user shows to a service.
+/// The credentials that a client presents to a service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UserAccess {
-    /// What requests carry.
+    /// The credentials in request headers.
     pub credentials: Credentials,
-    /// The client certificate.
+    /// The client certificate of TLS connections.
     pub identity: Option<Identity>,
 }
 
 /// The users of a file. Where services are, the file does not say.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Users {
-    /// All of them by name, which here is that of a service, such as `h.example.com:8443`,
+    /// All users by name. The name is that of a service, such as `h.example.com:8443`,
     /// `*.example.com` or `*`.
     pub by_name: HashMap<String, UserAccess>,
-    /// That of the current context, if the file has one.
+    /// The user of the current context, if the file has one.
     pub current: Option<UserAccess>,
     /// Every file that this depends on, the one that was loaded first.
     pub files: Vec<PathBuf>,
-    /// What is accepted but should be changed.
+    /// Warnings about accepted settings.
     pub warnings: Vec<Warning>,
 }
 
-/// Loads the users of the file at a path, and through the same function what it refers to.
+/// Loads the users of the file at a path, and the files that it refers to, through `read`.
 ///
 /// # Errors
 ///
@@ -47,18 +47,18 @@ pub fn load_users(path: &Path, read: Read<'_>) -> Result<Users, LoadError> {
     parse_users(&Source { name: &path.display().to_string(), bytes: &bytes }, path, read)
 }
 
-/// Loads the users of a file whose bytes are known. Relative paths in it are those from the folder of
+/// Loads the users of a file from its bytes. Relative paths in it are relative to the folder of
 /// `path`.
 ///
-/// 1. Any user may be the one for some service, so that all of them must be usable, now. Kubernetes
-///    finds out when a service is called.
-/// 2. A current context must exist, and so must its user: who calls as nobody by mistake would learn
-///    it from the service only.
-/// 3. Clusters are not looked at.
+/// 1. Every user must be usable at load time, since any of them may be the one for some service.
+///    Kubernetes reports the fault when the service is called.
+/// 2. A current context must exist, and so must its user; otherwise the client would call
+///    anonymously by mistake.
+/// 3. Clusters are not read.
 ///
 /// # Errors
 ///
-/// The file can not be used; all faults are told.
+/// The file can not be used; the error lists all faults.
 pub fn parse_users(source: &Source<'_>, path: &Path, read: Read<'_>) -> Result<Users, LoadError> {
     let decoded = decode(source).map_err(|error| decode_failure(source, error))?;
     let mut files = ReferencedFiles::new(path, read);

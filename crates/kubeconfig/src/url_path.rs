@@ -1,7 +1,7 @@
 //! The path of a URL as Go's client sends it.
 
-/// Cleans a path: dots and redundant slashes are resolved, the last slash goes, and what must not
-/// stand in a path is percent-encoded. `None` if an escape is broken.
+/// Cleans a path: resolves dots and redundant slashes, removes the last slash, and percent-encodes
+/// characters that a path must not contain. `None` if an escape is malformed.
 pub(crate) fn clean_path(raw: &str) -> Option<String> {
     let decoded = percent_decode(raw)?;
     let mut kept: Vec<&[u8]> = Vec::new();
@@ -20,7 +20,7 @@ pub(crate) fn clean_path(raw: &str) -> Option<String> {
     if cleaned.is_empty() {
         cleaned.push(b'/');
     }
-    // A path that needs no cleaning is sent as it is written: `%2F` stays what it is.
+    // A path that needs no cleaning is sent unchanged, so that `%2F` stays escaped.
     let is_as_written = cleaned == decoded && raw.bytes().all(may_be_unescaped);
     Some(if is_as_written { raw.to_owned() } else { percent_encode(&cleaned) })
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with the user of a kubeconfig.
+//! Validates the user of a kubeconfig.
 
 use crate::kubeconfig_file::User;
 
@@ -40,12 +40,12 @@ pub(crate) fn user_problems(user: &User, files: &mut ReferencedFiles<'_>) -> Vec
     problems
 }
 
-/// Whether there is a user name or a password.
+/// Reports whether the user has a user name or a password.
 pub(crate) fn has_login(user: &User) -> bool {
     !user.username.value.is_empty() || !user.password.value.is_empty()
 }
 
-/// Whether there is a client certificate. A key alone counts for nothing.
+/// Reports whether the user has a client certificate. A key alone does not count.
 pub(crate) fn has_certificate(user: &User) -> bool {
     !user.client_certificate.value.is_empty() || !user.client_certificate_data.value.is_empty()
 }

@@ -1,4 +1,4 @@
-//! The four kinds of `rbac.authorization.k8s.io/v1`: from JSON to policy and back.
+//! The four kinds of `rbac.authorization.k8s.io/v1`: decoding, validation and encoding.
 
 mod bootstrap;
 mod decode;

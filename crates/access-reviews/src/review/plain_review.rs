@@ -1,7 +1,7 @@
-//! The JSON of a review, borrowed from the line or from the tree made of it.
+//! The serde types of a review, borrowed from the line or from its tree.
 //!
-//! The derived reader is the quick look: it refuses escapes, `null` in place of texts and lists,
-//! repeated fields and unknown ones, all of which the reader with places takes up.
+//! The derived readers are the fast path. They refuse escapes, `null` in place of texts and lists,
+//! and repeated or unknown fields; the slower reader that tracks positions handles those.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ pub(super) const KIND: &str = "SubjectAccessReview";
 pub(super) const V1: &str = "authorization.k8s.io/v1";
 pub(super) const V1BETA1: &str = "authorization.k8s.io/v1beta1";
 
-/// A whole review. What a client says about the answer is ignored.
+/// A whole review. The status that a client sends is ignored.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Review<'a> {
@@ -29,7 +29,7 @@ pub(super) struct Review<'a> {
     _status: Option<EmptyStatus>,
 }
 
-/// Metadata that says nothing, as clients write it.
+/// Empty metadata, as clients write it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EmptyMetadata {
@@ -37,7 +37,7 @@ pub(super) struct EmptyMetadata {
     _creation_timestamp: Option<()>,
 }
 
-/// An answer that a client sends along, of the right types; nobody looks at it.
+/// The status that a client sends; its types are checked and its values ignored.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct EmptyStatus {
@@ -51,9 +51,9 @@ pub(super) struct EmptyStatus {
     _evaluation_error: String,
 }
 
-/// What a review asks, as it is written. Parts that are not there are empty.
+/// The spec of a review. Absent parts are empty.
 ///
-/// Serializes as Kubernetes writes it: without what is empty.
+/// Serializes as Kubernetes writes it: without empty parts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the fields are those of the review, by their own names")]
@@ -138,7 +138,7 @@ fn is_none_or_empty(list: &Option<Vec<&str>>) -> bool {
     list.as_ref().is_none_or(Vec::is_empty)
 }
 
-/// An object. A derived reader also takes a list of the fields in order, which JSON does not mean.
+/// A JSON object. A derived reader would also accept a list of the fields in order.
 struct Object<T>(T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
@@ -161,7 +161,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// Reads the text of an object. That it is text is looked at once, and not for each of its strings.
+/// Parses the text of a JSON object. UTF-8 is validated once for the whole text and not per string.
 pub(super) fn parse_json_object<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Option<T> {
     let text = std::str::from_utf8(text).ok()?;
     serde_json::from_str::<Object<T>>(text).ok().map(|Object(value)| value)

@@ -1,10 +1,10 @@
-//! A review read with places, which tells everything that is wrong with it.
+//! Reads a review with positions and reports every fault.
 
 use document::{DecodeProblem, Entry, Node, Span, Value, hint};
 
 use super::plain_review;
 
-/// The most problems of one line that are kept; whoever has more mends the first ones first.
+/// The most problems of one line that are reported.
 const PROBLEMS_MAX: usize = 20;
 
 const REVIEW_FIELDS: &[&str] = &["apiVersion", "kind", "metadata", "spec", "status"];
@@ -23,7 +23,7 @@ const PATH_FIELDS: &[&str] = &["path", "verb"];
 const SELECTOR_FIELDS: &[&str] = &["rawSelector", "requirements"];
 const REQUIREMENT_FIELDS: &[&str] = &["key", "operator", "values"];
 
-/// How a line says what it is.
+/// The form of a line: a bare spec, or a review of some version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// A spec and nothing around it.
@@ -61,7 +61,7 @@ impl Form {
     }
 }
 
-/// What a line holds.
+/// The decoded content of a line.
 #[derive(Debug)]
 pub(super) struct Decoded<'n> {
     pub(super) form: Form,
@@ -69,7 +69,7 @@ pub(super) struct Decoded<'n> {
     pub(super) problems: Vec<DecodeProblem>,
 }
 
-/// Reads the tree of a line. Without problems the spec is complete; its rules are not looked at.
+/// Decodes the tree of a line. Without problems the spec is complete but not validated.
 pub(super) fn decode<'n>(text: &str, root: &'n Node) -> Decoded<'n> {
     let mut reader = Reader { text, version: "v1", problems: Vec::new() };
     let Value::Object(entries) = &root.value else {
@@ -91,7 +91,7 @@ pub(super) fn decode<'n>(text: &str, root: &'n Node) -> Decoded<'n> {
     Decoded { form, spec, problems: reader.problems }
 }
 
-/// Where the reader is, in the two ways in which Kubernetes names it.
+/// The path of the current value, in the two forms in which Kubernetes writes it.
 #[derive(Clone, Default)]
 struct FieldLocation {
     /// Kubernetes' name of the type around it.

@@ -15,7 +15,7 @@ pub const LINE_BYTES_MAX: usize = 1 << 20;
 /// The versions in which the group of reviews is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
-    /// The current one.
+    /// The current version.
     V1,
     /// The one before, in which the list of groups is called `group`.
     V1beta1,
@@ -23,8 +23,8 @@ pub enum Version {
 
 /// Reads a line that holds a spec, or a whole review of version v1 or v1beta1.
 ///
-/// Unlike a server, which ignores fields that it does not know, this refuses them: a question with
-/// a misspelled namespace is another question.
+/// Unlike a server, which ignores unknown fields, this function refuses them: a review with a
+/// misspelled namespace would ask another question.
 ///
 /// # Errors
 /// Every fault, with `file` and the number of the line, in Kubernetes' words where it has any.
@@ -72,9 +72,9 @@ pub(super) fn read_plain_line(text: &str) -> Option<Question<'_>> {
     spec.question().ok()
 }
 
-/// The spec of a whole review, if the review is written plainly: without escapes, `null`, repeated
-/// or unknown fields, and with empty metadata. What is not is left to slower readers, who tell what
-/// is to be told about it.
+/// Parses the spec of a whole review, if the review is written plainly: without escapes, `null`,
+/// repeated or unknown fields, and with empty metadata. Otherwise it returns `None`, and the caller
+/// uses a slower reader that reports faults.
 ///
 /// ```
 /// let review = br#"{"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
@@ -119,7 +119,7 @@ fn whole_line(message: String, span: Span) -> SpannedFault {
     SpannedFault::from(DecodeProblem { path: String::new(), message, span, hint: None })
 }
 
-/// The place of a field, or of the nearest thing around it that is there.
+/// The span of a field, or of its nearest ancestor that exists.
 fn place_of(root: &Node, form: Form, path: &str) -> Span {
     let path = match form {
         Form::Bare => path.strip_prefix("spec").unwrap_or(path).trim_start_matches('.'),

@@ -17,11 +17,10 @@ const EXISTS: &str = "Exists";
 const DOES_NOT_EXIST: &str = "DoesNotExist";
 
 impl<'a> Spec<'a> {
-    /// What the review asks, about the user whom it names.
+    /// Converts the spec to a question about the user that it names.
     ///
-    /// Operators that do not exist, and texts that are no selectors, are accepted: they come from
-    /// newer clients, and leaving a requirement out only widens the question. The answer tells
-    /// about them.
+    /// Unknown operators and texts that are no selectors are accepted: newer clients send them, and
+    /// ignoring a requirement only widens the question. The response reports them.
     ///
     /// # Errors
     /// All faults, in Kubernetes' order and words.
@@ -34,8 +33,7 @@ impl<'a> Spec<'a> {
         self.finish(errors, user)
     }
 
-    /// What the review asks about a user who is known already; what it says of users is not
-    /// looked at.
+    /// Converts the spec to a question about a known user; the user fields of the spec are ignored.
     ///
     /// # Errors
     /// As for [`question`](Self::question).
@@ -83,7 +81,7 @@ impl<'a> Spec<'a> {
 }
 
 impl NonResourceAttributes<'_> {
-    /// As messages of Kubernetes show it, which is not as it is written.
+    /// The value as Kubernetes' messages show it, which differs from its JSON.
     pub fn bad_value(&self) -> BadValue {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         BadValue::Json(format!("{{\"Path\":{},\"Verb\":{}}}", quoted(self.path), quoted(self.verb)))
@@ -128,7 +126,7 @@ fn resource_question<'a>(resource: &ResourceAttributes<'a>) -> ResourceQuestion<
     }
 }
 
-/// The selector as far as it is understood; what is not is told by its error.
+/// The parsed part of the selector; its error reports the rest.
 fn selector<R>(
     given: &SelectorAttributes<'_>,
     parse: fn(&str) -> Result<Vec<R>, SelectorError>,

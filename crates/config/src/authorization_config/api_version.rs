@@ -1,11 +1,11 @@
-//! Which kind a document says it is.
+//! Identifies the kind and version of a document.
 
 use document::hint::did_you_mean;
 use document::{DecodeProblem, Node, Span, TypeMeta};
 
 use super::schema::{API_VERSIONS, GROUP, KIND, VERSIONS};
 
-/// Where Kubernetes keeps the registry of kinds; its messages say so.
+/// The name of Kubernetes' registry of kinds, which its messages contain.
 const SCHEME: &str = "k8s.io/apiserver/pkg/apis/apiserver/load/load.go:32";
 
 /// Kinds of the group, in each version, that are not ours to read.
@@ -23,12 +23,18 @@ const OTHER_KINDS: [(&str, &[&str]); 3] = [
     ("v1alpha1", &["AuthenticationConfiguration", "TracingConfiguration"]),
 ];
 
-/// Finds the version of an `AuthorizationConfiguration`, or says why the document is none.
+/// Finds the version of an `AuthorizationConfiguration`.
 ///
-/// The checks come in Kubernetes' order:
-/// 1. the two fields are well-formed;
-/// 2. `kind` is there; 3. a version is there;
-/// 4. the kind is known in that group and version; 5. it is the one that is expected.
+/// The checks run in Kubernetes' order:
+/// 1. The two fields are well-formed.
+/// 2. `kind` is not empty.
+/// 3. The version is not empty.
+/// 4. The kind is registered in that group and version.
+/// 5. The kind is `AuthorizationConfiguration`.
+///
+/// # Errors
+///
+/// The first check that fails.
 pub(super) fn identify_api_version(text: &str, root: &Node) -> Result<&'static str, DecodeProblem> {
     let meta = TypeMeta::from_root(root)?;
     let TypeMeta { api_version_span, kind_span, .. } = meta;

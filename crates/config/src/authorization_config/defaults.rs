@@ -1,4 +1,4 @@
-//! Fills in what a file may leave out.
+//! Sets the defaults of absent fields.
 
 use document::{FieldValue, Nanoseconds};
 

@@ -1,24 +1,24 @@
-//! Looks at the files that a configuration names.
+//! The state of the files that a configuration refers to.
 
 use std::path::Path;
 
 use document::go_error_text;
 
-/// What is found at the path of a file.
+/// The state of a file path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileState {
     /// A regular file, perhaps behind symbolic links.
     Regular,
-    /// Something else, such as a directory.
+    /// The path leads to something else than a file, such as a directory.
     Irregular,
-    /// Nothing that can be looked at.
+    /// The path can not be read.
     Unreadable {
         /// The message of the operating system.
         error: String,
     },
 }
 
-/// Looks at the file system.
+/// Reads the state of a path from the file system.
 pub fn stat_file(path: &Path) -> FileState {
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => FileState::Regular,
@@ -29,7 +29,7 @@ pub fn stat_file(path: &Path) -> FileState {
     }
 }
 
-/// Looks at nothing: for checks away from the machine that the paths are for.
+/// Reports every path as a regular file, for checks on a machine that does not have the files.
 pub fn assume_regular_file(_path: &Path) -> FileState {
     FileState::Regular
 }

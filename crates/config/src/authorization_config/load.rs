@@ -20,24 +20,24 @@ use super::server_rules;
 use super::unvalidated;
 use super::validate::{ValidationRules, convert_authorizers};
 
-/// What a server says when it is given a file while the gate of the feature is closed.
+/// The error of a server that gets a configuration file while the feature gate is disabled.
 pub const CONFIG_FILE_NEEDS_GATE: &str = "--authorization-config cannot be used without enabling \
     StructuredAuthorizationConfiguration feature flag";
 
-/// What loading depends on besides the file. The default is the main server at its start.
+/// Inputs of validation besides the file. The default is that of the main server at startup.
 #[derive(Clone, Copy)]
 pub struct LoadOptions<'a> {
     /// The types of authorizers that exist.
     pub known_types: &'a [&'a str],
-    /// Those of them that may occur more than once.
+    /// The types that may occur more than once.
     pub repeatable_types: &'a [&'a str],
     /// The server that the file is for.
     pub role: ServerRole,
     /// Built-in types that must be there: those of the start when a file is reloaded.
     pub required_types: &'a [AuthorizerType],
-    /// Looks at the files that the configuration names.
+    /// Returns the state of a file that the configuration refers to.
     pub stat_file: &'a dyn Fn(&Path) -> FileState,
-    /// Whether match conditions are allowed: the gate `StructuredAuthorizationConfiguration`.
+    /// The feature gate `StructuredAuthorizationConfiguration` allows match conditions.
     pub allows_match_conditions: bool,
 }
 
@@ -63,25 +63,25 @@ pub enum ServerRole {
     Delegated,
 }
 
-/// What came of a file.
+/// The result of loading a file.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The API version, if the file can be decoded and says one.
+    /// The API version, if the file can be decoded and declares one.
     pub api_version: Option<&'static str>,
     /// The configuration, or why there is none.
     pub outcome: Result<Configuration, LoadError>,
-    /// What is accepted but should be changed, in any case.
+    /// Warnings, whether loading succeeds or fails.
     pub warnings: Vec<Warning>,
 }
 
-/// Why a file gives no configuration. Displays as Kubernetes' message.
+/// The error of a file that gives no configuration. Displays as Kubernetes' message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoadError {
-    /// It can not be decoded.
+    /// The file can not be decoded.
     Decode(DecodeError),
-    /// It breaks rules of the format.
+    /// The file breaks validation rules of the format.
     Invalid(Vec<Diagnostic>),
-    /// It breaks rules of this server.
+    /// The file breaks rules of this server.
     Server(Vec<Diagnostic>),
 }
 
@@ -116,14 +116,15 @@ impl std::error::Error for LoadError {}
 
 /// Loads a configuration.
 ///
-/// 1. The text becomes a tree: JSON if its first character is `{`, else YAML. An empty file is an
-///    empty configuration.
-/// 2. Kind and version are found, and the tree is checked against the table of the kind.
-/// 3. The tree is read, two deviations are made regular with a warning, and defaults are set.
-/// 4. The rules of the format are looked at, which converts the configuration.
-/// 5. The rules of the server are looked at.
+/// 1. The text is parsed: JSON if its first character is `{`, else YAML. An empty file is an empty
+///    configuration.
+/// 2. Kind and version are identified, and the tree is checked against the schema of the kind.
+/// 3. The fields are read, two deviations are normalized with a warning, and defaults are set.
+/// 4. The validation rules of the format run and convert the configuration.
+/// 5. The rules of the server run.
 ///
-/// The first of the steps 1, 2, 4 and 5 that finds a fault ends the walk with all its faults.
+/// The first of the steps 1, 2, 4 and 5 that finds a fault ends loading with all faults of that
+/// step.
 pub fn load(source: &Source<'_>, options: &LoadOptions<'_>) -> Loaded {
     if source.bytes.len() > DOCUMENT_BYTES_MAX {
         return too_large(source);
@@ -160,7 +161,7 @@ pub fn load(source: &Source<'_>, options: &LoadOptions<'_>) -> Loaded {
     Loaded { api_version, outcome, warnings }
 }
 
-/// The answer to a file that is not even looked at.
+/// The result for a file that is larger than the limit.
 fn too_large(source: &Source<'_>) -> Loaded {
     let kubernetes_message = format!("file is larger than {DOCUMENT_BYTES_MAX} bytes");
     let fault = SpannedFault::from(file_problem(kubernetes_message.clone(), Span::default()));
@@ -169,7 +170,7 @@ fn too_large(source: &Source<'_>) -> Loaded {
     Loaded { api_version: None, outcome, warnings: Vec::new() }
 }
 
-/// The API version, if the file says one, and what else it says.
+/// Decodes the file to its API version, if it declares one, and its fields.
 fn decode(
     source: &Source<'_>,
     text: &str,
@@ -197,7 +198,7 @@ fn decode(
     }
 }
 
-/// Which rules are broken.
+/// The faults of the first step that found any.
 enum BrokenRules {
     Format(Vec<SpannedFault>),
     Server(Vec<SpannedFault>),
@@ -226,7 +227,8 @@ fn convert_configuration(
         return Err(BrokenRules::Server(faults));
     }
     Configuration::new(authorizers).map_err(|error| {
-        // The rules above leave only types that the options know and the chain does not.
+        // The rules above leave only types that the options accept and the chain does not
+        // implement.
         let fault = Fault::Server { field: "authorizers".to_owned(), message: error.to_string() };
         let span = configuration.authorizers_span;
         BrokenRules::Server(vec![SpannedFault { fault, span, hint: None, notes: Vec::new() }])

@@ -1,4 +1,4 @@
-//! Accepts, with a warning, what KEP-3221's own samples write and Kubernetes refuses.
+//! Accepts, with a warning, two forms that the samples of KEP-3221 use and Kubernetes refuses.
 
 use authz_chain::AuthorizerType;
 use document::{SpannedWarning, ValidationReport, WarningCode};
@@ -10,7 +10,7 @@ use super::unvalidated::Configuration;
 const KUBE_CONFIG_ALIAS: &str = "KubeConfig";
 const KUBE_CONFIG_FILE: &str = "KubeConfigFile";
 
-/// Writes the accepted form into the configuration, before any rule is looked at.
+/// Normalizes the configuration before validation.
 ///
 /// 1. A built-in authorizer without a name gets its type in lower case, the only name it may have.
 /// 2. The connection type `KubeConfig` becomes `KubeConfigFile`.

@@ -1,4 +1,4 @@
-//! Rules of a server that go beyond the format. They are looked at once the format is right.
+//! Rules of a server that go beyond the format. They run after the format is valid.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,12 @@ use field_errors::FieldPath;
 use super::load::ServerRole;
 use super::unvalidated::{Authorizer, Configuration};
 
-/// Rules S1 to S3.
+/// Checks the rules of the server:
 ///
-/// * S1: an authorizer other than a webhook bears its type in lower case.
-/// * S2: no built-in type of `required_types` is missing. A reload passes those of the start.
-/// * S3: the main server does not reach webhooks through the service account of its pod.
+/// 1. The name of an authorizer other than a webhook is its type in lower case.
+/// 2. No built-in type of `required_types` is missing. A reload passes the types of the startup
+///    configuration.
+/// 3. The main server does not reach webhooks through the service account of its pod.
 pub(super) fn check_server_rules(
     configuration: &Configuration,
     role: ServerRole,

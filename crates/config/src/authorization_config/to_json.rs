@@ -4,7 +4,7 @@ use authz_chain::{Authorizer, Configuration};
 use authz_webhook::{Caching, Connection, MatchConditions, WebhookSettings};
 use serde_json::{Value, json};
 
-/// The configuration in the form of version `v1`, without `kind` and `apiVersion`.
+/// Converts a configuration to the form of version `v1`, without `kind` and `apiVersion`.
 pub fn configuration_to_json(configuration: &Configuration) -> Value {
     let authorizers: Vec<Value> =
         configuration.authorizers().iter().map(authorizer_to_json).collect();

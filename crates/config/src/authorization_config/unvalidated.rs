@@ -1,14 +1,14 @@
-//! The decoded form of the file, before its rules are looked at.
+//! The decoded fields of the file, before validation.
 //!
-//! Reading follows a walk that found every type right, so nothing can fail here; a value of a
-//! wrong type would read as absent.
+//! The schema check has verified every type, so reading can not fail; a value of a wrong type would
+//! count as absent.
 
 use document::{FieldValue, Nanoseconds, Node, ObjectReader, Span, Text, Value};
 
 /// The file. Absent texts are empty, absent durations zero, as in Kubernetes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Configuration {
-    /// The place of the list, or of the document where there is no list.
+    /// Span of the list, or of the document if there is no list.
     pub(super) authorizers_span: Span,
     pub(super) authorizers: Vec<Authorizer>,
 }

@@ -1,7 +1,7 @@
-//! The rules that hold in every server, and the conversion that passing them is.
+//! The validation rules of the format, which convert the configuration.
 //!
-//! The numbers are those of the specification's table. All rules are looked at and all faults
-//! reported, in the order of the file and then of the table.
+//! Every rule runs, and every fault is reported, in the order of the file and then in Kubernetes'
+//! order of rules.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,7 +16,7 @@ use super::file_state::FileState;
 use super::unvalidated;
 use super::webhook::convert_webhook;
 
-/// What validation depends on besides the file.
+/// Inputs of validation besides the file.
 pub(super) struct ValidationRules<'a> {
     pub(super) known_types: BTreeSet<&'a str>,
     pub(super) repeatable_types: BTreeSet<&'a str>,
@@ -25,8 +25,8 @@ pub(super) struct ValidationRules<'a> {
     pub(super) allows_match_conditions: bool,
 }
 
-/// Converts the authorizers. One that breaks a rule is left out and has a fault in the report. A
-/// type that the rules know and the chain does not is left out too.
+/// Converts the authorizers. An authorizer that breaks a rule is left out and has a fault in the
+/// report. A type that the rules accept and the chain does not implement is left out too.
 pub(super) fn convert_authorizers(
     configuration: &unvalidated::Configuration,
     rules: &ValidationRules<'_>,
@@ -34,7 +34,6 @@ pub(super) fn convert_authorizers(
 ) -> Vec<Authorizer> {
     let at = FieldPath::root("authorizers");
     if configuration.authorizers.is_empty() {
-        // V1
         let error = at.required("at least one authorization mode must be defined");
         report.add_missing_value(error, configuration.authorizers_span);
     }
@@ -47,7 +46,7 @@ pub(super) fn convert_authorizers(
         .collect()
 }
 
-/// What entries leave behind for later ones.
+/// State that the conversion of one authorizer leaves for later ones.
 #[derive(Default)]
 struct SeenAuthorizers<'w> {
     types: BTreeSet<&'w str>,
@@ -65,18 +64,17 @@ fn convert_authorizer<'w>(
     let kind = entry.kind.value.as_str();
     let at_type = at.child("type");
     if kind.is_empty() {
-        report.add_fault(at_type.required(""), &entry.kind, entry.span); // V2
+        report.add_fault(at_type.required(""), &entry.kind, entry.span);
         return None;
     }
     if !rules.known_types.contains(kind) {
-        // V3
         let known: Vec<&str> = rules.known_types.iter().copied().collect();
         let error = at_type.not_supported(kind, &known);
         report.add_fault_with_hint(error, &entry.kind, entry.span, did_you_mean(kind, &known));
         return None;
     }
     if !seen.types.insert(kind) && !rules.repeatable_types.contains(kind) {
-        report.add_fault(at_type.duplicate(kind), &entry.kind, entry.span); // V4
+        report.add_fault(at_type.duplicate(kind), &entry.kind, entry.span);
         return None;
     }
 
@@ -84,7 +82,7 @@ fn convert_authorizer<'w>(
     let kind = AuthorizerType::from_name(kind);
     if kind == Some(AuthorizerType::Webhook) {
         let Some(webhook) = &entry.webhook else {
-            let error = at.child("webhook").required("required when type=Webhook"); // V8
+            let error = at.child("webhook").required("required when type=Webhook");
             report.add_missing_value(error, entry.span);
             return None;
         };
@@ -92,7 +90,6 @@ fn convert_authorizer<'w>(
         return Some(Authorizer::Webhook(Box::new(Webhook { name: name?, settings: settings? })));
     }
     if let Some(webhook) = &entry.webhook {
-        // V9
         let error =
             at.child("webhook").invalid("non-null", "may only be specified when type=Webhook");
         report.add_missing_value(error, webhook.span);
@@ -100,7 +97,7 @@ fn convert_authorizer<'w>(
     Authorizer::built_in(kind?)
 }
 
-/// Rules V5 to V7.
+/// The name must be present, unique, and a DNS-1123 subdomain.
 fn convert_name<'w>(
     at: &FieldPath<'_>,
     entry: &'w unvalidated::Authorizer,

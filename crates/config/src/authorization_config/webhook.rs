@@ -1,4 +1,4 @@
-//! The rules of one webhook, V10 to V34.
+//! Validates and converts one webhook.
 //!
 //! Messages leave out the segment `webhook` of the path, as Kubernetes does.
 
@@ -60,7 +60,7 @@ pub(super) fn convert_webhook(
     })
 }
 
-/// V10 and V11.
+/// The timeout must be present, positive and at most 30 seconds.
 fn convert_timeout(
     at: &FieldPath<'_>,
     webhook: &unvalidated::Webhook,
@@ -77,7 +77,7 @@ fn convert_timeout(
     timeout
 }
 
-/// V12 to V15.
+/// A TTL must be present and positive.
 fn convert_ttl(
     at: &FieldPath<'_>,
     ttl: &FieldValue<Nanoseconds>,
@@ -105,7 +105,7 @@ fn non_negative_duration(nanos: Nanoseconds) -> Option<Duration> {
     u64::try_from(nanos).ok().map(Duration::from_nanos)
 }
 
-/// V16 and V17.
+/// The version of reviews must be present and supported.
 fn convert_review_version(
     at: &FieldPath<'_>,
     webhook: &unvalidated::Webhook,
@@ -120,7 +120,8 @@ fn convert_review_version(
     found
 }
 
-/// V18 and V19: whether a version for conditions is named, or `None` if that is a fault.
+/// The version of conditions is required if there are conditions, and must be supported. Returns
+/// whether it is present, or `None` after a fault.
 fn check_condition_version(
     at: &FieldPath<'_>,
     webhook: &unvalidated::Webhook,
@@ -149,7 +150,7 @@ fn check_condition_version(
     }
 }
 
-/// V20 and V21.
+/// The failure policy must be present and supported.
 fn convert_failure_policy(
     at: &FieldPath<'_>,
     webhook: &unvalidated::Webhook,
@@ -181,7 +182,8 @@ fn report_unsupported_value(
     }
 }
 
-/// V22 to V28.
+/// The connection type must be present and supported, and `kubeConfigFile` must be set for the type
+/// `KubeConfigFile` alone.
 fn convert_connection(
     at: &FieldPath<'_>,
     info: &unvalidated::ConnectionInfo,
@@ -215,7 +217,7 @@ fn convert_connection(
     }
 }
 
-/// V24 to V27.
+/// The path of the kubeconfig must be present, absolute, and that of a regular file.
 fn convert_kube_config_file(
     at: &FieldPath<'_>,
     info: &unvalidated::ConnectionInfo,
@@ -240,7 +242,8 @@ fn convert_kube_config_file(
     None
 }
 
-/// The structure as Go writes it, which also escapes what HTML and JavaScript would read.
+/// Writes the connection as Go writes it, with the characters escaped that are special in HTML and
+/// JavaScript.
 fn connection_json(kind: &str, path: Option<&str>) -> String {
     let value = |text: Option<&str>| {
         let json = text.map_or(serde_json::Value::Null, serde_json::Value::from).to_string();
@@ -256,7 +259,8 @@ fn connection_json(kind: &str, path: Option<&str>) -> String {
     format!(r#"{{"Type":{},"KubeConfigFile":{}}}"#, value(Some(kind)), value(path))
 }
 
-/// V29 to V34, and the rule of the feature gate. `None` if any condition is at fault.
+/// The feature gate must allow conditions, there must not be too many, and each must be present,
+/// unique and compile. Returns `None` if any condition is at fault.
 fn convert_conditions(
     at: &FieldPath<'_>,
     webhook: &unvalidated::Webhook,
@@ -297,7 +301,7 @@ fn convert_conditions(
     (compiled.len() == n_conditions && !is_gated).then_some(compiled)
 }
 
-/// V32 to V34: the fault of an expression, with each issue at its own place.
+/// The fault of an expression that does not compile, with the position of each issue.
 fn condition_fault(
     at: &FieldPath<'_>,
     condition: &unvalidated::MatchCondition,

@@ -1,15 +1,15 @@
-//! Whether a document is a file of hooks.
+//! Identifies a document as a hook file.
 
 use document::hint::did_you_mean;
 use document::{DecodeProblem, Node, Span, TypeMeta};
 
 use super::schema::{API_VERSION, GROUP, KIND, VERSION};
 
-/// What messages call the registry of the kinds of the group, which Kubernetes does not have.
+/// The name of the registry of kinds in messages. Kubernetes does not have this group.
 const SCHEME: &str = "external authorization hooks";
 
-/// Finds the version, or says why the document is no file of hooks, in the order in which
-/// Kubernetes looks at its own kinds.
+/// Finds the version of a hook file. The checks run in the order in which Kubernetes checks its own
+/// kinds.
 pub(super) fn identify_api_version(text: &str, root: &Node) -> Result<&'static str, DecodeProblem> {
     let meta = TypeMeta::from_root(root)?;
     if meta.kind.is_empty() {

@@ -4,7 +4,7 @@ use field_errors::{FieldError, FieldPath};
 
 const FORM: &str = "; desired format: https://host[/path]";
 
-/// What is wrong with a URL. A user name or a password in it is not shown.
+/// Returns every fault of a URL. Messages do not show a user name or a password.
 pub(super) fn url_faults(at: &FieldPath<'_>, url: &str) -> Vec<FieldError> {
     let Some((scheme, rest)) = url.split_once("://") else {
         let detail = format!("'https' is the only allowed URL scheme{FORM}");
@@ -46,7 +46,7 @@ fn cut_at(text: &str, separator: char) -> (&str, bool) {
     text.split_once(separator).map_or((text, false), |(before, _)| (before, true))
 }
 
-/// The URL up to what may be a secret.
+/// The URL without the parts that may be secret.
 fn without_secrets(url: &str) -> String {
     let start = url.find("://").map_or(0, |at| at + 3);
     let (scheme, rest) = url.split_at_checked(start).unwrap_or((url, ""));

@@ -14,21 +14,21 @@ use super::unvalidated::Configuration;
 use super::validate::{Hook, convert_hooks};
 use crate::file_kind::FileKind;
 
-/// What came of a file.
+/// The result of loading a hook file.
 #[derive(Debug)]
 pub struct Loaded {
     /// The hooks in their order, or why there are none. INVARIANT: at least one.
     pub outcome: Result<Vec<Hook>, LoadError>,
-    /// What is accepted but should be changed, in any case.
+    /// Warnings, whether loading succeeds or fails.
     pub warnings: Vec<Warning>,
 }
 
-/// Why a file gives no hooks.
+/// The error of a file that gives no hooks.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoadError {
-    /// It can not be decoded.
+    /// The file can not be decoded.
     Decode(DecodeError),
-    /// It breaks rules of the format.
+    /// The file breaks validation rules of the format.
     Invalid(Vec<Diagnostic>),
 }
 
@@ -61,9 +61,11 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Whether a file is one of hooks: then it is nothing else, whatever is wrong with it.
+/// Reports whether a file is a hook file. Such a file has no other interpretation, even if it is
+/// invalid.
 ///
-/// The API group tells. A file that is not well-formed has none, and then its text tells.
+/// The API group decides. For a file that is not well-formed, [`FileKind::detect`] decides by its
+/// text.
 pub fn is_hook_configuration(source: &Source<'_>) -> bool {
     if source.bytes.len() > DOCUMENT_BYTES_MAX {
         return false;
@@ -75,13 +77,13 @@ pub fn is_hook_configuration(source: &Source<'_>) -> bool {
     }
 }
 
-/// Loads a file of hooks.
+/// Loads a hook file.
 ///
-/// 1. The text becomes a tree: JSON if its first character is `{`, else YAML.
-/// 2. Kind and version are found, and the tree is checked against the table of the kind.
-/// 3. The rules are looked at, which converts the hooks.
+/// 1. The text is parsed: JSON if its first character is `{`, else YAML.
+/// 2. Kind and version are identified, and the tree is checked against the schema of the kind.
+/// 3. The validation rules run and convert the hooks.
 ///
-/// The first step that finds a fault ends the walk with all its faults.
+/// The first step that finds a fault ends loading with all faults of that step.
 pub fn load(source: &Source<'_>) -> Loaded {
     if source.bytes.len() > DOCUMENT_BYTES_MAX {
         return too_large(source);
@@ -132,7 +134,7 @@ fn decode(
     }
 }
 
-/// The answer to a file that is not even looked at.
+/// The result for a file that is larger than the limit.
 fn too_large(source: &Source<'_>) -> Loaded {
     let kubernetes_message = format!("file is larger than {DOCUMENT_BYTES_MAX} bytes");
     let fault = SpannedFault::from(file_problem(kubernetes_message.clone(), Span::default()));

@@ -1,11 +1,11 @@
-//! The decoded form of the file, before its rules are looked at.
+//! The decoded fields of the file, before validation.
 
 use document::{FieldValue, Node, ObjectReader, Span, Value};
 
 /// The file. Absent texts are empty.
 #[derive(Debug, Default)]
 pub(super) struct Configuration {
-    /// The place of the hooks, or of the document where there are none.
+    /// Span of the hooks, or of the document if there are none.
     pub(super) hooks_span: Span,
     pub(super) hooks: Vec<Hook>,
 }
@@ -71,7 +71,7 @@ impl Configuration {
 }
 
 impl Hook {
-    /// `name` is what it is called unless it says so itself.
+    /// Reads a hook. A hook without a `name` field gets `name`.
     fn read(reader: &ObjectReader<'_>, key: Option<String>, name: FieldValue<String>) -> Self {
         let own_name = reader.read_text("name");
         let name = if own_name.value.is_empty() && key.is_some() { name } else { own_name };

@@ -8,28 +8,28 @@ use field_errors::{FieldPath, dns1123_label_faults, dns1123_subdomain_faults};
 
 use super::{hook_url, unvalidated};
 
-/// The most hooks of a file. Each is a client with connections of its own and a step of every
+/// The most hooks of a file. Each hook has its own client and connections and is a step of every
 /// decision, so that a larger number is a mistake.
 pub const HOOKS_MAX: usize = 256;
 
-/// One webhook.
+/// One authorization webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hook {
     /// Its name, unique in the file.
     pub name: String,
-    /// The field of the rest, such as `externalAuthorizationHooks[0].clientConfig`.
+    /// Path of the client configuration, such as `externalAuthorizationHooks[0].clientConfig`.
     pub field: String,
-    /// Where that field stands.
+    /// Position of the client configuration.
     pub place: Place,
-    /// Where it is.
+    /// The address of the webhook.
     pub endpoint: Endpoint,
     /// File with the trusted authorities; those of the system if there is none.
     pub server_ca_file: Option<PathBuf>,
-    /// The client certificate.
+    /// The client certificate that the caller presents.
     pub client_certificate: Option<ClientCertificate>,
 }
 
-/// Where a hook is.
+/// The address of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
     /// At port 443 of a service.
@@ -128,7 +128,7 @@ fn convert_name<'w>(
     None
 }
 
-/// A service wins over a URL, which then is not even looked at.
+/// A service takes precedence over a URL, which then is not validated.
 fn convert_endpoint(
     at: &FieldPath<'_>,
     config: &unvalidated::ClientConfig,
@@ -183,7 +183,7 @@ fn convert_service(
     Some(Endpoint::Service { namespace: namespace?, name: name? })
 }
 
-/// Both files or neither. The outer `None` stands for a fault.
+/// Both files must be set, or neither. The outer `None` follows a fault.
 fn convert_certificate(
     at: &FieldPath<'_>,
     config: &unvalidated::ClientConfig,

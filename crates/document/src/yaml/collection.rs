@@ -117,7 +117,7 @@ impl Parser<'_> {
         let id = self.add_node(indicator.start, at, Content::Mapping(Vec::new()), None)?;
         let key = match self.peek_kind()? {
             TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowSequenceEnd => {
-                // libyaml takes the token here although it is not part of the key.
+                // libyaml consumes the token here although it is not part of the key.
                 let token = self.scanner.take()?;
                 self.empty_scalar(token.end)?
             }

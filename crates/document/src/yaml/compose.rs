@@ -46,7 +46,7 @@ struct Composer<'t> {
     tree: &'t RawTree,
     limits: DocumentLimits,
     duplicates: Vec<DuplicateKey>,
-    /// The place of the current value as Kubernetes writes it: `authorizers[0].webhook`.
+    /// Path of the current value as Kubernetes writes it: `authorizers[0].webhook`.
     path: String,
     /// Targets of the aliases that are being expanded.
     open_aliases: Vec<NodeId>,
@@ -60,7 +60,7 @@ struct Composer<'t> {
 #[derive(Default)]
 struct MappingBuilder {
     entries: Vec<Entry>,
-    /// Where each key is in `entries`.
+    /// Index in `entries` by key.
     positions: HashMap<Key, usize>,
 }
 
@@ -320,7 +320,7 @@ fn is_merge_key(raw: &RawNode) -> bool {
     scalar.text.as_str() == "<<" && (scalar.is_implicit || is_merge_tag)
 }
 
-/// How much is told of the path of a duplicate key, and of the key.
+/// The most bytes of a path or key in the message about a duplicate key.
 const SHOWN_BYTES_MAX: usize = 1024;
 
 /// The beginning of a path: its names are the author's, and there may be many duplicates below a long one.

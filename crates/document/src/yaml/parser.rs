@@ -61,7 +61,7 @@ pub(super) enum Content {
 #[derive(Debug, Default)]
 pub(super) struct RawScalar {
     pub(super) text: Text,
-    /// The whole tag, such as `tag:yaml.org,2002:str` or `!mine`.
+    /// The expanded tag, such as `tag:yaml.org,2002:str` or `!mine`.
     pub(super) tag: Option<String>,
     /// The text itself decides the type: it is unquoted, or carries the tag `!`.
     pub(super) is_implicit: bool,
@@ -78,7 +78,7 @@ pub(super) struct Parser<'t> {
     depth: usize,
 }
 
-/// In which context a node stands.
+/// The syntactic context of a node.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Context {
     Flow,
@@ -87,7 +87,7 @@ pub(super) enum Context {
     BlockValue,
 }
 
-/// What stands before the content of a node.
+/// Anchor and tag of a node.
 #[derive(Default)]
 struct Properties {
     start: Option<Mark>,
@@ -132,7 +132,7 @@ impl<'t> Parser<'t> {
         Ok(Some(RawTree { nodes: std::mem::take(&mut self.nodes), root: Some(root) }))
     }
 
-    /// How far the text was read, in bytes.
+    /// The offset up to which the text was read, in bytes.
     pub(super) fn read_offset(&self) -> usize {
         self.scanner.cursor.mark.offset
     }
@@ -178,7 +178,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Looks behind the document, only to tell whether there is anything at all.
+    /// Finds the first content after the document.
     pub(super) fn find_trailing_content(&mut self) -> Option<Span> {
         loop {
             match self.scanner.peek() {
@@ -290,7 +290,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Takes at most one anchor and one tag, in any order.
+    /// Reads at most one anchor and one tag, in any order.
     fn parse_properties(&mut self) -> Result<Properties, YamlError> {
         let mut properties = Properties::default();
         loop {
@@ -327,7 +327,7 @@ impl<'t> Parser<'t> {
         Ok(&self.scanner.peek()?.kind)
     }
 
-    /// Takes the closing bracket and lets the collection end there.
+    /// Consumes the closing bracket and ends the collection's span there.
     pub(super) fn close_flow_collection(&mut self, id: NodeId) -> Result<(), YamlError> {
         let end = self.scanner.take()?.end.offset;
         if let Some(node) = self.nodes.get_mut(id.0) {

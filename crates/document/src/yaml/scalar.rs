@@ -29,7 +29,7 @@ impl PendingWhitespace {
         }
     }
 
-    /// Moves what was held into the value, with line breaks folded.
+    /// Appends the pending white space to the value, with line breaks folded.
     fn flush(&mut self, text: &mut Text) {
         if !self.has_break {
             if !self.blanks.is_empty() {
@@ -51,7 +51,7 @@ impl PendingWhitespace {
     }
 }
 
-/// What happens to the line breaks at the end of a block scalar.
+/// The treatment of the line breaks at the end of a block scalar.
 #[derive(Clone, Copy, PartialEq)]
 enum Chomping {
     Strip,
@@ -276,7 +276,7 @@ impl Scanner<'_> {
         Ok((text, end))
     }
 
-    /// Scans what follows `|` or `>` on its line: chomping and indentation in any order.
+    /// Scans the header after `|` or `>`: chomping and indentation in any order.
     fn scan_block_scalar_header(&mut self) -> Result<(Chomping, Option<usize>), YamlError> {
         let mut chomp = self.scan_chomp();
         let mut increment = None;

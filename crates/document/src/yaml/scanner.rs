@@ -1,9 +1,9 @@
 //! Cuts the text into tokens.
 //!
-//! YAML says what a key is only after it: `a: b` is a mapping because of the colon. The scanner
-//! therefore remembers where a key may have begun (a *simple key*) and, at the colon, inserts the
-//! tokens that should have come before it. Tokens wait in a queue while one of them may still turn
-//! out to be a key.
+//! The colon after a key decides that it is a key: `a: b` is a mapping because of the colon. The
+//! scanner therefore remembers each position at which a key may have begun (a *simple key*) and, at
+//! the colon, inserts the tokens that belong before it. Tokens wait in a queue while one of them
+//! may still become a key.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use super::YamlError;
 use super::cursor::{Cursor, END, Mark, is_blank, is_blank_or_end, is_break};
 use crate::node::{NESTING_MAX, Text};
 
-/// How far the colon may be from the start of its key, in characters. YAML sets it.
+/// The most characters between the start of a simple key and its colon, a limit of YAML.
 const SIMPLE_KEY_CHARS_MAX: usize = 1024;
 
 /// A token with the marks of its two ends.
@@ -56,10 +56,10 @@ pub(super) enum TokenKind {
     Scalar { text: Text, is_plain: bool },
 }
 
-/// A place where a key may have begun.
+/// A position at which a simple key may have begun.
 #[derive(Debug, Clone, Copy)]
 struct SimpleKey {
-    /// Nothing but a key can stand there.
+    /// Only a key is valid at this position.
     is_required: bool,
     token_number: usize,
     mark: Mark,
@@ -110,14 +110,14 @@ impl<'t> Scanner<'t> {
         self.token_queue.front().ok_or_else(|| self.token_past_end())
     }
 
-    /// Takes the next token.
+    /// Consumes the next token.
     pub(super) fn take(&mut self) -> Result<Token, YamlError> {
         self.peek()?;
         self.n_tokens_taken += 1;
         self.token_queue.pop_front().ok_or_else(|| self.token_past_end())
     }
 
-    /// Takes the token that was just peeked at.
+    /// Consumes the token that the last peek returned.
     pub(super) fn skip(&mut self) {
         self.n_tokens_taken += 1;
         self.token_queue.pop_front();
@@ -152,7 +152,7 @@ impl<'t> Scanner<'t> {
         self.error("attempted to go past the end of stream")
     }
 
-    /// Whether the head of the queue may still turn out to be a key.
+    /// Reports whether the head of the queue may still become a key.
     fn needs_more_tokens(&mut self) -> Result<bool, YamlError> {
         if self.token_queue.is_empty() {
             return Ok(true);

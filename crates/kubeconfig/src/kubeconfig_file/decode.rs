@@ -9,20 +9,20 @@ use document::{
 use super::read::{Kubeconfig, read};
 use super::schema::{CONFIG, KIND, VERSION};
 
-/// Where clients of Kubernetes keep the registry of kinds; their messages say so.
+/// The name of the client's registry of kinds, which its messages contain.
 const SCHEME: &str = "k8s.io/client-go/tools/clientcmd/api/latest/latest.go:50";
 
-/// What a file holds.
+/// The result of decoding a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decoded {
-    /// The file.
+    /// The decoded file.
     pub kubeconfig: Kubeconfig,
-    /// What is accepted but should be changed.
+    /// Warnings about accepted content.
     pub warnings: Vec<Warning>,
 }
 
-/// Decodes a kubeconfig. An empty file is one that says nothing; unknown fields are ignored, and
-/// the last of several equal keys counts.
+/// Decodes a kubeconfig. An empty file is an empty kubeconfig; unknown fields are ignored, and the
+/// last of several equal keys counts.
 ///
 /// # Errors
 ///
@@ -86,8 +86,8 @@ fn identify(root: &Node) -> Result<(), DecodeProblem> {
     Err(DecodeProblem { path: path.to_owned(), message, span, hint: None })
 }
 
-/// Unknown and duplicate fields are not looked at. Hints repeat what is written, so a user gets
-/// none.
+/// Checks types only: unknown and duplicate fields are accepted. A hint repeats the value, which
+/// may be a secret, so problems of users get none.
 fn check_types(text: &str, root: &Node) -> Result<(), DecodeFailure> {
     let found = check_against_schema(text, VERSION, root, &CONFIG, &NodePath::ROOT);
     let problems = DecodeProblems { wrong_types: found.wrong_types, ..DecodeProblems::default() };

@@ -9,28 +9,28 @@ use document::{
     WithPosition,
 };
 
-/// What else is known about a user: lists of texts by key, sorted by it.
+/// Extra attributes of a user: lists of texts, sorted by key.
 pub(crate) type UserExtra = Vec<(String, Vec<String>)>;
 
 /// A kubeconfig. Names are unique in each list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kubeconfig {
-    /// Where the document begins.
+    /// Position of the document.
     pub place: Place,
     /// The name of the context that counts.
     pub current_context: WithPosition<String>,
     /// Pairs of a cluster and a user.
     pub contexts: Vec<Context>,
-    /// Services.
+    /// The named clusters.
     pub clusters: Vec<Cluster>,
-    /// Whom to be there.
+    /// The named users.
     pub users: Vec<User>,
 }
 
 /// A pair of a cluster and a user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Context {
-    /// Its name.
+    /// The name of the context.
     pub name: String,
     /// The name of the cluster.
     pub cluster: WithPosition<String>,
@@ -38,59 +38,59 @@ pub struct Context {
     pub user: WithPosition<String>,
 }
 
-/// A service.
+/// A named cluster: the server and how to verify it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cluster {
-    /// Its name.
+    /// The name of the cluster.
     pub name: String,
-    /// The field that it is, such as `clusters[0].cluster`.
+    /// The path of the object, such as `clusters[0].cluster`.
     pub field: String,
-    /// Where it stands.
+    /// Position of the object.
     pub place: Place,
-    /// Its URL.
+    /// The URL of the server.
     pub server: WithPosition<String>,
     /// The name in its certificate.
     pub tls_server_name: WithPosition<String>,
-    /// Whether its certificate is not looked at.
+    /// The client does not verify the server's certificate.
     pub insecure_skip_tls_verify: WithPosition<bool>,
     /// File with the trusted authorities.
     pub certificate_authority: WithPosition<String>,
-    /// The trusted authorities.
+    /// The trusted CA certificates, in PEM.
     pub certificate_authority_data: WithPosition<Vec<u8>>,
     /// The proxy on the way.
     pub proxy_url: WithPosition<String>,
-    /// Whether answers must not be compressed.
+    /// The client does not ask for compressed responses.
     pub disable_compression: bool,
 }
 
-/// Whom to be at a service.
+/// A named user: the credentials of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct User {
     /// Its name in this file.
     pub name: String,
-    /// The field that it is, such as `users[0].user`.
+    /// The path of the object, such as `users[0].user`.
     pub field: String,
-    /// Where it stands.
+    /// Position of the object.
     pub place: Place,
     /// File with the client certificate.
     pub client_certificate: WithPosition<String>,
-    /// The client certificate.
+    /// The client certificate, in PEM.
     pub client_certificate_data: WithPosition<Vec<u8>>,
     /// File with the key of the client certificate.
     pub client_key: WithPosition<String>,
     /// The key of the client certificate.
     pub client_key_data: WithPosition<Vec<u8>>,
-    /// The bearer token.
+    /// The bearer token of requests.
     pub token: WithPosition<String>,
     /// File with the bearer token.
     pub token_file: WithPosition<String>,
-    /// Whom to impersonate.
+    /// The user name to impersonate.
     pub act_as: WithPosition<String>,
     /// The uid to impersonate.
     pub act_as_uid: WithPosition<String>,
     /// The groups to impersonate.
     pub act_as_groups: WithPosition<Vec<String>>,
-    /// What else to impersonate, by key.
+    /// The extra attributes to impersonate, by key.
     pub act_as_user_extra: WithPosition<UserExtra>,
     /// The user name of basic authentication.
     pub username: WithPosition<String>,
@@ -103,7 +103,7 @@ pub struct User {
 }
 
 impl Kubeconfig {
-    /// A file that says nothing.
+    /// A kubeconfig without content.
     pub(super) fn empty(place: Place) -> Self {
         let current_context = WithPosition { value: String::new(), place };
         let (contexts, clusters, users) = Default::default();
@@ -111,8 +111,8 @@ impl Kubeconfig {
     }
 }
 
-/// Reads a tree whose types were checked. What is left to find are texts that are no base64, maps
-/// of other things than lists of texts, and names that stand twice.
+/// Reads a tree whose types were checked. The remaining faults are texts that are no base64, maps
+/// of other values than lists of texts, and duplicate names.
 pub(super) fn read(root: &Node, lines: &LineIndex<'_>) -> Result<Kubeconfig, DecodeProblem> {
     let kubeconfig = KubeconfigReader { lines };
     let reader = ObjectReader::new(root, root.span);
@@ -133,7 +133,7 @@ pub(super) fn read(root: &Node, lines: &LineIndex<'_>) -> Result<Kubeconfig, Dec
     })
 }
 
-/// One item of a list, with its name and where it stands.
+/// One named item of a list, with its span.
 struct NamedItem<T> {
     name: String,
     field: String,
@@ -163,7 +163,7 @@ fn no_duplicates<T>(items: &[NamedItem<T>], wire: &str, name: &str) -> Result<()
     }
 }
 
-/// Where in the file a value is, for its fault: the wire type of its owner, and the path.
+/// The Go type and the path of the object that owns a field, for messages.
 struct FieldOwner<'a> {
     type_name: &'a str,
     field: &'a str,
@@ -174,7 +174,7 @@ struct KubeconfigReader<'l> {
 }
 
 impl KubeconfigReader<'_> {
-    /// The items of a list that have a name and, behind another key, what bears it.
+    /// Reads the items of a list that have a name and, under `key`, the named object.
     fn read_named_items<T>(
         &self,
         reader: &ObjectReader<'_>,

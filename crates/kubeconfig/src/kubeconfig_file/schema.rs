@@ -1,4 +1,4 @@
-//! The fields of a kubeconfig that are looked at. All others are ignored.
+//! The fields of a kubeconfig that the reader uses. All others are ignored.
 
 use document::{FieldSchema, FieldType, ObjectSchema, TextRule};
 
@@ -87,7 +87,7 @@ static USER: ObjectSchema = ObjectSchema {
         text("as"),
         text("as-uid"),
         field("as-groups", FieldType::TextList),
-        // A map of lists, which the reader looks at by itself.
+        // A map of lists, whose types the reader checks.
         field("as-user-extra", FieldType::Any),
         text("username"),
         text("password"),

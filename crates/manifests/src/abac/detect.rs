@@ -1,16 +1,17 @@
-//! Whether a text is a policy file.
+//! Detects ABAC policy files.
 
 use document::{Node, Value, json};
 
 use super::load::LINE_BYTES_MAX;
 use super::policy_line::{GROUP, SPEC_FIELDS, V0_FIELDS};
 
-/// The most lines that are looked at. A file whose first hundred lines are all broken is no policy
-/// file that somebody has in use.
+/// The most lines that detection reads. A file whose first hundred lines are all malformed is not a
+/// policy file in use.
 const LINES_MAX: usize = 100;
 
-/// Whether a text looks like a policy file: it begins with a brace, and one of its first lines is a
-/// policy. Objects in JSON begin so too, but none of their lines is a policy by itself.
+/// Reports whether a text looks like a policy file: it begins with a brace, and one of its first
+/// lines is a policy. JSON objects begin with a brace too, but none of their lines alone is a
+/// policy.
 pub fn looks_like_policy_file(text: &str) -> bool {
     let is_content = |line: &&str| !line.is_empty() && !line.starts_with('#');
     let mut lines =

@@ -19,33 +19,33 @@ pub const WARNINGS_MAX: usize = 100;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// How strict to be.
+/// Options of loading a policy file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LoadOptions {
-    /// Refuse fields that do not exist instead of warning. Without the misspelled field a line may
-    /// grant more than its author meant.
+    /// Refuse unknown fields instead of warning. Without the misspelled field a line may grant more
+    /// than its author intended.
     pub is_strict: bool,
 }
 
-/// The policies of a file, and what its author should change.
+/// The policies of a file, with warnings.
 #[derive(Debug, Clone, Default)]
 pub struct LoadedPolicies {
-    /// The policies.
+    /// The indexed policies.
     pub policies: Policies,
     /// At most [`WARNINGS_MAX`], in the order of the file but for the one about missing versions,
     /// which is last.
     pub warnings: Vec<Warning>,
-    /// How many more warnings there would be.
+    /// The number of warnings beyond the limit.
     pub n_warnings_dropped: usize,
 }
 
-/// Why a file can not be used. Nothing of it is loaded.
+/// The error of a file that can not be used. None of its policies is loaded.
 ///
-/// Displays as Kubernetes begins the message: with the file and, unless the file as a whole is at
-/// fault, the line and its text.
+/// Displays like Kubernetes' message: the file and, unless the file as a whole is at fault, the
+/// line and its text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadError {
-    /// What is wrong and where.
+    /// The fault with its position.
     pub diagnostic: Box<Diagnostic>,
     /// The text of the line that is at fault.
     pub line_text: Option<String>,
@@ -118,7 +118,7 @@ pub fn load(source: &Source<'_>, options: &LoadOptions) -> Result<LoadedPolicies
     }
 }
 
-/// What is collected on the way through a file.
+/// State collected while reading a file.
 struct PolicyFileReader<'s> {
     file: &'s str,
     loaded: LoadedPolicies,
@@ -186,20 +186,20 @@ impl PolicyFileReader<'_> {
     }
 }
 
-/// One physical line.
+/// One line of the file.
 #[derive(Clone, Copy)]
 struct Line<'s> {
     /// Without the line feed.
     bytes: &'s [u8],
-    /// From 1.
+    /// Line number, from 1.
     number: usize,
     /// The first byte in the text of the source.
     start: usize,
 }
 
 impl<'s> Line<'s> {
-    /// Where the next line starts; a byte that is not UTF-8 counts as the character that replaces
-    /// it in the text of the source.
+    /// Offset of the next line. A byte that is not UTF-8 counts as the replacement character in the
+    /// decoded text.
     fn next_start(&self) -> usize {
         if self.number == 0 {
             return 0;
@@ -229,7 +229,7 @@ impl<'s> Line<'s> {
         }
     }
 
-    /// The place of a range of bytes of `text`, which is this line, perhaps without a mark.
+    /// The position of a range of `text`, which is this line, perhaps without a byte order mark.
     fn place(&self, text: &str, span: Span) -> Place {
         let has_mark = self.number == 1
             && self.bytes.starts_with("\u{feff}".as_bytes())

@@ -17,7 +17,7 @@ pub(super) const SPEC_FIELDS: &[&str] =
 pub(super) const V0_FIELDS: &[&str] =
     &["apiVersion", "kind", "user", "group", "readonly", "resource", "namespace", "ns"];
 
-/// What a line holds.
+/// A parsed line.
 #[derive(Debug)]
 pub(super) struct PolicyLine {
     pub(super) policy: Policy,
@@ -25,7 +25,7 @@ pub(super) struct PolicyLine {
     pub(super) unknown_fields: Vec<UnknownField>,
 }
 
-/// Which of the two formats a line has, and whether it says so.
+/// The version of the format that a line uses, and whether it declares it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineVersion {
     V1beta1,
@@ -52,7 +52,7 @@ impl UnknownField {
     }
 }
 
-/// Why a line is no policy; places are in the line.
+/// The error of a line that is no policy; spans are relative to the line.
 #[derive(Debug)]
 pub(super) struct LineError {
     pub(super) message: String,
@@ -104,7 +104,7 @@ pub(super) fn parse_policy_line(
     Ok(PolicyLine { policy, form, unknown_fields })
 }
 
-/// A text field with the place of its last value.
+/// A text field with the span of its last value.
 #[derive(Default)]
 struct TextField<'n> {
     text: &'n str,

@@ -324,7 +324,7 @@ fn unknown_fields_and_missing_versions_are_warned_about() {
     assert_eq!((error.diagnostic.place.line, error.diagnostic.place.column), (2, 2));
 }
 
-/// A line that says that it is v0 is taken at its word (§4.2): its `spec` is a field that does not
+/// A line that says that it is v0 is read as v0: its `spec` is a field that does not
 /// exist, which is warned about, and refused only where unknown fields are.
 #[test]
 fn a_spec_in_v0_is_an_unknown_field() {

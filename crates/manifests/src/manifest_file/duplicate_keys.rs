@@ -19,7 +19,7 @@ impl DuplicateKeys {
         self.sorted.len()
     }
 
-    /// Those inside of the object at this path.
+    /// The duplicate keys inside the object at this path.
     pub(super) fn within(&self, at: &str) -> Vec<DecodeProblem> {
         let prefix = match at {
             "" => String::new(),
@@ -30,7 +30,7 @@ impl DuplicateKeys {
         rest.take_while(|it| it.path.starts_with(&prefix)).map(problem).collect()
     }
 
-    /// Those at exactly this path.
+    /// The duplicate keys at exactly this path.
     pub(super) fn at(&self, path: &str) -> Vec<DecodeProblem> {
         let first = self.sorted.partition_point(|it| it.path.as_str() < path);
         let rest = self.sorted.iter().skip(first);

@@ -7,7 +7,7 @@ use field_errors::FieldPath;
 
 use super::{ERRORS_MAX, ManifestObject, WholeObject};
 
-/// What tells one object from another, and where it is.
+/// The identity of an object, and its position.
 struct ObjectOccurrence<'o> {
     kind: &'o str,
     namespace: &'o str,

@@ -1,4 +1,4 @@
-//! What the author of a role or a binding probably meant.
+//! Hints about faults of roles and bindings.
 
 use authz_rbac::GROUP;
 use document::hint::did_you_mean;

@@ -1,7 +1,8 @@
-//! What the API accepts although it does nothing, or not what its author meant.
+//! Warnings about objects that the API accepts although they have no effect, or not the intended
+//! one.
 //!
-//! What an object shows by itself is found while it is read, when the places of its fields are at
-//! hand; what takes all objects together is found by [`lint`].
+//! Warnings about a single object are found while it is read, when the spans of its fields are
+//! available; [`lint`] finds those that need all objects.
 
 mod built_in_resources;
 mod role_ref;
@@ -15,7 +16,7 @@ use crate::rbac;
 
 pub use role_ref::lint;
 
-/// Looks at one object.
+/// Lints one object.
 pub(super) fn lint_object(
     object: &rbac::Object,
     root: &Node,
@@ -29,7 +30,7 @@ pub(super) fn lint_object(
     }
 }
 
-/// The object that is looked at.
+/// The object that is being linted.
 struct LintScope<'a> {
     root: &'a Node,
     at: &'a NodePath<'a>,

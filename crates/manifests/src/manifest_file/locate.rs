@@ -1,11 +1,11 @@
-//! From the path of a fault to its place in a file.
+//! Finds the span of a field by its path.
 
 use document::{Node, Span, Value};
 use field_errors::{BadValue, FieldError};
 
-/// Where a field is.
+/// The location of a field.
 pub(super) struct LocatedField<'n> {
-    /// The place of the value, or of what it is missing in.
+    /// Span of the value, or of the object that lacks it.
     pub(super) span: Span,
     /// The value, if it is there.
     pub(super) value: Option<&'n Node>,
@@ -33,7 +33,7 @@ pub(super) fn locate_field<'n>(root: &'n Node, path: &str) -> LocatedField<'n> {
     LocatedField { span: here.span, value: Some(here) }
 }
 
-/// The place of the key of a field, or of what the field is missing in.
+/// Finds the span of a field's key, or of the object that lacks the field.
 pub(super) fn locate_key(root: &Node, path: &str) -> Span {
     let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
     let parent = match parent {
@@ -45,8 +45,8 @@ pub(super) fn locate_key(root: &Node, path: &str) -> Span {
     entry.map_or(parent.span, |entry| entry.key_span)
 }
 
-/// Finds what an error is about. Kubernetes gives the path of a map and not that of its entry;
-/// where the entry can be found by the value at fault, it is the place.
+/// Finds the value that an error is about. Kubernetes reports the path of a map and not that of its
+/// entry; if an entry has the value at fault, its span is returned.
 pub(super) fn locate_error<'n>(root: &'n Node, error: &FieldError) -> LocatedField<'n> {
     let located = locate_field(root, &error.path);
     let (Some(Node { value: Value::Object(entries), .. }), BadValue::Text(text)) =

@@ -1,4 +1,4 @@
-//! What an object says it is.
+//! Classifies an object by its `apiVersion` and `kind`.
 
 use authz_rbac::GROUP;
 use document::hint::{did_you_mean, quoted_list};
@@ -16,22 +16,22 @@ const CONFIGURATION_GROUP: &str = "apiserver.config.k8s.io";
 /// The kinds of roles and bindings.
 const RBAC_KINDS: [&str; 4] = ["ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding"];
 
-/// What is done with an object.
+/// The way in which the reader handles an object.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ObjectClass {
     Rbac(Kind),
-    /// The node authorizer may learn from it.
+    /// The node authorizer may use the object.
     Node {
         is_namespaced: bool,
     },
-    /// The caller wants it.
+    /// The caller asked for the whole object.
     Whole,
     /// Its items are objects.
     List {
-        /// What an item is that does not say so.
+        /// The kind of an item that declares none.
         item: Option<TypeMeta>,
     },
-    /// It is passed over.
+    /// The reader only counts the object.
     Other,
 }
 
@@ -42,10 +42,11 @@ pub(super) struct TypeMeta {
     pub(super) kind: String,
 }
 
-/// Finds out what an object is. What it does not say is taken from `inherited`.
+/// Classifies an object. Fields that it does not declare come from `inherited`.
 ///
-/// A kind that no authorizer knows is no fault, since manifests hold all sorts of objects. But what
-/// looks like a role or a binding and is none is one: to pass it over would lose a grant silently.
+/// A kind that no authorizer uses is no fault, since manifests hold all sorts of objects. But an
+/// object that resembles a role or a binding and is none is a fault: ignoring it would lose a grant
+/// silently.
 pub(super) fn classify_object(
     node: &Node,
     inherited: Option<&TypeMeta>,
@@ -108,7 +109,7 @@ fn hint_for_missing_field(name: &str) -> String {
     }
 }
 
-/// A key that was probably meant to be `name`.
+/// Finds a key that is similar to `name`.
 fn similar_key<'n>(node: &'n Node, name: &str) -> Option<&'n str> {
     let Value::Object(entries) = &node.value else { return None };
     let mut keys = entries.iter().map(|entry| entry.key.as_str());
@@ -120,7 +121,7 @@ pub(super) fn last_member<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
     entries.iter().rev().find(|entry| entry.key == name).map(|entry| &entry.value)
 }
 
-/// Why something can not be what it says.
+/// The reason why an object can not have its declared kind.
 struct KindError {
     field: &'static str,
     message: String,
@@ -194,7 +195,7 @@ fn list_of(api_version: &str, kind: &str) -> ObjectClass {
     ObjectClass::List { item: Some(item) }
 }
 
-/// Whether a role or a binding has the version of another API by mistake. Other groups may well
+/// Reports whether a role or a binding has the version of another API by mistake. Other groups may
 /// have kinds of these names.
 fn is_rbac_group_misspelled(group: &str, version: &str) -> bool {
     match group {

@@ -33,17 +33,17 @@ const LIMITS: DocumentLimits = DocumentLimits {
 
 /// Reads the objects of a file.
 ///
-/// 1. The text is cut into documents: JSON if its first character is `{`, else YAML. Empty ones are
-///    skipped; a file without any is refused, and what is not well-formed ends the walk.
-/// 2. Of each document, or each item of a list, kind and version are found. Objects that no
-///    authorizer learns from are only counted.
-/// 3. What the caller wants is kept. A role or a binding is checked against the table of its kind, gets its defaults, and is held
-///    against the rules of the API. Any other object is taken as it is.
+/// 1. The text is cut into documents: JSON if its first character is `{`, else YAML. Empty
+///    documents are skipped; a file without any is an error, and a syntax error ends reading.
+/// 2. Each document, or each item of a list, is classified by kind and version. Objects that no
+///    authorizer uses are only counted.
+/// 3. Roles and bindings are checked against the schema of their kind, get their defaults, and are
+///    validated like in the API. Any other object is accepted unchanged.
 pub fn read(source: &Source<'_>) -> Manifests {
     read_and_keep_kinds(source, &|_, _| KindHandling::Standard)
 }
 
-/// Reads the objects of a file, and kind_handler those whole whose kinds the caller wants, whatever they are.
+/// Reads the objects of a file, and keeps the objects whole for which `kind_handler` asks that.
 pub fn read_and_keep_kinds(source: &Source<'_>, kind_handler: KindHandler<'_>) -> Manifests {
     if source.bytes.len() > MANIFEST_BYTES_MAX {
         let message = format!("file is larger than {MANIFEST_BYTES_MAX} bytes");
@@ -111,7 +111,7 @@ impl<'t> ManifestReader<'t> {
                 Ok(composed) => {
                     let duplicates = DuplicateKeys::new(composed.duplicates);
                     self.read_object(&composed.root, None, &NodePath::ROOT, &duplicates);
-                    // Of more than are noted, one may be in a role or a binding.
+                    // A duplicate key beyond the limit may be in a role or a binding.
                     if duplicates.len() >= LIMITS.duplicate_keys_max {
                         let message = "the document has too many duplicate keys".to_owned();
                         self.push_fault(file_fault(message, composed.root.span));
@@ -206,8 +206,8 @@ impl<'t> ManifestReader<'t> {
         }
     }
 
-    /// Checks that an object of which only kind and version are looked at says each of them once:
-    /// one that says that it is a role as well must not be passed over.
+    /// Checks that an object declares `apiVersion` and `kind` once: an object that also declares to
+    /// be a role must not be ignored.
     fn check_type_fields_unique(
         &mut self,
         root: &Node,
@@ -312,7 +312,7 @@ impl<'t> ManifestReader<'t> {
         }
     }
 
-    /// Where a binding names its role.
+    /// Path and position of the role's name in a binding.
     fn role_reference(
         &self,
         object: &rbac::Object,
@@ -337,7 +337,7 @@ impl<'t> ManifestReader<'t> {
     ) {
         let Some(object) = parse_node_object(&to_json(root, type_meta)) else { return };
         let object = Object::Node(object);
-        // Where it relates nothing to a node, it does not matter what it is called.
+        // An object that relates nothing to a node needs no name.
         for name in missing_name_fields(&object, is_namespaced) {
             let metadata = field_errors::FieldPath::root("metadata");
             let mut error = metadata.child(name).required("");
@@ -357,7 +357,7 @@ impl<'t> ManifestReader<'t> {
         at: &NodePath<'_>,
         duplicates: &DuplicateKeys,
     ) {
-        // Those of YAML are not in the tree any more.
+        // The YAML reader has removed duplicate keys from the tree, so they come from its list.
         let mut twice = duplicates.within(&at.to_indexed_path());
         find_duplicate_members(root, at, &mut twice);
         twice.into_iter().for_each(|problem| self.push_fault(problem.into()));
@@ -389,7 +389,7 @@ impl<'t> ManifestReader<'t> {
         }
     }
 
-    /// Whether there are so many errors that reading on makes no sense.
+    /// Reports whether the limit of errors is reached.
     fn is_full(&self) -> bool {
         self.manifests.errors.len() > ERRORS_MAX
     }

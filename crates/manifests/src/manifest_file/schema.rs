@@ -2,7 +2,7 @@
 
 use document::{FieldSchema, FieldType, ObjectSchema, TextRule};
 
-/// A list of any kind. Its items are objects of their own and are looked at one by one.
+/// A list of any kind. The reader checks its items one by one.
 pub(super) static LIST: ObjectSchema = ObjectSchema {
     type_name: "List",
     description: "A list of objects.",

@@ -1,4 +1,4 @@
-//! Objects of kinds that the caller knows and this crate does not.
+//! Objects of kinds that the caller validates and this crate does not.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -16,18 +16,18 @@ use super::locate::{locate_error, locate_field, locate_key};
 use super::object_class::last_member;
 use crate::rbac::OBJECT_META;
 
-/// What a reader does with objects of some kind.
+/// The way in which the reader handles the objects of a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KindHandling {
     /// The reader treats them as it treats every object.
     Standard,
     /// The reader keeps them whole.
     KeepWhole,
-    /// Refuses them: whoever wrote them most likely meant another kind.
+    /// The reader refuses them: the author most likely intended another kind.
     Refuse {
         /// The field at fault: `apiVersion` or `kind`.
         field: &'static str,
-        /// What was probably meant.
+        /// The likely intention of the author.
         hint: String,
     },
 }
@@ -35,23 +35,24 @@ pub enum KindHandling {
 /// Decides about an `apiVersion` and a `kind`.
 pub type KindHandler<'a> = &'a dyn Fn(&str, &str) -> KindHandling;
 
-/// An object of a kind that the caller asked for, as it was written.
+/// An object of a kind that the caller asked for, as it is in the file.
 ///
-/// Nothing about it was checked but that no key stands twice. It knows where everything in it stands,
-/// so that whoever knows the kind can say where it is wrong.
+/// The reader has only checked that it has no duplicate keys. The object keeps the span of every
+/// value, so that the caller can report the position of a fault.
 #[derive(Clone)]
 pub struct WholeObject {
-    /// The object. An item of a list says what it is, even where the list said it for all.
+    /// The object. An item of a list has `apiVersion` and `kind`, even if only the list declares
+    /// them.
     pub value: Map<String, Json>,
     /// The file, by the name that its source has.
     pub file: Arc<str>,
     root: Node,
-    /// Where it is in its document, such as `items[3]`; empty for the document itself.
+    /// Path of the object in its document, such as `items[3]`; empty for the document itself.
     at: String,
     lines: Arc<LineIndex<'static>>,
 }
 
-/// It prints its place only: the object may hold secrets.
+/// Shows the position only: the object may hold secrets.
 impl fmt::Debug for WholeObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Place { line, column, .. } = self.place();
@@ -99,13 +100,13 @@ impl WholeObject {
         metadata.map(|metadata| text_member(metadata, name)).unwrap_or_default()
     }
 
-    /// Where the object begins.
+    /// Position of the object.
     pub fn place(&self) -> Place {
         self.lines.place(self.root.span)
     }
 
-    /// Where a field is, by its path in the object such as `webhooks[0].name`, or what it is missing
-    /// in.
+    /// Position of a field by its path in the object, such as `webhooks[0].name`, or of the object
+    /// that lacks it.
     pub fn place_of_field(&self, path: &str) -> Place {
         self.lines.place(locate_field(&self.root, path).span)
     }
@@ -119,8 +120,8 @@ impl WholeObject {
         }
     }
 
-    /// A value that breaks a rule of its field, with the place of the value. An expression that does
-    /// not compile has the place of each issue.
+    /// Builds the diagnostic of a field error, with the position of the value. An expression that
+    /// does not compile has the position of each issue.
     pub fn field_diagnostic(&self, mut error: FieldError) -> Diagnostic {
         let located = locate_error(&self.root, &error);
         let is_tagged = located.value.is_some_and(|value| value.is_tagged);
@@ -144,7 +145,7 @@ impl WholeObject {
         self.diagnostic(DecodeProblem { path: self.path_in_file(path), message, span, hint }.into())
     }
 
-    /// A value that is not what its field holds.
+    /// Builds the diagnostic of a value whose type is wrong.
     pub fn wrong_type_diagnostic(&self, path: &str, message: String) -> Diagnostic {
         let span = locate_field(&self.root, path).span;
         self.diagnostic(
@@ -152,7 +153,7 @@ impl WholeObject {
         )
     }
 
-    /// What in the metadata is unknown or of a wrong type.
+    /// Checks the metadata for unknown fields and wrong types.
     pub fn metadata_diagnostics(&self) -> Vec<Diagnostic> {
         let Some(metadata) = last_member(&self.root, "metadata") else { return Vec::new() };
         let at = match self.at.as_str() {
@@ -184,7 +185,7 @@ fn text_member<'t>(tree: &'t Map<String, Json>, name: &str) -> &'t str {
     tree.get(name).and_then(Json::as_str).unwrap_or_default()
 }
 
-/// Which of the supported values was probably meant, as far as the error names them.
+/// Suggests the nearest of the supported values that the error lists.
 fn hint_for_unsupported_value(error: &FieldError) -> Option<String> {
     let BadValue::Text(value) = &error.value else { return None };
     if error.kind != field_errors::Kind::NotSupported {
@@ -194,8 +195,9 @@ fn hint_for_unsupported_value(error: &FieldError) -> Option<String> {
     did_you_mean(value, &supported)
 }
 
-/// What the compiler says about an expression, each at its own place. It writes all issues into one
-/// text, a line for each that begins with the place, and is not given the white space around it.
+/// Parses the compiler's messages about an expression into notes. The compiler writes one line per
+/// issue, which begins with its line and column, and compiles the expression without surrounding
+/// white space.
 fn expression_notes(value: &Node, detail: &str) -> Vec<SpannedNote> {
     let Value::Text(text) = &value.value else { return Vec::new() };
     let begins = text.as_str().len() - text.as_str().trim_start().len();
@@ -218,7 +220,7 @@ fn expression_notes(value: &Node, detail: &str) -> Vec<SpannedNote> {
     issues.lines().filter_map(read).collect()
 }
 
-/// Keys that stand twice in an object of a JSON file. INVARIANT: nesting is bounded by
+/// Finds duplicate keys in an object of a JSON file. INVARIANT: nesting is bounded by
 /// [`NESTING_MAX`](document::NESTING_MAX).
 pub(super) fn find_duplicate_members(
     node: &Node,

@@ -12,7 +12,7 @@ use super::wire;
 /// The version of the four kinds.
 pub const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
 
-/// The four kinds.
+/// The four RBAC kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A role of the cluster.
@@ -25,7 +25,7 @@ pub enum Kind {
     RoleBinding,
 }
 
-/// An object of any of the four kinds. A namespace tells whether it belongs to the cluster.
+/// An object of any of the four kinds. A cluster-scoped object has no namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Object {
     /// A Role or a ClusterRole.
@@ -34,7 +34,7 @@ pub enum Object {
     Binding(domain::Binding),
 }
 
-/// An object as somebody wrote it; not yet known to be sound.
+/// A decoded object before validation.
 #[derive(Debug, Clone)]
 pub struct UnvalidatedObject {
     kind: Kind,
@@ -43,15 +43,15 @@ pub struct UnvalidatedObject {
     ownership: OwnershipMetadata,
 }
 
-/// Why a JSON value is none of the four kinds.
+/// The error of a JSON value that is none of the four kinds.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// It says that it is something else, or does not say what it is.
+    /// The value declares another kind, or none.
     #[error("no kind of {API_VERSION}: kind `{kind}` of `{api_version}`")]
     OtherKind {
-        /// What `apiVersion` says.
+        /// The value of `apiVersion`.
         api_version: String,
-        /// What `kind` says.
+        /// The value of `kind`.
         kind: String,
     },
     /// A field has a value of the wrong type.
@@ -86,7 +86,7 @@ impl Kind {
 }
 
 impl Object {
-    /// The kind.
+    /// The kind of the object.
     pub fn kind(&self) -> Kind {
         let is_namespaced = !self.metadata().namespace.is_empty();
         match (self, is_namespaced) {
@@ -97,7 +97,7 @@ impl Object {
         }
     }
 
-    /// What identifies the object.
+    /// The metadata of the object.
     pub fn metadata(&self) -> &domain::Metadata {
         match self {
             Self::Role(role) => &role.metadata,
@@ -132,22 +132,22 @@ pub fn decode(value: &Value) -> Result<UnvalidatedObject, DecodeError> {
     Ok(UnvalidatedObject { kind, object, ownership })
 }
 
-/// Reads a list of rules by itself.
+/// Decodes a list of rules.
 ///
 /// # Errors
-/// Returns why the value is none.
+/// The value is no list of rules.
 pub fn decode_rules(value: &Value) -> Result<Vec<domain::PolicyRule>, DecodeError> {
     let rules = Option::<Vec<wire::PolicyRule>>::deserialize(value)?;
     Ok(rules.unwrap_or_default().into_iter().map(Into::into).collect())
 }
 
 impl UnvalidatedObject {
-    /// The kind.
+    /// The kind that the object declares.
     pub const fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// The object as it is written.
+    /// The object without defaults.
     pub const fn object(&self) -> &Object {
         &self.object
     }
@@ -166,11 +166,11 @@ impl UnvalidatedObject {
         validate(self.kind, &self.object, &self.ownership, old).into_result(self.object)
     }
 
-    /// The object as it would take effect if it had got past the API somehow.
+    /// Returns the object without validation, for objects that are already stored.
     ///
     /// # Errors
-    /// An object of a namespaced kind without a namespace has no place to take effect; it must not
-    /// pass for one of the cluster.
+    /// An object of a namespaced kind lacks its namespace; it must not take effect in the whole
+    /// cluster.
     pub fn into_unchecked(mut self) -> Result<Object, FieldErrors> {
         let metadata = match &mut self.object {
             Object::Role(role) => &mut role.metadata,

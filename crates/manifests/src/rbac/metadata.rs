@@ -11,7 +11,7 @@ use field_errors::{
 use super::decode::Kind;
 use super::wire;
 
-/// The most bytes that all annotations of an object take together.
+/// The most bytes of all annotations of an object together.
 const ANNOTATIONS_BYTES_MAX: usize = 256 * 1024;
 
 pub(super) const METADATA: FieldPath<'static> = FieldPath::root("metadata");
@@ -19,7 +19,7 @@ pub(super) const METADATA: FieldPath<'static> = FieldPath::root("metadata");
 /// Finalizers that exclude each other, in the order in which a message names them.
 const EXCLUSIVE_FINALIZERS: [&str; 2] = ["orphan", "foregroundDeletion"];
 
-/// What decides when an object is deleted.
+/// Owner references and finalizers, which control when an object is deleted.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OwnershipMetadata {
     owner_references: Vec<wire::OwnerReference>,

@@ -1,14 +1,14 @@
-//! How much a role may grant.
+//! Limits on the size of a role.
 
 use authz_rbac::{ROLE_COMBINATIONS_MAX, RULE_COMBINATIONS_MAX, Role, n_combinations};
 use field_errors::{BadValue, FieldErrors, FieldPath};
 
-/// What is too large about a role. Kubernetes has no such limit, so an object from elsewhere that is
-/// larger still takes effect; only the API refuses to take it.
+/// Checks a role against the size limits. Kubernetes has no such limit, so a larger object from
+/// elsewhere still takes effect; only the API refuses it.
 ///
-/// A role that was stored before there was a limit can still be changed otherwise: rules that stay as
-/// they are in `old` are not looked at. Those of an aggregated role come from others, which have the
-/// same limits, and their sum may be larger.
+/// Rules that are unchanged from `old` are not checked, so that a role that was stored before the
+/// limit existed can still be changed. The rules of an aggregated role come from other roles, which
+/// have the same limits, and their sum may be larger.
 pub fn limit_errors(role: &Role, old: Option<&Role>) -> FieldErrors {
     let mut faults = FieldErrors::new();
     if old.is_some_and(|old| old.rules == role.rules) {

@@ -145,7 +145,7 @@ static LABEL_EXPRESSION: ObjectSchema = ObjectSchema {
     ],
 };
 
-/// What every object has. Most of it is set by the server and found in dumps only.
+/// The metadata of every object. The server sets most of it, so most fields occur in dumps only.
 pub(crate) static OBJECT_META: ObjectSchema = ObjectSchema {
     type_name: "ObjectMeta",
     description: "What identifies and describes an object.",

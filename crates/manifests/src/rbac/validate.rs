@@ -1,4 +1,4 @@
-//! What the API accepts.
+//! Validation of RBAC objects, as the API server does it.
 
 use authz_rbac::{AggregationRule, Binding, GROUP, LabelSelector, PolicyRule, Role, Subject};
 use field_errors::{
@@ -11,10 +11,10 @@ use super::metadata::{
     METADATA, OwnershipMetadata, invalid_value_errors, validate_labels, validate_metadata,
 };
 
-/// Checks a new version of an object by itself and against the stored one, and fills in defaults.
+/// Validates a new version of an object alone and against the stored one, and sets defaults.
 ///
 /// # Errors
-/// Returns every fault.
+/// Every fault.
 pub fn validate_update(manifest: UnvalidatedObject, old: &Object) -> Result<Object, FieldErrors> {
     manifest.into_valid_after(Some(old))
 }

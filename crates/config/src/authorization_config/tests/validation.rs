@@ -71,7 +71,7 @@ fn val_03_to_09_types_and_names() {
     );
     // Entries that stop at their type leave neither type nor name behind, and an empty name wins.
     check(
-        "V4, V5",
+        "type and name in one entry",
         &["Foo", "Bar"],
         "- {type: Foo, name: \"\"}\n- {type: Foo, name: b}\n- {type: Bar, name: b}\n",
         &["authorizers[0].name: Required value", "authorizers[1].type: Duplicate value: \"Foo\""],

@@ -15,7 +15,7 @@ pub(super) struct BuiltInResources {
     groups: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Why a resource is not in the groups of its rule.
+/// The reason why the API groups of a rule do not have a resource.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MisplacedResource {
     pub(super) why: String,
@@ -36,8 +36,8 @@ impl BuiltInResources {
         Self { groups }
     }
 
-    /// Says why none of these groups has the resource, if that is certain enough: all of them are
-    /// built in, and the resource is one of another group or a singular.
+    /// Explains why none of these groups has the resource. Returns `None` unless all groups are
+    /// built in and the resource is one of another group or a singular.
     pub(super) fn find_misplaced_resource(
         &self,
         resource: &str,
@@ -61,7 +61,7 @@ impl BuiltInResources {
     }
 }
 
-/// What the plural of a word may be.
+/// The possible plural forms of a word.
 fn plural_names(word: &str) -> [String; 3] {
     let stem = word.strip_suffix('y').unwrap_or(word);
     [format!("{word}s"), format!("{word}es"), format!("{stem}ies")]

@@ -8,13 +8,13 @@ use document::{Warning, WarningCode};
 use super::super::{ManifestObject, Object, WARNINGS_MAX};
 use crate::rbac::{self, bootstrap_policy};
 
-/// The most names that are compared with all others, to say which one was meant.
+/// The most names that are compared with all others to suggest the intended one.
 const HINTS_MAX: usize = 50;
 
-/// What takes all objects together: bindings to roles that are not among them. With `bootstrap` the
-/// default roles of Kubernetes exist as well. There are at most [`WARNINGS_MAX`] warnings.
+/// Finds bindings to roles that are not among the objects. With `bootstrap` the default roles of
+/// Kubernetes exist as well. Returns at most [`WARNINGS_MAX`] warnings.
 ///
-/// Objects that are incomplete make no sense here: a role that could not be read is not missing.
+/// The objects must be complete: a role that could not be read is not missing.
 pub fn lint(objects: &[ManifestObject], bootstrap: bool) -> Vec<Warning> {
     if objects.iter().all(|found| found.role_reference.is_none()) {
         return Vec::new();
@@ -97,7 +97,7 @@ impl KnownRoles<'_> {
         self.namespaces.get(namespace).is_some_and(|names| names.contains(name))
     }
 
-    /// Which role was probably meant.
+    /// Suggests the role that was probably intended.
     fn hint(&self, binding: &Binding) -> Option<String> {
         let (namespace, name) = role_of(binding);
         let own = binding.namespace();
@@ -116,7 +116,8 @@ impl KnownRoles<'_> {
                 "there is one in namespace `{other}`, but a binding grants roles of its own only"
             ));
         }
-        // The comparison is quadratic in the length, so what can not be near is left out first.
+        // The comparison is quadratic in the length, so names of a very different length are
+        // excluded first.
         let near = |other: &&&str| other.len().abs_diff(name.len()) <= other.len().div_ceil(4);
         let candidates = self.namespaces.get(namespace).into_iter().flatten().filter(near).copied();
         let nearest = field_errors::nearest(name, candidates)?;

@@ -7,17 +7,17 @@ use super::LintScope;
 use super::built_in_resources::BUILT_IN_RESOURCES;
 use crate::rbac::limit_errors;
 
-/// Methods of HTTP that are no verbs of resources, and what they are called there.
+/// HTTP methods that are no verbs of resources, with the verb that corresponds to each.
 const METHODS: [(&str, &str); 3] = [("post", "create"), ("put", "update"), ("head", "get")];
 
 /// Verbs of resources that are no methods of HTTP, and so no verbs of paths.
 const RESOURCE_VERBS: [&str; 5] = ["list", "watch", "create", "update", "deletecollection"];
 
-/// Why a value matches nothing, and what may have been meant.
+/// A message about a value that matches no request, and a hint.
 type LintFault = (String, Option<String>);
 
 pub(super) fn lint_rules(role: &Role, scope: &mut LintScope<'_>) {
-    // Others supply the rules of such a role, and they are looked at where they are written.
+    // The rules of an aggregated role come from other roles and are linted there.
     if role.aggregation_rule.is_some() {
         return;
     }
@@ -139,8 +139,8 @@ fn lint_url(url: &str) -> Option<LintFault> {
     })
 }
 
-/// An object that is being created has no name yet, but one whose subresource is, such as
-/// `pods/exec`, has.
+/// The request that creates an object has no name, but one that creates a subresource such as
+/// `pods/exec` has.
 fn lint_create_by_name(verb: &str, rule: &PolicyRule) -> Option<LintFault> {
     let is_named = !rule.resource_names.is_empty();
     let is_plain = rule.resources.iter().all(|resource| !resource.contains('/') && resource != "*");

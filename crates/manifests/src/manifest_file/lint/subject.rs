@@ -1,4 +1,4 @@
-//! Subjects that stand for nobody, or hardly for those who were meant.
+//! Warnings about subjects that match nobody, or not the intended users.
 
 use authz_rbac::{Binding, Subject};
 use document::WarningCode;
@@ -16,9 +16,9 @@ const GROUPS: [&str; 6] = [
     "system:unauthenticated",
 ];
 
-/// What the names of service accounts as users begin with.
+/// The prefix of the user names of service accounts.
 const ACCOUNT_PREFIX: &str = "system:serviceaccount:";
-/// What the names of the groups of all service accounts of a namespace begin with.
+/// The prefix of the groups of all service accounts of a namespace.
 const ACCOUNTS_PREFIX: &str = "system:serviceaccounts:";
 
 /// Something to say about a field of a subject.
@@ -121,7 +121,7 @@ fn lint_ignored_namespace(subject: &Subject) -> Option<SubjectWarning> {
     })
 }
 
-/// A name that nobody has, whatever kind of subject it is for.
+/// Lints a name that no user and no group has.
 fn lint_odd_name(name: &str) -> Option<SubjectWarning> {
     if name == "*" {
         let message = "`*` stands for nobody: it is a name like any other".to_owned();
@@ -176,8 +176,9 @@ fn subject_warning(
     SubjectWarning { code, field, message, hint: Some(hint) }
 }
 
-/// Whether two names are the same but for case, or but for one letter: changed, added, left out or
-/// swapped with its neighbour. More is not taken for a mistake, since names are free to choose.
+/// Reports whether two names differ only in case, or by one letter: changed, added, removed or
+/// swapped with its neighbour. A larger difference is not treated as a mistake, since names can be
+/// chosen freely.
 fn differs_by_one_letter(name: &str, known: &str) -> bool {
     if name.eq_ignore_ascii_case(known) {
         return true;
