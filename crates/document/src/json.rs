@@ -7,7 +7,8 @@ use crate::node::{Entry, NESTING_MAX, NODES_MAX, Node, Text, Value};
 use crate::source::Span;
 
 /// A syntax error in JSON text.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
 pub struct JsonError {
     /// Go's message, such as `invalid character 'x' after top-level value`.
     pub message: String,

@@ -133,12 +133,12 @@ impl<'a> NodePath<'a> {
     }
 
     /// Kubernetes' name of the place: `authorizers[0].webhook`.
-    pub fn to_indexed_path(&self) -> String {
+    pub fn indexed_path(&self) -> String {
         self.text(true)
     }
 
     /// The name in messages about types: `authorizers.webhook`.
-    fn to_path_without_indices(&self) -> String {
+    fn path_without_indices(&self) -> String {
         self.text(false)
     }
 
@@ -322,7 +322,7 @@ impl SchemaWalk<'_> {
         if strict.len() >= PROBLEMS_MAX {
             return;
         }
-        let path = at.to_indexed_path();
+        let path = at.indexed_path();
         let message = format!("{class} field {}", go_compat::quote(&path));
         if strict.iter().all(|problem| problem.message != message) {
             strict.push(DecodeProblem { path, message, span: entry.key_span, hint: hint() });
@@ -338,7 +338,7 @@ fn add_problem(
     hint: Option<String>,
 ) {
     if problems.len() < PROBLEMS_MAX {
-        problems.push(DecodeProblem { path: at.to_indexed_path(), message, span: node.span, hint });
+        problems.push(DecodeProblem { path: at.indexed_path(), message, span: node.span, hint });
     }
 }
 
@@ -348,6 +348,6 @@ fn wrong_type_message(
     owner: &ObjectSchema,
     at: &NodePath<'_>,
 ) -> String {
-    let (kind, owner, path) = (node.value.kind(), owner.type_name, at.to_path_without_indices());
+    let (kind, owner, path) = (node.value.kind(), owner.type_name, at.path_without_indices());
     format!("json: cannot unmarshal {kind} into Go struct field {owner}.{path} of type {go_type}")
 }

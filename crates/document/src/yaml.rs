@@ -51,7 +51,8 @@ pub struct DuplicateKey {
 }
 
 /// A YAML syntax error, or a value that JSON can not express.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
 pub struct YamlError {
     /// Kubernetes' message, such as `yaml: line 3: could not find expected ':'`.
     pub message: String,

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::node::DocumentLimits;
 use crate::source::Source;
-use crate::yaml;
+use crate::yaml::{self, YamlError};
 
 /// The most values in such a document: room for every object that a server would store, while a
 /// body that consists of brackets stays cheap.
@@ -30,7 +30,7 @@ pub struct YamlAsJson {
 /// # Errors
 ///
 /// Why the text is not YAML, or not YAML that JSON can express, in Kubernetes' words.
-pub fn yaml_to_json(bytes: &[u8]) -> Result<YamlAsJson, String> {
+pub fn yaml_to_json(bytes: &[u8]) -> Result<YamlAsJson, YamlError> {
     let limits = DocumentLimits {
         nodes_max: YAML_TO_JSON_NODES_MAX,
         expanded_bytes_max: EXPANDED_BYTES_MAX,
@@ -39,7 +39,7 @@ pub fn yaml_to_json(bytes: &[u8]) -> Result<YamlAsJson, String> {
     let (text, malformed) = Source { name: "-", bytes }.decode_text();
     match yaml::read_documents(&text, malformed, limits).next() {
         None => Ok(YamlAsJson { value: Value::Null, duplicate_keys: Vec::new() }),
-        Some(Err(error)) => Err(error.message),
+        Some(Err(error)) => Err(error),
         Some(Ok(composed)) => Ok(YamlAsJson {
             value: composed.root.to_json(),
             duplicate_keys: composed.duplicates.into_iter().map(|found| found.path).collect(),
@@ -70,8 +70,8 @@ mod tests {
 
     #[test]
     fn what_is_not_yaml_is_refused() {
-        assert!(yaml_to_json(b"a: b: c").unwrap_err().starts_with("yaml: "));
-        assert_eq!(yaml_to_json(b"\xff").unwrap_err(), "yaml: invalid UTF-8");
+        assert!(yaml_to_json(b"a: b: c").unwrap_err().message.starts_with("yaml: "));
+        assert_eq!(yaml_to_json(b"\xff").unwrap_err().message, "yaml: invalid UTF-8");
         assert_eq!(yaml_to_json(b"").unwrap().value, Value::Null);
     }
 

@@ -7,7 +7,7 @@ use https_client::{
 };
 
 use crate::credentials::{client_identity, user_credentials};
-use crate::error::ConfigProblem;
+use crate::error::{CertificateError, ConfigProblem};
 use crate::referenced_files::ReferencedFiles;
 use crate::select_context::SelectedContext;
 use crate::server_url::ServerUrl;
@@ -30,7 +30,7 @@ pub(crate) fn build_target(
     let SelectedContext { cluster, user } = *selected;
     let server = &cluster.server;
     let url = ServerUrl::parse(&server.value)
-        .map_err(|message| ConfigProblem::new(&cluster.field, "server", server.place, message))?;
+        .map_err(|error| ConfigProblem::new(&cluster.field, "server", server.place, error))?;
     let is_plain = url.scheme == Scheme::Http;
     let ServerUrl { scheme, host, port, path, login } = url;
     let has_url_login = login.is_some();
@@ -136,31 +136,30 @@ fn cluster_trust(
     let (data, file) = (&cluster.certificate_authority_data, &cluster.certificate_authority);
     let has_roots = !data.value.is_empty() || !file.value.is_empty();
     let insecure = &cluster.insecure_skip_tls_verify;
-    let problem = |field: &str, place: FilePlace, message: String| {
+    let problem = |field: &str, place: FilePlace, message: &dyn std::fmt::Display| {
         ConfigProblem::new(&cluster.field, field, place, message)
     };
     match (has_roots, insecure.value) {
         (true, true) => {
             let message =
                 "specifying a root certificates file with the insecure flag is not allowed";
-            Err(problem("insecure-skip-tls-verify", insecure.place, message.to_owned()))
+            Err(problem("insecure-skip-tls-verify", insecure.place, &message))
         }
         (false, true) => Ok(Trust::Anything),
         (false, false) => Ok(Trust::System),
         (true, false) if !data.value.is_empty() => parse_roots(&data.value)
-            .map_err(|message| problem("certificate-authority-data", data.place, message)),
+            .map_err(|error| problem("certificate-authority-data", data.place, &error)),
         (true, false) => {
             let path = files.resolve(&file.value);
-            let pem = files.read(&path);
-            pem.and_then(|pem| parse_roots(&pem))
-                .map_err(|message| problem("certificate-authority", file.place, message))
+            let trust = files.read(&path).map_err(CertificateError::from);
+            trust
+                .and_then(|pem| parse_roots(&pem))
+                .map_err(|error| problem("certificate-authority", file.place, &error))
         }
     }
 }
 
 /// The authorities of a PEM text, or why there are none.
-pub(crate) fn parse_roots(pem: &[u8]) -> Result<Trust, String> {
-    Roots::from_pem(pem)
-        .map(Trust::Roots)
-        .map_err(|error| format!("unable to load root certificates: {error}"))
+pub(crate) fn parse_roots(pem: &[u8]) -> Result<Trust, CertificateError> {
+    Roots::from_pem(pem).map(Trust::Roots).map_err(CertificateError::Roots)
 }

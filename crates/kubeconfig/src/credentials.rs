@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use crate::kubeconfig_file::User;
 use https_client::{Credentials, Identity, Material, Secret};
 
-use crate::error::ConfigProblem;
-use crate::referenced_files::ReferencedFiles;
+use crate::error::{CertificateError, ConfigProblem};
+use crate::referenced_files::{FileError, ReferencedFiles};
 use crate::user_check::{has_certificate, has_login};
 
 /// A token file takes precedence over a token, which is the fallback until the file can be read.
@@ -26,8 +26,8 @@ pub(crate) fn user_credentials(
         let path = files.resolve(&file.value);
         if fallback.is_none() {
             let problem =
-                |message| ConfigProblem::new(&user.field, "tokenFile", file.place, message);
-            let bytes = files.read(&path).map_err(problem)?;
+                |message: String| ConfigProblem::new(&user.field, "tokenFile", file.place, message);
+            let bytes = files.read(&path).map_err(|error| problem(error.to_string()))?;
             if bytes.trim_ascii().is_empty() {
                 let shown = go_compat::quote(&path.display().to_string());
                 return Err(problem(format!("read empty token from file {shown}")));
@@ -62,9 +62,9 @@ pub(crate) fn client_identity(
     let certificate =
         part(&user.client_certificate_data.value, &user.client_certificate.value, files);
     let key = part(&user.client_key_data.value, &user.client_key.value, files);
-    check_client_identity(certificate, key, files).map(Some).map_err(|message| {
-        ConfigProblem::new(&user.field, "client-certificate", user.place, message)
-    })
+    check_client_identity(certificate, key, files)
+        .map(Some)
+        .map_err(|error| ConfigProblem::new(&user.field, "client-certificate", user.place, error))
 }
 
 /// A certificate or a key: here, or in a file.
@@ -74,7 +74,7 @@ pub(crate) enum PemSource {
 }
 
 impl PemSource {
-    fn read(&self, files: &mut ReferencedFiles<'_>) -> Result<Material, String> {
+    fn read(&self, files: &mut ReferencedFiles<'_>) -> Result<Material, FileError> {
         let bytes = match self {
             Self::Data(data) => data.clone(),
             Self::File(path) => files.read(path)?,
@@ -96,8 +96,8 @@ pub(crate) fn check_client_identity(
     certificate: PemSource,
     key: PemSource,
     files: &mut ReferencedFiles<'_>,
-) -> Result<Identity, String> {
+) -> Result<Identity, CertificateError> {
     let now = Identity { certificate: certificate.read(files)?, key: key.read(files)? };
-    now.check().map_err(|error| error.to_string())?;
+    now.check()?;
     Ok(Identity { certificate: certificate.into_material(), key: key.into_material() })
 }

@@ -3,6 +3,9 @@
 use std::fmt;
 
 use document::{Diagnostic, Fault, Place};
+use https_client::{IdentityError, RootsError};
+
+use crate::referenced_files::FileError;
 
 /// The error of a file that can not be used. Displays as Kubernetes' message, without any secret of
 /// the file.
@@ -50,6 +53,20 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
+/// The error of certificates, keys or CA certificates that can not be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CertificateError {
+    /// The file can not be read.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The PEM text holds no usable CA certificates.
+    #[error("unable to load root certificates: {0}")]
+    Roots(RootsError),
+    /// Certificate and key can not be used together.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+}
+
 /// One reason why a decoded file can not be used.
 #[derive(Debug)]
 pub(crate) struct ConfigProblem {
@@ -61,13 +78,13 @@ pub(crate) struct ConfigProblem {
 
 impl ConfigProblem {
     /// A problem of a field of an object.
-    pub(crate) fn new(object: &str, field: &str, place: Place, message: String) -> Self {
+    pub(crate) fn new(object: &str, field: &str, place: Place, message: impl fmt::Display) -> Self {
         let field = match (object, field) {
             ("", field) => field.to_owned(),
             (object, "") => object.to_owned(),
             (object, field) => format!("{object}.{field}"),
         };
-        Self { field, place, message }
+        Self { field, place, message: message.to_string() }
     }
 
     fn diagnose(self, file: &str) -> Diagnostic {

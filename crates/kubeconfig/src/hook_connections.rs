@@ -10,7 +10,7 @@ use https_client::{Identity, Place, Proxy, ServiceName, Target, Trust};
 use crate::cluster_target::parse_roots;
 use crate::connection::{Connection, HookConnection};
 use crate::credentials::{PemSource, check_client_identity};
-use crate::error::LoadError;
+use crate::error::{CertificateError, LoadError};
 use crate::referenced_files::{Read, ReferencedFiles};
 use crate::server_url::ServerUrl;
 
@@ -79,7 +79,7 @@ fn hook_target(hook: &Hook, files: &mut ReferencedFiles<'_>) -> Result<Target, F
         Endpoint::Url(url) => {
             let at = at.child("url");
             let ServerUrl { scheme, host, port, path, .. } = ServerUrl::parse(url)
-                .map_err(|message| Fault::Field(at.invalid(url.as_str(), &message)))?;
+                .map_err(|error| Fault::Field(at.invalid(url.as_str(), &error.to_string())))?;
             let mut target = Target::new(Place::Url { scheme, host, port }, &path);
             target.proxy = Proxy::Environment;
             target
@@ -97,9 +97,10 @@ fn hook_trust(
 ) -> Result<Trust, Fault> {
     let Some(file) = &hook.server_ca_file else { return Ok(Trust::System) };
     let path = files.resolve(file);
-    files.read(&path).and_then(|pem| parse_roots(&pem)).map_err(|message| {
+    let pem = files.read(&path).map_err(CertificateError::from);
+    pem.and_then(|pem| parse_roots(&pem)).map_err(|error| {
         let at = at.child("serverCaFile");
-        Fault::Field(at.invalid(path.display().to_string(), &message))
+        Fault::Field(at.invalid(path.display().to_string(), &error.to_string()))
     })
 }
 
@@ -111,8 +112,8 @@ fn hook_identity(
     let Some(certificate) = &hook.client_certificate else { return Ok(None) };
     let path = files.resolve(&certificate.certificate_file);
     let key = PemSource::File(files.resolve(&certificate.key_file));
-    check_client_identity(PemSource::File(path.clone()), key, files).map(Some).map_err(|message| {
+    check_client_identity(PemSource::File(path.clone()), key, files).map(Some).map_err(|error| {
         let at = at.child("clientCertFile");
-        Fault::Field(at.invalid(path.display().to_string(), &message))
+        Fault::Field(at.invalid(path.display().to_string(), &error.to_string()))
     })
 }

@@ -27,13 +27,27 @@ pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The error of a file that can not be read. Displays as Go's message, with the path.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(crate) enum FileError {
+    /// The operating system can not open or read the file.
+    #[error(transparent)]
+    Unreadable(#[from] ReadError),
+    /// The file is larger than [`FILE_BYTES_MAX`].
+    #[error("read {}: file is larger than {FILE_BYTES_MAX} bytes", path.display())]
+    TooLarge {
+        /// The path of the file.
+        path: PathBuf,
+    },
+}
+
 /// Reads the files that one file refers to, each once, and records their paths.
 pub(crate) struct ReferencedFiles<'a> {
     folder: PathBuf,
     read: Read<'a>,
     used_paths: Vec<PathBuf>,
     /// The result of reading each path. A second read must return the same content as the first.
-    contents: HashMap<PathBuf, Result<Vec<u8>, String>>,
+    contents: HashMap<PathBuf, Result<Vec<u8>, FileError>>,
 }
 
 impl<'a> ReferencedFiles<'a> {
@@ -54,18 +68,18 @@ impl<'a> ReferencedFiles<'a> {
     ///
     /// # Errors
     ///
-    /// A message in Go's words, with the path.
-    pub(crate) fn read(&mut self, path: &Path) -> Result<Vec<u8>, String> {
+    /// The file can not be read, or it is too large. The error displays as Go's message.
+    pub(crate) fn read(&mut self, path: &Path) -> Result<Vec<u8>, FileError> {
         self.note_use_of(path);
         if let Some(content) = self.contents.get(path) {
             return content.clone();
         }
         let content = match (self.read)(path) {
             Ok(bytes) if bytes.len() > FILE_BYTES_MAX => {
-                Err(format!("read {}: file is larger than {FILE_BYTES_MAX} bytes", path.display()))
+                Err(FileError::TooLarge { path: path.to_owned() })
             }
             Ok(bytes) => Ok(bytes),
-            Err(error) => Err(ReadError::new(path, &error).to_string()),
+            Err(error) => Err(ReadError::new(path, &error).into()),
         };
         self.contents.insert(path.to_owned(), content.clone());
         content
@@ -115,13 +129,13 @@ mod tests {
         let too_large = |_: &Path| Ok(vec![b'x'; FILE_BYTES_MAX + 1]);
         let error =
             ReferencedFiles::new(Path::new("/a"), &too_large).read(Path::new("/b")).unwrap_err();
-        assert_eq!(error, "read /b: file is larger than 4194304 bytes");
+        assert_eq!(error.to_string(), "read /b: file is larger than 4194304 bytes");
     }
 
     #[test]
     fn a_missing_file_is_named() {
         let mut files = ReferencedFiles::new(Path::new("/a"), &read_file);
         let error = files.read(Path::new("/does/not/exist")).unwrap_err();
-        assert_eq!(error, "open /does/not/exist: no such file or directory");
+        assert_eq!(error.to_string(), "open /does/not/exist: no such file or directory");
     }
 }

@@ -18,16 +18,33 @@ pub(crate) struct ServerUrl {
     pub(crate) login: Option<(String, Secret)>,
 }
 
+/// The error of a server URL. Displays as Go's message, without user name and password.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ServerUrlError {
+    /// The text is neither a URL nor a host with a port.
+    #[error("host must be a URL or a host:port pair: {quoted_server}")]
+    Malformed {
+        /// The text in Go's quotes.
+        quoted_server: String,
+    },
+    /// The scheme is neither `http` nor `https`.
+    #[error("unsupported protocol scheme {quoted_scheme}")]
+    UnsupportedScheme {
+        /// The scheme in Go's quotes.
+        quoted_scheme: String,
+    },
+}
+
 impl ServerUrl {
     /// Parses a URL, or a host with or without a port, which means plain HTTP.
     ///
     /// # Errors
     ///
     /// The text is no URL. The error shows neither user name nor password.
-    pub(crate) fn parse(server: &str) -> Result<Self, String> {
+    pub(crate) fn parse(server: &str) -> Result<Self, ServerUrlError> {
         let refused = || {
-            let shown = go_compat::quote(&url_without_login(server));
-            format!("host must be a URL or a host:port pair: {shown}")
+            let quoted_server = go_compat::quote(&url_without_login(server));
+            ServerUrlError::Malformed { quoted_server }
         };
         if server.chars().any(char::is_control) {
             return Err(refused());
@@ -40,7 +57,8 @@ impl ServerUrl {
             "http" => Scheme::Http,
             "https" => Scheme::Https,
             other => {
-                return Err(format!("unsupported protocol scheme {}", go_compat::quote(other)));
+                let quoted_scheme = go_compat::quote(other);
+                return Err(ServerUrlError::UnsupportedScheme { quoted_scheme });
             }
         };
         parse_rest(scheme, rest).ok_or_else(refused)
@@ -110,7 +128,7 @@ mod tests {
                 let login = login.map(|(name, _)| format!(" as {name}")).unwrap_or_default();
                 format!("{} {host} {port:?} {path}{login}", scheme.as_str())
             }
-            Err(message) => message,
+            Err(error) => error.to_string(),
         }
     }
 

@@ -17,7 +17,7 @@ const SEVERITIES: [&str; 2] = ["critical", "warning"];
 pub fn lint_alerts(exported: &ExportedMetrics, yaml: &str, explanation: &str) -> Vec<String> {
     let tree = match document::yaml_to_json(yaml.as_bytes()) {
         Ok(tree) => tree,
-        Err(error) => return vec![format!("{error:?}")],
+        Err(error) => return vec![error.to_string()],
     };
     let mut faults: Vec<String> = tree
         .duplicate_keys

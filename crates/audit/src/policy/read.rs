@@ -62,7 +62,8 @@ impl Policy {
         if bytes.len() > document::DOCUMENT_BYTES_MAX {
             return Err(PolicyError::TooLong);
         }
-        let tree = document::yaml_to_json(bytes).map_err(PolicyError::Syntax)?;
+        let tree =
+            document::yaml_to_json(bytes).map_err(|error| PolicyError::Syntax(error.message))?;
         let text = |name: &str| tree.value.get(name).and_then(Value::as_str).unwrap_or_default();
         if text("kind") != KIND || text("apiVersion") != API_VERSION {
             return Err(PolicyError::OtherKind {

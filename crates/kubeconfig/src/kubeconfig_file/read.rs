@@ -188,7 +188,7 @@ impl KubeconfigReader<'_> {
             let name = item.read_text("name");
             let at = NodePath::ROOT;
             let (at, empty) = (at.child(list), ObjectReader::empty(node.span));
-            let field = at.index(idx).to_indexed_path();
+            let field = at.index(idx).indexed_path();
             let inner = item.read_object(key).unwrap_or(empty);
             let value = read(self, name.value.clone(), format!("{field}.{key}"), &inner)?;
             let span = name.span.unwrap_or(node.span);

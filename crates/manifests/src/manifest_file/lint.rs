@@ -41,7 +41,7 @@ impl LintScope<'_> {
     /// Reports something about the field at `path` of the object.
     fn warn(&mut self, code: WarningCode, path: &str, message: String, hint: Option<String>) {
         let span = locate_field(self.root, path).span;
-        let field = self.at.child(path).to_indexed_path();
+        let field = self.at.child(path).indexed_path();
         (self.report)(SpannedWarning { code, field, message, span, hint });
     }
 }

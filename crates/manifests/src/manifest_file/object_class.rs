@@ -55,14 +55,14 @@ pub(super) fn classify_object(
 ) -> Result<(ObjectClass, TypeMeta), Box<SpannedFault>> {
     let Value::Object(_) = &node.value else {
         let message = format!("an object is expected here, this is {}", with_article(&node.value));
-        return Err(decode_fault(at.to_indexed_path(), message, node.span, None));
+        return Err(decode_fault(at.indexed_path(), message, node.span, None));
     };
     let kind = required_type_field(node, "kind", inherited.map(|meta| &meta.kind), at)?;
     let api_version =
         required_type_field(node, "apiVersion", inherited.map(|meta| &meta.api_version), at)?;
     let identity = classify_kind(&api_version, &kind, kind_handler).map_err(|mistake| {
         let span = last_member(node, mistake.field).map_or(node.span, |value| value.span);
-        let path = at.child(mistake.field).to_indexed_path();
+        let path = at.child(mistake.field).indexed_path();
         decode_fault(path, mistake.message, span, Some(mistake.hint))
     })?;
     Ok((identity, TypeMeta { api_version, kind }))
@@ -76,7 +76,7 @@ fn required_type_field(
     inherited: Option<&String>,
     at: &NodePath<'_>,
 ) -> Result<String, Box<SpannedFault>> {
-    let path = || at.child(name).to_indexed_path();
+    let path = || at.child(name).indexed_path();
     match last_member(node, name).map(|value| (&value.value, value.span)) {
         Some((Value::Text(text), _)) if !text.as_str().is_empty() => Ok(text.as_str().to_owned()),
         Some((

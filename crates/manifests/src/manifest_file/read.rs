@@ -216,7 +216,7 @@ impl<'t> ManifestReader<'t> {
     ) {
         let Value::Object(entries) = &root.value else { return };
         for name in ["apiVersion", "kind"] {
-            let path = at.child(name).to_indexed_path();
+            let path = at.child(name).indexed_path();
             let in_yaml = duplicates.at(&path).into_iter().map(|problem| problem.span);
             let in_json = entries.iter().filter(|entry| entry.key == name).skip(1);
             let spans = in_yaml.chain(in_json.map(|entry| entry.key_span));
@@ -232,9 +232,9 @@ impl<'t> ManifestReader<'t> {
     /// Checks everything about a list but its items.
     fn check_list(&mut self, root: &Node, at: &NodePath<'_>, duplicates: &DuplicateKeys) {
         let mut problems = check_against_schema(self.text, "v1", root, &LIST, at);
-        let items = at.child("items").to_indexed_path();
+        let items = at.child("items").indexed_path();
         let is_item = |path: &str| path.strip_prefix(&items).is_some_and(|rest| !rest.is_empty());
-        problems.duplicate_keys = duplicates.within(&at.to_indexed_path());
+        problems.duplicate_keys = duplicates.within(&at.indexed_path());
         problems.duplicate_keys.retain(|problem| !is_item(&problem.path));
         self.push_problems(problems);
         match last_member(root, "items") {
@@ -258,7 +258,7 @@ impl<'t> ManifestReader<'t> {
         {
             self.push_warning(SpannedWarning {
                 code: WarningCode::IncompleteList,
-                field: at.child("metadata").child("continue").to_indexed_path(),
+                field: at.child("metadata").child("continue").indexed_path(),
                 message: "the list is only the first part of a longer one".to_owned(),
                 span: rest.span,
                 hint: Some("ask the server for all of it".to_owned()),
@@ -275,7 +275,7 @@ impl<'t> ManifestReader<'t> {
         duplicates: &DuplicateKeys,
     ) {
         let mut problems = check_against_schema(self.text, "v1", root, kind.object_schema(), at);
-        problems.duplicate_keys = duplicates.within(&at.to_indexed_path());
+        problems.duplicate_keys = duplicates.within(&at.indexed_path());
         if problems.kubernetes_message().is_some() {
             return self.push_problems(problems);
         }
@@ -283,7 +283,7 @@ impl<'t> ManifestReader<'t> {
             Ok(manifest) => manifest,
             Err(error) => {
                 // The walk above leaves nothing that could be malformed.
-                let path = at.to_indexed_path();
+                let path = at.indexed_path();
                 let message = error.to_string();
                 return self.push_fault(
                     DecodeProblem { path, message, span: root.span, hint: None }.into(),
@@ -304,7 +304,7 @@ impl<'t> ManifestReader<'t> {
                         true => Some(syntax_hint::LEADING_BANG_HINT.to_owned()),
                         false => hint::hint_for_fault(kind, root, &error),
                     };
-                    error.path = at.child(&error.path).to_indexed_path();
+                    error.path = at.child(&error.path).indexed_path();
                     let (fault, span) = (Fault::Field(error), located.span);
                     self.push_fault(SpannedFault { fault, span, hint, notes: Vec::new() });
                 }
@@ -322,7 +322,7 @@ impl<'t> ManifestReader<'t> {
         match object {
             rbac::Object::Role(_) => None,
             rbac::Object::Binding(_) => Some(RoleReference {
-                field: at.child("roleRef").child("name").to_indexed_path(),
+                field: at.child("roleRef").child("name").indexed_path(),
                 place: self.lines.place(locate_field(root, "roleRef.name").span),
             }),
         }
@@ -341,7 +341,7 @@ impl<'t> ManifestReader<'t> {
         for name in missing_name_fields(&object, is_namespaced) {
             let metadata = field_errors::FieldPath::root("metadata");
             let mut error = metadata.child(name).required("");
-            error.path = at.child(&error.path).to_indexed_path();
+            error.path = at.child(&error.path).indexed_path();
             let kind = object.kind_name();
             let hint = format!("a {kind} that belongs to a node needs `metadata.{name}`");
             let (fault, span) = (Fault::Field(error), locate_field(root, "metadata").span);
@@ -358,15 +358,11 @@ impl<'t> ManifestReader<'t> {
         duplicates: &DuplicateKeys,
     ) {
         // The YAML reader has removed duplicate keys from the tree, so they come from its list.
-        let mut twice = duplicates.within(&at.to_indexed_path());
+        let mut twice = duplicates.within(&at.indexed_path());
         find_duplicate_members(root, at, &mut twice);
         twice.into_iter().for_each(|problem| self.push_fault(problem.into()));
         if let Json::Object(value) = to_json(root, type_meta) {
-            self.kept.push(UnfinishedObject {
-                value,
-                root: root.clone(),
-                at: at.to_indexed_path(),
-            });
+            self.kept.push(UnfinishedObject { value, root: root.clone(), at: at.indexed_path() });
         }
     }
 

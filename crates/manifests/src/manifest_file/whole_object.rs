@@ -167,7 +167,7 @@ impl WholeObject {
         if !matches!(metadata.value, Value::Object(_) | Value::Null) {
             let message = format!("`metadata` must be an object, not {}", metadata.value.kind());
             problems.push(DecodeProblem {
-                path: at.to_indexed_path(),
+                path: at.indexed_path(),
                 message,
                 span: metadata.span,
                 hint: None,
@@ -239,7 +239,7 @@ pub(super) fn find_duplicate_members(
             for entry in entries {
                 let at = at.child(&entry.key);
                 if !seen.insert(entry.key.as_str()) {
-                    let path = at.to_indexed_path();
+                    let path = at.indexed_path();
                     let message = format!("duplicate field {}", go_compat::quote(&path));
                     found.push(DecodeProblem { path, message, span: entry.key_span, hint: None });
                 }
