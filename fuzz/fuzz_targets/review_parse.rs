@@ -2,9 +2,9 @@
 
 #![no_main]
 
+use access_reviews::{Kind, Request, Review, SubjectAccessReview};
 use authz::Decision;
 use libfuzzer_sys::fuzz_target;
-use access_reviews::{Kind, Request, Review, SubjectAccessReview};
 use serde_json::Value;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -3,7 +3,7 @@
 use crate::kubeconfig_file::{Cluster, User};
 use document::{Place as FilePlace, Warning, WarningCode};
 use https_client::{
-    Credentials, Impersonate, Place, Proxy, ProxyUrl, Roots, Scheme, Target, Trust,
+    CaBundle, Credentials, Impersonate, Place, Proxy, ProxyUrl, Scheme, Target, Trust,
 };
 
 use crate::credentials::{client_identity, user_credentials};
@@ -51,7 +51,7 @@ pub(crate) fn build_target(
         target.credentials = Credentials::Basic { username, password };
     }
     target.trust = cluster_trust(cluster, files)?;
-    if target.trust == Trust::Anything {
+    if target.trust == Trust::DangerousAcceptAny {
         let message = "the certificate of the server is not verified".to_owned();
         let hint = "give the authority that signs it as `certificate-authority`";
         warnings.push(Warning {
@@ -145,21 +145,21 @@ fn cluster_trust(
                 "specifying a root certificates file with the insecure flag is not allowed";
             Err(problem("insecure-skip-tls-verify", insecure.place, &message))
         }
-        (false, true) => Ok(Trust::Anything),
+        (false, true) => Ok(Trust::DangerousAcceptAny),
         (false, false) => Ok(Trust::System),
-        (true, false) if !data.value.is_empty() => parse_roots(&data.value)
+        (true, false) if !data.value.is_empty() => parse_ca_bundle(&data.value)
             .map_err(|error| problem("certificate-authority-data", data.place, &error)),
         (true, false) => {
             let path = files.resolve(&file.value);
             let trust = files.read(&path).map_err(CertificateError::from);
             trust
-                .and_then(|pem| parse_roots(&pem))
+                .and_then(|pem| parse_ca_bundle(&pem))
                 .map_err(|error| problem("certificate-authority", file.place, &error))
         }
     }
 }
 
 /// The authorities of a PEM text, or why there are none.
-pub(crate) fn parse_roots(pem: &[u8]) -> Result<Trust, CertificateError> {
-    Roots::from_pem(pem).map(Trust::Roots).map_err(CertificateError::Roots)
+pub(crate) fn parse_ca_bundle(pem: &[u8]) -> Result<Trust, CertificateError> {
+    CaBundle::from_pem(pem).map(Trust::CaBundle).map_err(CertificateError::CaBundle)
 }

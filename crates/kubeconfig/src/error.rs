@@ -3,7 +3,7 @@
 use std::fmt;
 
 use document::{Diagnostic, Fault, Place};
-use https_client::{IdentityError, RootsError};
+use https_client::{CaBundleError, IdentityError};
 
 use crate::referenced_files::FileError;
 
@@ -61,7 +61,7 @@ pub(crate) enum CertificateError {
     File(#[from] FileError),
     /// The PEM text holds no usable CA certificates.
     #[error("unable to load root certificates: {0}")]
-    Roots(RootsError),
+    CaBundle(CaBundleError),
     /// Certificate and key can not be used together.
     #[error(transparent)]
     Identity(#[from] IdentityError),

@@ -7,7 +7,7 @@ use document::{Diagnostic, Fault, Source};
 use field_errors::FieldPath;
 use https_client::{Identity, Place, Proxy, ServiceName, Target, Trust};
 
-use crate::cluster_target::parse_roots;
+use crate::cluster_target::parse_ca_bundle;
 use crate::connection::{Connection, HookConnection};
 use crate::credentials::{PemSource, check_client_identity};
 use crate::error::{CertificateError, LoadError};
@@ -98,7 +98,7 @@ fn hook_trust(
     let Some(file) = &hook.server_ca_file else { return Ok(Trust::System) };
     let path = files.resolve(file);
     let pem = files.read(&path).map_err(CertificateError::from);
-    pem.and_then(|pem| parse_roots(&pem)).map_err(|error| {
+    pem.and_then(|pem| parse_ca_bundle(&pem)).map_err(|error| {
         let at = at.child("serverCaFile");
         Fault::Field(at.invalid(path.display().to_string(), &error.to_string()))
     })

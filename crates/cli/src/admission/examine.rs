@@ -64,8 +64,9 @@ pub(crate) fn examine(kept: WholeObject, rules: Rules) -> Result<Examined, Vec<D
         if errors.is_empty() {
             let mut warnings = admission::warnings(kind, &tree, old);
             // The server that will store it may refuse loopback addresses, too.
-            let addresses = https_client::AddressPolicy::default();
-            warnings.extend(admission::address_warnings(kind, &tree, addresses));
+            let policy = https_client::AddressPolicy::default();
+            let refusal = |address| policy.check(address).err().map(|refused| refused.to_string());
+            warnings.extend(admission::address_warnings(kind, &tree, &refusal));
             return Ok(Examined { kept, kind, tree, warnings });
         }
         faults = errors.iter().map(|error| located(&kept, error.clone())).collect();
