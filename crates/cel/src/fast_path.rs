@@ -63,7 +63,7 @@ enum TextOperand {
 /// Fields of records from a variable on, all known to the checker.
 #[derive(Debug, Clone)]
 struct RecordPath {
-    variable: usize,
+    variable_index: usize,
     record_fields: Box<[usize]>,
     last_field: usize,
 }
@@ -333,7 +333,7 @@ impl RecordPath {
             }
         }
         let last = fields.pop()?;
-        Some(Self { variable, record_fields: fields.into(), last_field: last })
+        Some(Self { variable_index: variable, record_fields: fields.into(), last_field: last })
     }
 
     /// The record that has the last field.
@@ -342,7 +342,7 @@ impl RecordPath {
         &self,
         variables: &impl Fn(usize) -> Option<&'a dyn RecordSource>,
     ) -> Option<&'a dyn RecordSource> {
-        let mut record = variables(self.variable)?;
+        let mut record = variables(self.variable_index)?;
         for index in &self.record_fields {
             record = record.record_field(*index)?;
         }

@@ -26,7 +26,7 @@ const INLINE_SLOTS: usize = 4;
 /// A compiled expression: immutable, and shared freely between threads.
 #[derive(Debug)]
 pub struct Program {
-    expr: CompiledExpr,
+    compiled_expr: CompiledExpr,
     n_slots: usize,
     output_type: Type,
     selected_fields: BTreeSet<Arc<str>>,
@@ -152,12 +152,12 @@ impl Program {
         let Plan { expr, n_slots } = plan_expression(checked, id, environment, budget)?;
         let output_type = checked.type_of_node(id).clone();
         let (selected_fields, used_variables) = (BTreeSet::new(), BTreeSet::new());
-        Ok(Self { expr, n_slots, output_type, selected_fields, used_variables })
+        Ok(Self { compiled_expr: expr, n_slots, output_type, selected_fields, used_variables })
     }
 
     /// The value, if it is the same in every evaluation.
     pub(crate) fn constant_value(&self) -> Option<Value<'_>> {
-        match &self.expr {
+        match &self.compiled_expr {
             CompiledExpr::Const(value) => Some(borrow_constant(value)),
             _ => None,
         }
@@ -171,8 +171,8 @@ impl Program {
     ) -> (EvalResult<'a>, u64) {
         self.with_slots(|n_slots: &mut [LocalSlot<'a>]| {
             let mut evaluator = Evaluator::new(variables, n_slots, cost_limit);
-            let result = evaluator.evaluate(&self.expr);
-            (result, evaluator.cost_and_work())
+            let result = evaluator.evaluate(&self.compiled_expr);
+            (result, evaluator.cost_and_steps())
         })
     }
 
@@ -196,7 +196,7 @@ impl Program {
     pub fn evaluate<'a>(&'a self, variables: &'a [Value<'a>], cost_limit: u64) -> Evaluation<'a> {
         let evaluate = |n_slots: &mut [LocalSlot<'a>]| {
             let mut evaluator = Evaluator::new(variables, n_slots, cost_limit);
-            let result = evaluator.evaluate(&self.expr);
+            let result = evaluator.evaluate(&self.compiled_expr);
             Evaluation { result, cost: evaluator.cost() }
         };
         self.with_slots(evaluate)
@@ -211,7 +211,7 @@ impl Program {
     ) -> (Result<bool, EvalError>, u64) {
         let evaluate = |n_slots: &mut [LocalSlot<'a>]| {
             let mut evaluator = Evaluator::new(variables, n_slots, cost_limit);
-            let result = evaluator.evaluate_bool(&self.expr);
+            let result = evaluator.evaluate_bool(&self.compiled_expr);
             (result, evaluator.cost())
         };
         // Most conditions have no loops.
@@ -227,7 +227,7 @@ impl Program {
         variables: &[&'a dyn RecordSource],
         cost_limit: u64,
     ) -> Option<(bool, u64)> {
-        let CompiledExpr::Quick(quick) = &self.expr else { return None };
+        let CompiledExpr::Quick(quick) = &self.compiled_expr else { return None };
         let answer = quick.try_evaluate(|index| variables.get(index).copied(), &[])?;
         (answer.1 <= cost_limit).then_some(answer)
     }

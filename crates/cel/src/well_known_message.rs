@@ -105,7 +105,7 @@ impl WellKnownMessage {
             Self::Uint64Value => or(Value::Uint(0)),
             Self::FloatValue => match get("value") {
                 Some(Value::Double(d)) => Ok(Value::Double(f64::from(d as f32))),
-                Some(_) => Err(no_overload()),
+                Some(_) => Err(EvalError::no_such_overload()),
                 None => Ok(Value::Double(0.0)),
             },
             Self::Int32Value => match get("value") {
@@ -149,7 +149,7 @@ fn int_or_zero(value: Option<Value<'_>>) -> Result<i64, EvalError> {
     match value {
         None => Ok(0),
         Some(Value::Int(i)) => Ok(i),
-        Some(_) => Err(no_overload()),
+        Some(_) => Err(EvalError::no_such_overload()),
     }
 }
 
@@ -161,8 +161,4 @@ fn nanos_field(message: &str, value: Option<Value<'_>>) -> Result<i32, EvalError
              overflow"
         ))
     })
-}
-
-fn no_overload() -> EvalError {
-    EvalError::new("no such overload")
 }

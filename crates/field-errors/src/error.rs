@@ -79,7 +79,7 @@ impl FieldErrorKind {
     }
 
     /// The words for people: `Required value`.
-    pub const fn words(self) -> &'static str {
+    pub const fn description(self) -> &'static str {
         match self {
             Self::Required => "Required value",
             Self::Invalid | Self::TypeInvalid => "Invalid value",
@@ -166,7 +166,7 @@ impl FieldError {
 
     /// The message without the path, as the causes of a Status show it.
     pub fn message_without_path(&self) -> String {
-        let mut text = self.kind.words().to_owned();
+        let mut text = self.kind.description().to_owned();
         if self.value != BadValue::Omitted {
             text.push_str(": ");
             text.push_str(&self.value.to_string());
@@ -202,23 +202,23 @@ const FAULT_BYTES_MAX: usize = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FieldErrors {
     errors: Vec<FieldError>,
-    n_bytes: usize,
+    memory_bytes: usize,
     n_omitted: usize,
 }
 
 impl FieldErrors {
     /// No faults.
     pub const fn new() -> Self {
-        Self { errors: Vec::new(), n_bytes: 0, n_omitted: 0 }
+        Self { errors: Vec::new(), memory_bytes: 0, n_omitted: 0 }
     }
 
     /// Adds a fault at the end.
     pub fn push(&mut self, error: FieldError) {
-        if self.errors.len() >= FAULTS_MAX || self.n_bytes >= FAULT_BYTES_MAX {
+        if self.errors.len() >= FAULTS_MAX || self.memory_bytes >= FAULT_BYTES_MAX {
             self.n_omitted += 1;
             return;
         }
-        self.n_bytes += error.n_bytes();
+        self.memory_bytes += error.n_bytes();
         self.errors.push(error);
     }
 

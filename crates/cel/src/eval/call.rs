@@ -15,7 +15,7 @@ impl<'a> Evaluator<'_, 'a> {
                 Ok(value) => self.invoke_call(call, &[value]),
                 Err(error) => self.charge_skipped_call(call, &[Value::Null], error),
             },
-            [left, right] if call.evaluates_all_arguments() => {
+            [left, right] if call.evaluates_both_arguments() => {
                 let left = self.evaluate_argument(left)?;
                 let right = self.evaluate_argument(right)?;
                 match (left, right) {
@@ -124,7 +124,7 @@ impl<'a> Evaluator<'_, 'a> {
 impl CallExpr {
     /// Whether both arguments are evaluated before the first one's error is looked at. The peer
     /// counts `format` among the functions of many arguments, although it has two.
-    fn evaluates_all_arguments(&self) -> bool {
+    fn evaluates_both_arguments(&self) -> bool {
         match self.dispatch {
             OverloadDispatch::One { .. } => self.name != "format",
             OverloadDispatch::Many(_) => has_single_implementation(self.name),

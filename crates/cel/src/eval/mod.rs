@@ -59,7 +59,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
     }
 
     /// What has been charged so far and the other work, each in units of cost.
-    pub(crate) fn cost_and_work(&self) -> u64 {
+    pub(crate) fn cost_and_steps(&self) -> u64 {
         self.cost.saturating_add(self.step_budget.spent_as_cost())
     }
 

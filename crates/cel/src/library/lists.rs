@@ -232,7 +232,7 @@ fn sort_list_by_keys<'a>(list: &List<'a>, keys: &List<'a>) -> EvalResult<'a> {
         )));
     }
     let Some(first) = keys.get(0) else { return Ok(Value::List(list.clone())) };
-    if !first.is_ordered() {
+    if !first.has_ordering() {
         return Err(EvalError::new("list elements must be comparable"));
     }
     let keys: Vec<Value<'a>> = keys.iter().collect();

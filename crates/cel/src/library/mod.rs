@@ -16,7 +16,7 @@ mod quantity;
 pub(crate) mod regex;
 mod semver;
 mod sets;
-mod standard;
+mod standard_functions;
 pub(crate) mod string_format;
 mod strings;
 pub(crate) mod time;
@@ -42,7 +42,7 @@ pub(crate) fn kubernetes_functions(extent: LibrarySet) -> FunctionRegistry {
     let mut functions = FunctionRegistry::default();
     conversions::declare(&mut functions);
     operators::declare(&mut functions);
-    standard::declare(&mut functions);
+    standard_functions::declare(&mut functions);
     time::declare(&mut functions);
     // The order in which Kubernetes adds its libraries decides about functions that they share.
     url::declare(&mut functions);

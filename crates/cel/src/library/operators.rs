@@ -4,7 +4,7 @@
 //! chose says nothing about `dyn` operands. Each implementation here therefore takes any operands,
 //! and answers those that it can not serve as the peer does.
 
-use super::{arithmetic, standard};
+use super::{arithmetic, standard_functions};
 use crate::cost;
 use crate::function::{
     CostFormula, EvalError, EvalResult, FunctionImpl, FunctionRegistry, Overload,
@@ -14,11 +14,11 @@ use crate::value::Value;
 
 /// Declares every operator.
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
-    declare_logic(functions);
-    declare_equality(functions);
-    declare_arithmetic(functions);
-    declare_order(functions);
-    declare_collections(functions);
+    declare_logical_operators(functions);
+    declare_equality_operators(functions);
+    declare_arithmetic_operators(functions);
+    declare_ordering_operators(functions);
+    declare_collection_operators(functions);
 }
 
 /// The answer to operands that an operator does not take.
@@ -40,7 +40,7 @@ pub(super) fn operand_error(
     }
 }
 
-fn declare_logic(functions: &mut FunctionRegistry) {
+fn declare_logical_operators(functions: &mut FunctionRegistry) {
     let a = || Type::param("A");
     functions.add(
         "_?_:_",
@@ -55,7 +55,7 @@ fn declare_logic(functions: &mut FunctionRegistry) {
     );
 }
 
-fn declare_equality(functions: &mut FunctionRegistry) {
+fn declare_equality_operators(functions: &mut FunctionRegistry) {
     let pair = || vec![Type::param("A"), Type::param("A")];
     functions.add(
         "_==_",
@@ -74,7 +74,7 @@ fn declare_equality(functions: &mut FunctionRegistry) {
     );
 }
 
-fn declare_arithmetic(functions: &mut FunctionRegistry) {
+fn declare_arithmetic_operators(functions: &mut FunctionRegistry) {
     let list = || Type::list(Type::param("A"));
     let binary = |id, left, right, result, implementation| {
         Overload::new_global(id, vec![left, right], result, implementation)
@@ -160,7 +160,7 @@ const ORDERED: [(Type, Type, CostFormula); 14] = [
     (Duration, Duration, CostFormula::Unit),
 ];
 
-fn declare_order(functions: &mut FunctionRegistry) {
+fn declare_ordering_operators(functions: &mut FunctionRegistry) {
     let mut add = |name, ids: [&'static str; 14], implementation: FunctionImpl| {
         let overload = |(id, (left, right, cost))| {
             Overload::new_global(id, vec![left, right], Bool, implementation).with_cost(cost)
@@ -249,24 +249,44 @@ fn declare_order(functions: &mut FunctionRegistry) {
     );
 }
 
-fn declare_collections(functions: &mut FunctionRegistry) {
+fn declare_collection_operators(functions: &mut FunctionRegistry) {
     let a = || Type::param("A");
     let b = || Type::param("B");
     functions.add(
         "_[_]",
         vec![
-            Overload::new_global("index_list", vec![Type::list(a()), Int], a(), standard::index),
-            Overload::new_global("index_map", vec![Type::map(a(), b()), a()], b(), standard::index),
+            Overload::new_global(
+                "index_list",
+                vec![Type::list(a()), Int],
+                a(),
+                standard_functions::index,
+            ),
+            Overload::new_global(
+                "index_map",
+                vec![Type::map(a(), b()), a()],
+                b(),
+                standard_functions::index,
+            ),
         ],
     );
     functions.add(
         "@in",
         vec![
-            Overload::new_global("in_list", vec![a(), Type::list(a())], Bool, standard::is_in)
-                .with_cost(CostFormula::SizeOfSecond)
-                .with_metered_implementation(standard::is_in_metered),
-            Overload::new_global("in_map", vec![a(), Type::map(a(), b())], Bool, standard::is_in)
-                .with_metered_implementation(standard::is_in_metered),
+            Overload::new_global(
+                "in_list",
+                vec![a(), Type::list(a())],
+                Bool,
+                standard_functions::is_in,
+            )
+            .with_cost(CostFormula::SizeOfSecond)
+            .with_metered_implementation(standard_functions::is_in_metered),
+            Overload::new_global(
+                "in_map",
+                vec![a(), Type::map(a(), b())],
+                Bool,
+                standard_functions::is_in,
+            )
+            .with_metered_implementation(standard_functions::is_in_metered),
         ],
     );
 }

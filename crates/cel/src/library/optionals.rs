@@ -55,7 +55,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
             optional_or_value,
         )],
     );
-    declare_access(functions);
+    declare_optional_access(functions);
     functions.add(
         "last",
         vec![Overload::new_member("list_last", vec![list()], optional(), last_element)],
@@ -80,7 +80,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     );
 }
 
-fn declare_access(functions: &mut FunctionRegistry) {
+fn declare_optional_access(functions: &mut FunctionRegistry) {
     let key = || Type::param("K");
     let optional = || Type::optional(Type::param("V"));
     let list = || Type::list(Type::param("V"));

@@ -17,9 +17,9 @@ pub(super) const TEXT_BYTES_MAX: usize = 20_000_000;
 
 /// Declares the string extensions.
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
-    declare_positions(functions);
-    declare_parts(functions);
-    declare_case(functions);
+    declare_index_functions(functions);
+    declare_substring_functions(functions);
+    declare_case_functions(functions);
     string_format::declare(functions);
     functions.add(
         "strings.quote",
@@ -45,7 +45,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     );
 }
 
-fn declare_positions(functions: &mut FunctionRegistry) {
+fn declare_index_functions(functions: &mut FunctionRegistry) {
     let sought = || vec![Type::String, Type::String];
     let sought_from = || vec![Type::String, Type::String, Type::Int];
     functions.add(
@@ -82,7 +82,7 @@ fn declare_positions(functions: &mut FunctionRegistry) {
     );
 }
 
-fn declare_parts(functions: &mut FunctionRegistry) {
+fn declare_substring_functions(functions: &mut FunctionRegistry) {
     use Type::{Int, String};
     let texts = || Type::list(String);
     functions.add(
@@ -143,7 +143,7 @@ fn declare_parts(functions: &mut FunctionRegistry) {
     );
 }
 
-fn declare_case(functions: &mut FunctionRegistry) {
+fn declare_case_functions(functions: &mut FunctionRegistry) {
     let text = || vec![Type::String];
     functions.add(
         "lowerAscii",

@@ -75,13 +75,13 @@ impl From<ParseAborted> for ParseFault {
 pub(super) struct ParserInput<'s> {
     source: &'s str,
     tokens: TokenStream<'s>,
-    pub(super) reports: ParseIssues,
+    pub(super) issues: ParseIssues,
     /// For each rule being parsed, outermost first, what may follow it where it was called.
     follow_sets: Vec<TokenSet>,
     /// An error was reported and no token matched since: be silent.
     is_recovering: bool,
     /// The index of the token and the sites of the errors since a token matched.
-    last_error: Option<(usize, u64)>,
+    last_error_sites: Option<(usize, u64)>,
     n_recoveries: usize,
     /// The byte after the last token that was taken.
     last_token_end: u32,
@@ -92,10 +92,10 @@ impl<'s> ParserInput<'s> {
         Self {
             source,
             tokens: TokenStream::new(source),
-            reports: ParseIssues::default(),
+            issues: ParseIssues::default(),
             follow_sets: Vec::new(),
             is_recovering: false,
-            last_error: None,
+            last_error_sites: None,
             n_recoveries: 0,
             last_token_end: 0,
         }
@@ -111,7 +111,7 @@ impl<'s> ParserInput<'s> {
 
     /// The current token.
     pub(super) fn current_token(&mut self) -> Result<Token, ParseAborted> {
-        self.tokens.peek(0, &mut self.reports)
+        self.tokens.peek(0, &mut self.issues)
     }
 
     /// The kind of the current token.
@@ -121,7 +121,7 @@ impl<'s> ParserInput<'s> {
 
     /// The token after the current one, or `ahead` places after it.
     pub(super) fn peek(&mut self, ahead: usize) -> Result<Token, ParseAborted> {
-        self.tokens.peek(ahead, &mut self.reports)
+        self.tokens.peek(ahead, &mut self.issues)
     }
 
     /// Takes the current token, which fits.
@@ -193,7 +193,7 @@ impl<'s> ParserInput<'s> {
         }
         self.report_unwanted_token(expected)?;
         let wanted = expected.union(self.recovery_set());
-        while !self.is_end_of_skip(wanted)? {
+        while !self.is_skip_target(wanted)? {
             self.tokens.advance();
         }
         Ok(())
@@ -231,7 +231,7 @@ impl<'s> ParserInput<'s> {
         self.count_recovery()?;
         let mut n_skipped = 0;
         let bit = 1 << site as u64;
-        let sites = match self.last_error {
+        let sites = match self.last_error_sites {
             Some((index, sites)) => {
                 if index == self.tokens.index() && sites & bit != 0 {
                     self.skip_token(&mut n_skipped)?;
@@ -240,22 +240,22 @@ impl<'s> ParserInput<'s> {
             }
             None => bit,
         };
-        self.last_error = Some((self.tokens.index(), sites));
+        self.last_error_sites = Some((self.tokens.index(), sites));
         let wanted = self.recovery_set();
-        while !self.is_end_of_skip(wanted)? {
+        while !self.is_skip_target(wanted)? {
             self.skip_token(&mut n_skipped)?;
         }
         Ok(())
     }
 
-    fn is_end_of_skip(&mut self, wanted: TokenSet) -> Result<bool, ParseAborted> {
+    fn is_skip_target(&mut self, wanted: TokenSet) -> Result<bool, ParseAborted> {
         let kind = self.current_kind()?;
         Ok(kind == TokenKind::Eof || wanted.contains(kind))
     }
 
     fn skip_token(&mut self, n_skipped: &mut usize) -> Result<(), ParseAborted> {
         if *n_skipped == RECOVERY_TOKENS_MAX {
-            return Err(self.reports.report_limit(format!(
+            return Err(self.issues.report_limit(format!(
                 "error recovery token lookahead limit exceeded: {RECOVERY_TOKENS_MAX}"
             )));
         }
@@ -268,7 +268,7 @@ impl<'s> ParserInput<'s> {
         if self.n_recoveries == RECOVERIES_MAX {
             let offset = self.current_token()?.offset;
             let message = format!("error recovery attempt limit exceeded: {RECOVERIES_MAX}");
-            self.reports.report_syntax_error(offset, &message)?;
+            self.issues.report_syntax_error(offset, &message)?;
             return Err(ParseAborted);
         }
         self.n_recoveries += 1;
@@ -297,12 +297,12 @@ impl<'s> ParserInput<'s> {
 
     fn begin_recovery(&mut self, token: Token, message: &str) -> Result<(), ParseAborted> {
         self.is_recovering = true;
-        self.reports.report_syntax_error(token.offset, message)
+        self.issues.report_syntax_error(token.offset, message)
     }
 
     fn end_recovery(&mut self) {
         self.is_recovering = false;
-        self.last_error = None;
+        self.last_error_sites = None;
     }
 
     /// What may come next if `next` may: more, where the current rule may end with it.
@@ -337,7 +337,7 @@ impl<'s> ParserInput<'s> {
     fn quote_token(&self, token: Token) -> String {
         match token.kind {
             TokenKind::Eof => quote_text("<EOF>"),
-            _ => quote_text(token.text(self.source)),
+            _ => quote_text(token.source_text(self.source)),
         }
     }
 }

@@ -49,7 +49,7 @@ impl<'s> TokenStream<'s> {
     pub(super) fn peek(
         &mut self,
         ahead: usize,
-        reports: &mut ParseIssues,
+        issues: &mut ParseIssues,
     ) -> Result<Token, ParseAborted> {
         let wanted = self.current_token + ahead;
         loop {
@@ -59,7 +59,7 @@ impl<'s> TokenStream<'s> {
             match self.tokens.last() {
                 Some(last) if last.kind == TokenKind::Eof => return Ok(*last),
                 _ => {
-                    let token = self.read_token(reports)?;
+                    let token = self.read_token(issues)?;
                     self.tokens.push(token);
                 }
             }
@@ -93,7 +93,7 @@ impl<'s> TokenStream<'s> {
         text
     }
 
-    fn read_token(&mut self, reports: &mut ParseIssues) -> Result<Token, ParseAborted> {
+    fn read_token(&mut self, issues: &mut ParseIssues) -> Result<Token, ParseAborted> {
         loop {
             let (start, offset) = (self.byte_position, self.code_point_offset);
             let token = |kind, end| Token { kind, offset, start: start as u32, end: end as u32 };
@@ -111,7 +111,7 @@ impl<'s> TokenStream<'s> {
                     self.advance_to(end);
                     self.skipped_ranges.push((start, end));
                     let text = self.source.get(start..end).unwrap_or_default();
-                    reports.report_syntax_error(
+                    issues.report_syntax_error(
                         offset,
                         &format!("token recognition error at: '{text}'"),
                     )?;

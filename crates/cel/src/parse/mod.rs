@@ -54,20 +54,20 @@ const RECOVERY_TOKENS_MAX: usize = 256;
 pub(crate) fn parse(source: &str, budget: &mut CompileBudget) -> Result<Ast, Issues> {
     let n_code_points = source.chars().count();
     if n_code_points > SOURCE_CODE_POINTS_MAX {
-        let mut reports = parse_issues::ParseIssues::default();
-        reports.report_limit(format!(
+        let mut issues = parse_issues::ParseIssues::default();
+        issues.report_limit(format!(
             "expression code point size exceeds limit: size: {n_code_points}, \
              limit {SOURCE_CODE_POINTS_MAX}"
         ));
         // The text is too long to be kept, and the message points at no part of it.
-        return Err(reports.into_issues(""));
+        return Err(issues.into_issues(""));
     }
-    let (parsed, mut reports) = grammar::parse_syntax(source);
+    let (parsed, mut issues) = grammar::parse_syntax(source);
     let ast = parsed.and_then(|(tree, root)| {
-        ast_builder::build_ast(source, &tree, root, &mut reports, budget).ok()
+        ast_builder::build_ast(source, &tree, root, &mut issues, budget).ok()
     });
     match ast {
-        Some(ast) if reports.is_empty() => Ok(ast),
-        _ => Err(reports.into_issues(source)),
+        Some(ast) if issues.is_empty() => Ok(ast),
+        _ => Err(issues.into_issues(source)),
     }
 }

@@ -145,7 +145,7 @@ pub(super) struct Token {
 
 impl Token {
     /// The text as written. `source` is the text the token was read from.
-    pub(super) fn text<'s>(&self, source: &'s str) -> &'s str {
+    pub(super) fn source_text<'s>(&self, source: &'s str) -> &'s str {
         source.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 }

@@ -113,13 +113,13 @@ impl<'c> Planner<'c> {
         test: bool,
     ) -> Result<CompiledExpr, String> {
         let base = self.plan_node(operand)?;
-        let key = self.field_key(operand, field);
+        let key = self.field_qualifier_key(operand, field);
         let attr = with_qualifier(base, Qualifier { key, optional: false });
         Ok(if test { with_fast_path(CompiledExpr::Has(attr)) } else { CompiledExpr::Attr(attr) })
     }
 
     /// A field by number when the record's type is known, else by name.
-    fn field_key(&self, operand: NodeId, field: &Arc<str>) -> QualifierKey {
+    fn field_qualifier_key(&self, operand: NodeId, field: &Arc<str>) -> QualifierKey {
         let ty = match self.checked.type_of_node(operand) {
             Type::Optional(inner) => inner,
             other => other,
@@ -243,7 +243,7 @@ impl<'c> Planner<'c> {
             return Err("no such overload: _?._".to_owned());
         };
         let base = self.plan_node(*operand)?;
-        let key = self.field_key(*operand, name);
+        let key = self.field_qualifier_key(*operand, name);
         Ok(CompiledExpr::Attr(with_qualifier(base, Qualifier { key, optional: true })))
     }
 

@@ -70,7 +70,7 @@ impl<'a> Value<'a> {
     }
 
     /// Whether values of this type have an order among themselves.
-    pub(crate) fn is_ordered(&self) -> bool {
+    pub(crate) fn has_ordering(&self) -> bool {
         match self {
             Self::Bool(_)
             | Self::Int(_)

@@ -36,7 +36,7 @@ impl Value<'_> {
                 Opaque::Cidr(_) => "cel.CIDR",
                 Opaque::Format(_) => "cel.Format",
                 Opaque::Ip(_) => "cel.IP",
-                Opaque::Quantity(quantity) if quantity.is_computed() => "*cel.Quantity",
+                Opaque::Quantity(quantity) if quantity.is_arithmetic_result() => "*cel.Quantity",
                 Opaque::Quantity(_) => "cel.Quantity",
                 Opaque::Semver(_) => "cel.Semver",
                 Opaque::Url(_) => "cel.URL",

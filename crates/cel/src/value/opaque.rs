@@ -97,7 +97,7 @@ impl Opaque {
             (Self::Cidr(a), Self::Cidr(b)) => Some(a == b),
             (Self::Format(a), Self::Format(b)) => Some(a == b),
             (Self::Ip(a), Self::Ip(b)) => Some(a == b),
-            (Self::Quantity(_), Self::Quantity(b)) if b.is_computed() => None,
+            (Self::Quantity(_), Self::Quantity(b)) if b.is_arithmetic_result() => None,
             (Self::Quantity(a), Self::Quantity(b)) => Some(a.compare(b).is_eq()),
             (Self::Semver(a), Self::Semver(b)) => Some(a == b),
             (Self::Url(a), Self::Url(b)) => Some(a == b || a.to_string() == b.to_string()),

@@ -18,7 +18,7 @@ const STEPS_MAX: u64 = 8_000_000;
 /// The constant patterns of expressions that are compiled together.
 #[derive(Debug)]
 pub(crate) struct PatternCache {
-    compiled: HashMap<Box<str>, Result<Pattern, String>>,
+    compiled_patterns: HashMap<Box<str>, Result<Pattern, String>>,
     step_budget: StepBudget,
     bytes_left: usize,
 }
@@ -35,7 +35,7 @@ pub(crate) enum PatternError {
 impl Default for PatternCache {
     fn default() -> Self {
         Self {
-            compiled: HashMap::new(),
+            compiled_patterns: HashMap::new(),
             step_budget: StepBudget::new(STEPS_MAX),
             bytes_left: BYTES_MAX,
         }
@@ -43,10 +43,10 @@ impl Default for PatternCache {
 }
 
 impl PatternCache {
-    /// Compiles a pattern unless that has been done. When one finds no room, smaller ones still
+    /// Compiles a pattern, or returns the cached one. When one finds no room, smaller ones still
     /// may.
     pub(crate) fn compile(&mut self, source: &str) -> Result<Pattern, PatternError> {
-        if let Some(outcome) = self.compiled.get(source) {
+        if let Some(outcome) = self.compiled_patterns.get(source) {
             return outcome.clone().map_err(PatternError::Invalid);
         }
         let outcome = Pattern::compile_within(source, &mut self.step_budget, self.bytes_left)
@@ -55,7 +55,7 @@ impl PatternCache {
             let left = self.bytes_left.checked_sub(pattern.memory_bytes());
             self.bytes_left = left.ok_or(PatternError::Exhausted)?;
         }
-        self.compiled.insert(source.into(), outcome.clone());
+        self.compiled_patterns.insert(source.into(), outcome.clone());
         outcome.map_err(PatternError::Invalid)
     }
 }

@@ -25,10 +25,10 @@
 
 use std::fmt;
 
-use super::class::{self, CharacterClass};
+use super::character_class::{self, CharacterClass};
 use super::escape::{read_escape, text_between};
 use super::regex_piece::{PieceKind, RegexPiece};
-use super::repeat::{COPIES_MAX, RepeatOperator, read_counted_repetition};
+use super::repetition::{COPIES_MAX, RepeatOperator, read_counted_repetition};
 
 /// How high the tree of an expression may be. Go allows 1000; the `regex` crate walks trees
 /// recursively, and this height fits into the smallest stack that threads have here.
@@ -61,12 +61,12 @@ impl RegexSyntaxError {
     }
 
     /// The expression is too large once compiled.
-    pub(super) fn too_large(pattern: &str) -> Self {
+    pub(super) fn expression_too_large(pattern: &str) -> Self {
         Self::new("expression too large", pattern)
     }
 
     /// The expression is too high.
-    pub(super) fn too_deep(pattern: &str) -> Self {
+    pub(super) fn expression_too_deep(pattern: &str) -> Self {
         Self::new("expression nests too deeply", pattern)
     }
 }
@@ -82,7 +82,7 @@ impl fmt::Display for RegexSyntaxError {
 pub(super) struct TranslatedRegex {
     pub(super) text: String,
     /// How much work reading the text is beside that for its length.
-    pub(super) steps: usize,
+    pub(super) class_steps: usize,
 }
 
 impl TranslatedRegex {
@@ -98,7 +98,7 @@ pub(super) fn translate(pattern: &str) -> Result<TranslatedRegex, RegexSyntaxErr
         pattern,
         flags: RegexFlags::default(),
         outer_groups: Vec::new(),
-        steps: 0,
+        class_steps: 0,
     };
     let mut top = OpenGroup::new(RegexFlags::default(), false);
     parser.translate_pattern(&mut top)?;
@@ -106,7 +106,7 @@ pub(super) fn translate(pattern: &str) -> Result<TranslatedRegex, RegexSyntaxErr
         return Err(RegexSyntaxError::new("missing closing )", pattern));
     }
     let text = parser.check_piece_limits(top.into_piece())?.text;
-    Ok(TranslatedRegex { text, steps: parser.steps })
+    Ok(TranslatedRegex { text, class_steps: parser.class_steps })
 }
 
 /// The flags that `(?i)` and the like set.
@@ -135,7 +135,7 @@ struct RegexTranslator<'p> {
     /// The groups around the current one.
     outer_groups: Vec<OpenGroup>,
     /// The weight of all classes.
-    steps: usize,
+    class_steps: usize,
 }
 
 impl OpenGroup {
@@ -193,7 +193,7 @@ impl<'p> RegexTranslator<'p> {
                     rest = after;
                 }
                 '[' => {
-                    let (class, left) = class::read_bracketed_class(rest)?;
+                    let (class, left) = character_class::read_bracketed_class(rest)?;
                     current.items.push(self.translate_class(class));
                     rest = left;
                 }
@@ -257,12 +257,12 @@ impl<'p> RegexTranslator<'p> {
     }
 
     fn translate_class(&mut self, class: CharacterClass) -> RegexPiece {
-        let CharacterClass { text, weight } = class;
+        let CharacterClass { text, class_weight: weight } = class;
         if self.flags.fold_case {
-            self.steps = self.steps.saturating_add(weight.case_folded_steps);
+            self.class_steps = self.class_steps.saturating_add(weight.case_folded_steps);
             RegexPiece::new_atom(format!("(?i:{text})"))
         } else {
-            self.steps = self.steps.saturating_add(weight.case_sensitive_steps);
+            self.class_steps = self.class_steps.saturating_add(weight.case_sensitive_steps);
             RegexPiece::new_atom(text)
         }
     }
@@ -341,7 +341,7 @@ impl<'p> RegexTranslator<'p> {
         is_capturing: bool,
     ) -> Result<(), RegexSyntaxError> {
         if self.outer_groups.len() >= OPEN_GROUPS_MAX {
-            return Err(RegexSyntaxError::too_deep(self.pattern));
+            return Err(RegexSyntaxError::expression_too_deep(self.pattern));
         }
         let inner = OpenGroup::new(self.flags, is_capturing);
         self.outer_groups.push(std::mem::replace(current, inner));
@@ -420,7 +420,7 @@ impl<'p> RegexTranslator<'p> {
             current.items.push(RegexPiece::new_atom(text));
             return Ok(chars.as_str());
         }
-        if let Some((items, left)) = class::read_escaped_class(rest)? {
+        if let Some((items, left)) = character_class::read_escaped_class(rest)? {
             let text = format!("[{}]", items.text);
             current.items.push(self.translate_class(CharacterClass { text, ..items }));
             return Ok(left);
@@ -432,10 +432,10 @@ impl<'p> RegexTranslator<'p> {
 
     fn check_piece_limits(&self, piece: RegexPiece) -> Result<RegexPiece, RegexSyntaxError> {
         if piece.size > INSTRUCTIONS_MAX {
-            return Err(RegexSyntaxError::too_large(self.pattern));
+            return Err(RegexSyntaxError::expression_too_large(self.pattern));
         }
         if piece.height > HEIGHT_MAX {
-            return Err(RegexSyntaxError::too_deep(self.pattern));
+            return Err(RegexSyntaxError::expression_too_deep(self.pattern));
         }
         Ok(piece)
     }

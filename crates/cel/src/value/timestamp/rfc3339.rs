@@ -36,7 +36,7 @@ impl FromStr for Timestamp {
     fn from_str(text: &str) -> Result<Self, TimestampError> {
         let mut rest = TimestampCursor(text.as_bytes());
         let (seconds, nanos, offset) = rest.read_timestamp().ok_or(TimestampError::Malformed)?;
-        Self { seconds, nanos, offset }.check_range().ok_or(TimestampError::OutOfRange)
+        Self { seconds, nanos, offset }.check_timestamp_range().ok_or(TimestampError::OutOfRange)
     }
 }
 
