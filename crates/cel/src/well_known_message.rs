@@ -1,5 +1,5 @@
-//! The protocol buffer messages that the language itself knows: they are written as message
-//! literals and become ordinary values.
+//! The well-known protocol buffer messages. Expressions write them as message literals; they
+//! evaluate to ordinary values.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::function::{EvalError, EvalResult};
 use crate::static_type::Type;
 use crate::value::{Map, OwnedMap, Timestamp, Value};
 
-/// A well-known message.
+/// A protocol buffer message that every environment declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WellKnownMessage {
     BoolValue,
@@ -50,7 +50,7 @@ impl WellKnownMessage {
         Some(NAMES[index].1)
     }
 
-    /// The type of an expression that makes such a message.
+    /// The type of a message literal of this kind.
     pub(crate) fn result_type(self) -> Type {
         let wrapper = |ty| Type::Wrapper(Arc::new(ty));
         match self {
@@ -92,7 +92,7 @@ impl WellKnownMessage {
         }
     }
 
-    /// Makes the value from its fields; absent ones have their zero value.
+    /// Builds the value from the fields of a literal. Absent fields have their zero value.
     pub(crate) fn build_value<'a>(self, fields: &[(&str, Value<'a>)]) -> EvalResult<'a> {
         let get = |name: &str| fields.iter().find(|(n, _)| *n == name).map(|(_, v)| v.clone());
         let or = |default: Value<'a>| Ok(get("value").unwrap_or(default));

@@ -1,4 +1,4 @@
-//! From a checked tree to the compiled form.
+//! Compiles a checked AST to the intermediate representation.
 //!
 //! Constant lists, maps and conversions are folded; a conversion that fails makes the whole
 //! expression unusable, as it does in Kubernetes.
@@ -31,8 +31,8 @@ pub(crate) struct Plan {
     pub(crate) n_slots: usize,
 }
 
-/// Compiles a checked tree from a node on that names no variable of a macro around it. The error is
-/// why no program can be made of it.
+/// Compiles the subtree of a node that refers to no variable of an enclosing macro. The error is the
+/// message about a constant that can not be folded.
 pub(crate) fn plan_expression(
     checked: &CheckedAst,
     id: NodeId,
@@ -79,7 +79,7 @@ impl<'c> Planner<'c> {
     }
 
     fn reference_of_node(&self, id: NodeId) -> Result<CompiledExpr, String> {
-        // A variable that holds a type is taken for the name of one.
+        // A variable whose type is `type` is treated as a type name.
         if let (Some(ResolvedReference::Local(name)), Type::Type(_)) =
             (self.checked.reference_of_node(id), self.checked.type_of_node(id))
         {
@@ -118,7 +118,7 @@ impl<'c> Planner<'c> {
         Ok(if test { with_fast_path(CompiledExpr::Has(attr)) } else { CompiledExpr::Attr(attr) })
     }
 
-    /// A field by number when the record's type is known, else by name.
+    /// A field by index if the record type is known, otherwise by name.
     fn field_qualifier_key(&self, operand: NodeId, field: &Arc<str>) -> QualifierKey {
         let ty = match self.checked.type_of_node(operand) {
             Type::Optional(inner) => inner,
@@ -276,8 +276,8 @@ impl<'c> Planner<'c> {
         Ok(CompiledExpr::Const(folded))
     }
 
-    /// Forms of a call that evaluate faster, or more lazily, than the call. Hands the arguments
-    /// back when there is none.
+    /// Replaces a call by an equivalent expression that evaluates faster or lazily. Returns the
+    /// arguments if there is none.
     fn specialize_call(
         &mut self,
         name: &str,
@@ -370,7 +370,7 @@ fn to_resolved_overload(overload: &Overload) -> ResolvedOverload {
     }
 }
 
-/// Extends a path by one step. Steps after a conditional go to both of its branches.
+/// Appends a qualifier to an attribute. For a conditional it is appended to both branches.
 fn with_qualifier(base: CompiledExpr, qualifier: Qualifier) -> Attribute {
     let mut attr = into_attribute(base);
     push_qualifier(&mut attr, qualifier);
@@ -380,7 +380,7 @@ fn with_qualifier(base: CompiledExpr, qualifier: Qualifier) -> Attribute {
 fn push_qualifier(attr: &mut Attribute, qualifier: Qualifier) {
     match &mut attr.root {
         AttributeRoot::Conditional(conditional) => {
-            // The tree has just been made and nothing else holds it.
+            // The conditional was just created, so there is no other reference.
             if let Some(conditional) = Arc::get_mut(conditional) {
                 push_qualifier(&mut conditional.then, qualifier.clone());
                 push_qualifier(&mut conditional.otherwise, qualifier);
@@ -484,7 +484,7 @@ fn specialize_regex(
     Ok(Ok(CompiledExpr::Regex(Box::new(call))))
 }
 
-/// Functions that convert to a type; they are folded when their argument is constant.
+/// Whether the function is a type conversion, which is folded if its argument is constant.
 fn is_conversion_function(name: &str) -> bool {
     matches!(
         name,
@@ -505,7 +505,7 @@ fn is_conversion_function(name: &str) -> bool {
 fn type_guarantees_match(ty: &Type, param: &Type) -> bool {
     match (ty, param) {
         (_, Type::Dyn | Type::Param(_)) => true,
-        // Null goes where a message is wanted, and wrappers may hold null.
+        // Null matches message parameters, and wrappers may hold null.
         (Type::Dyn | Type::Error | Type::Null | Type::Wrapper(_), _) => false,
         (Type::List(a), Type::List(b)) => type_guarantees_match(a, b),
         (Type::Map(k1, v1), Type::Map(k2, v2)) => {

@@ -162,8 +162,8 @@ impl Planner<'_> {
     }
 }
 
-/// The second term of `accumulator || predicate`. Terms that were flattened into the same operator
-/// are put together again.
+/// The second operand of `accumulator || predicate`. Operands that were flattened into the same
+/// operator are combined again.
 fn take_second_term(
     loop_step: CompiledExpr,
     accumulator_slot: usize,
