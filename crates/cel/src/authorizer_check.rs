@@ -1,10 +1,10 @@
 //! Authorization checks of expressions, and the decisions that are already known.
 //!
-//! Evaluation is a function of values, while an authorizer may have to ask a remote service. So an
-//! expression is given the answers that are known. One that needs another answer ends with
-//! [`EvalError::NeedsDecision`](crate::Failure::Wanted) and the question; the host asks, adds the answer and
-//! evaluates again. Each round knows one answer more, and a check costs so much that few fit into one
-//! evaluation, so there are few rounds.
+//! Evaluation is synchronous and pure, while an authorizer may call a remote service. So the host
+//! passes the decisions that it already has. An evaluation that needs another decision ends with
+//! [`EvalError::NeedsDecision`](crate::EvalError::NeedsDecision) and the check; the host authorizes
+//! it, adds the decision and evaluates again. A check costs so much that only two fit into the cost
+//! limit, so there are few rounds.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -71,7 +71,7 @@ struct RecordPath {
 /// Adds a fast path to an expression that allows one.
 pub(crate) fn with_fast_path(general_form: CompiledExpr) -> CompiledExpr {
     match build_test(&general_form) {
-        Some(test) => CompiledExpr::Quick(Box::new(FastPath { test, general_form: general_form })),
+        Some(test) => CompiledExpr::Quick(Box::new(FastPath { test, general_form })),
         None => general_form,
     }
 }

@@ -22,9 +22,9 @@ pub enum EvalError {
     NoSuchKey(Arc<str>),
     /// The cost limit is exceeded. Nothing absorbs it.
     CostLimit,
-    /// An authorizer has to answer this first. Nothing absorbs it: the host adds the answer to the
-    /// [`KnownDecisions`](crate::Decisions) and evaluates again. Only a host that hands in an authorizer
-    /// meets it.
+    /// The evaluation needs a decision of the authorizer. Nothing absorbs it: the host adds the
+    /// decision to the [`KnownDecisions`](crate::KnownDecisions) and evaluates again. It occurs only
+    /// if the host passes an authorizer.
     NeedsDecision(Box<AuthorizerCheck>),
 }
 

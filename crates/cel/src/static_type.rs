@@ -59,7 +59,7 @@ pub struct ObjectType {
 
 impl ObjectType {
     /// A type whose fields have the order in which records of the host number them
-    /// (see [`crate::Record::field`]).
+    /// (see [`crate::RecordSource::field`]).
     pub fn new(name: &str, fields: Vec<(&str, Type)>) -> Arc<Self> {
         let fields = fields.into_iter().map(|(field, ty)| (field.to_owned(), ty)).collect();
         Arc::new(Self { name: name.to_owned(), fields })

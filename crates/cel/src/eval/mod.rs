@@ -44,13 +44,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         slots: &'s mut [LocalSlot<'a>],
         cost_limit: u64,
     ) -> Self {
-        Self {
-            variables,
-            slots,
-            cost: 0,
-            cost_limit: cost_limit,
-            step_budget: StepBudget::default(),
-        }
+        Self { variables, slots, cost: 0, cost_limit, step_budget: StepBudget::default() }
     }
 
     /// The cost charged so far.

@@ -2,7 +2,7 @@
 //!
 //! At run time an operator is one function for all of its overloads: which of them the checker
 //! chose says nothing about `dyn` operands. Each implementation here therefore takes any operands,
-//! and answers those that it can not serve as the peer does.
+//! and returns cel-go's error for operands that it does not support.
 
 use super::{arithmetic, standard_functions};
 use crate::cost;
@@ -21,11 +21,11 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     declare_collection_operators(functions);
 }
 
-/// The answer to operands that an operator does not take.
+/// The error for operands that an operator does not support.
 ///
-/// The first operand decides about the text. If its type takes part in the operation, or if it is
-/// one of the types that try every call themselves (text and times), it was asked and refused the
-/// other operand; else nobody could be asked, and the text names the function.
+/// The type of the first operand decides about the text, as in cel-go: if it implements the operation,
+/// or is one of the types that dispatch every call themselves (text and times), the error is about the
+/// other operand; otherwise it names the function.
 pub(super) fn operand_error(
     function: &str,
     arguments: &[Value<'_>],
@@ -322,7 +322,7 @@ fn not<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-/// What keeps a loop going: anything but a plain `false`. The evaluator passes errors by this call.
+/// Whether a loop continues: for anything but `false`. The evaluator handles errors without this call.
 fn not_strictly_false<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::Bool(!matches!(arguments, [Value::Bool(false)])))
 }

@@ -215,7 +215,7 @@ fn optional_or_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-/// What a container has at a key, as an optional value; an optional container is looked into.
+/// The value at a key of a container, as an optional value. An optional container is unwrapped.
 fn optional_access<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [container, key] = arguments else { return Err(EvalError::no_such_overload()) };
     let found = match container {

@@ -1,4 +1,4 @@
-//! From what the grammar finds to the tree that the rest of the crate works on.
+//! Builds the AST from the concrete syntax tree.
 //!
 //! Each node gets the offset that cel-go gives it, since type errors are reported there.
 
@@ -17,7 +17,7 @@ use super::syntax_tree::{
 use super::token::{Token, TokenKind};
 use super::{DEPTH_MAX, RECURSION_MAX, literal, macros};
 
-/// Builds the tree. What it reports makes the tree useless.
+/// Builds the AST. It must not be used if an issue is reported.
 pub(super) fn build_ast(
     source: &str,
     syntax_tree: &SyntaxTree,
@@ -32,10 +32,10 @@ pub(super) fn build_ast(
     Ok(builder.nodes.into_ast(root))
 }
 
-/// The offset of a node that stands for nothing in the source. It is never in a tree that is used.
+/// The offset of placeholder nodes, which occur only in an AST with issues.
 const NO_OFFSET: u32 = u32::MAX;
 
-/// Words that are no names of variables or functions.
+/// Words that can not be identifiers.
 const RESERVED: [&str; 17] = [
     "as",
     "break",
@@ -61,9 +61,9 @@ pub(super) struct AstBuilder<'s> {
     syntax_tree: &'s SyntaxTree,
     issues: &'s mut ParseIssues,
     nodes: NodeArena<'s>,
-    /// How many nodes are being visited.
+    /// The depth of the node that is being built.
     depth: u32,
-    /// How many of them count against cel-go's limit.
+    /// The depth that counts against cel-go's limit.
     recursion_depth: u32,
 }
 
@@ -159,7 +159,7 @@ impl<'s> AstBuilder<'s> {
         Ok(node)
     }
 
-    /// A chain of `&&` or `||` becomes a tree that is as flat as can be.
+    /// Builds a balanced tree from a run of `&&` or `||` operators.
     fn balance_logical_run(
         &mut self,
         function: &str,
@@ -350,7 +350,7 @@ impl<'s> AstBuilder<'s> {
         }
     }
 
-    /// A node for what is not in the source, or is wrong. Something has been reported.
+    /// Adds a placeholder for a missing or invalid node; the issue is already reported.
     fn push_placeholder(&mut self) -> Result<NodeId, ParseAborted> {
         self.push_placeholder_at(IssueLocation::Nothing)
     }

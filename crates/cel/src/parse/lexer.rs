@@ -1,4 +1,4 @@
-//! From text to tokens.
+//! The lexer: splits the source text into tokens.
 //!
 //! The longest token wins, and where none fits, the text up to and including the first character
 //! that fits no token is reported and skipped, as cel-go's generated lexer does. For example
@@ -24,7 +24,7 @@ pub(super) struct TokenStream<'s> {
     skipped_ranges: Vec<(usize, usize)>,
 }
 
-/// What stands at some place in the text. The numbers are the byte after it.
+/// A lexical unit of the source. The number is its end in bytes, exclusive.
 enum Lexeme {
     Token(TokenKind, usize),
     /// White space or a comment.
@@ -73,7 +73,7 @@ impl<'s> TokenStream<'s> {
         }
     }
 
-    /// How many tokens are behind the current one.
+    /// The index of the current token.
     pub(super) fn index(&self) -> usize {
         self.current_token
     }
@@ -145,7 +145,7 @@ fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// What begins at a byte that is not the end of the source.
+/// Scans the lexeme at a byte before the end of the source.
 fn scan_lexeme(source: &str, start: usize) -> Lexeme {
     use TokenKind as T;
     let token = |kind, length| Lexeme::Token(kind, start + length);

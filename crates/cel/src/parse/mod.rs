@@ -1,4 +1,4 @@
-//! From text to tree: lexer, parser, macros.
+//! Parsing: lexer, grammar and macro expansion.
 //!
 //! The text goes through three steps: [`lexer`] finds tokens, [`grammar`] finds the structure and
 //! gets over errors ([`error_recovery`]), and [`ast_builder`] makes the tree, with [`macros`] expanded. Errors
@@ -44,7 +44,7 @@ const NODES_MAX: usize = 200_000;
 /// The most syntax errors that are reported before the text is given up. cel-go's limit.
 const SYNTAX_ERRORS_MAX: usize = 100;
 
-/// How often the parser tries to go on after an error. cel-go's limit.
+/// The most recoveries of the parser after errors. cel-go's limit.
 const RECOVERIES_MAX: usize = 30;
 
 /// The most tokens that are skipped to go on after one error. cel-go's limit.

@@ -1,4 +1,4 @@
-//! How values appear in messages.
+//! The text forms of values in error messages.
 
 use std::fmt;
 
@@ -13,8 +13,7 @@ impl fmt::Display for Value<'_> {
 }
 
 impl Value<'_> {
-    /// What the peer calls the type of the value inside its own program; some of its messages
-    /// show that.
+    /// The Go type that cel-go uses for the value. Some of its error messages show it.
     pub(crate) fn go_type_name(&self) -> &'static str {
         match self {
             Self::Null => "types.Null",

@@ -63,7 +63,7 @@ impl Opaque {
         }
     }
 
-    /// What cost counts as the size, if the type has one: the octets of an address, or of as much
+    /// The size that the cost counts, if the type has one: the bytes of an address, or of as much
     /// of it as the prefix covers. The function `size()` does not take these values.
     pub fn size(&self) -> Option<u64> {
         match self {

@@ -5,11 +5,11 @@
 
 /// Up to this length, insertion sort is used.
 const INSERTION_MAX: usize = 12;
-/// From this length on, the pivot is a median of medians, and nearly sorted parts are mended.
+/// From this length on, the pivot is a median of medians, and nearly sorted parts are repaired.
 const NINTHER_MIN: usize = 50;
 /// The number of swaps while choosing a pivot that tells a descending part.
 const DESCENDING_SWAPS: usize = 12;
-/// How many misplaced neighbours are mended before a part counts as unsorted.
+/// The most out-of-order pairs that are swapped before a part counts as unsorted.
 const MENDED_MAX: usize = 5;
 
 /// The positions `0..length` in ascending order of what `less` compares.
@@ -20,7 +20,7 @@ pub(super) fn sorted_positions(length: usize, less: &dyn Fn(usize, usize) -> boo
     sorter.positions
 }
 
-/// What the choice of a pivot revealed.
+/// What the choice of a pivot shows about the order of the part.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PivotHint {
     Unknown,

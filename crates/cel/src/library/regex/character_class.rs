@@ -11,8 +11,8 @@ pub(super) struct CharacterClass {
     pub(super) class_weight: ClassWeight,
 }
 
-/// How much work reading a class is beside that for its length, in steps of
-/// [`StepBudget`](crate::function::Work).
+/// The steps for parsing a character class beside those for its length; see
+/// [`StepBudget`](crate::function::StepBudget).
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ClassWeight {
     pub(super) case_sensitive_steps: usize,
@@ -23,7 +23,7 @@ pub(super) struct ClassWeight {
 /// A class by name has up to some hundred ranges.
 const NAMED: ClassWeight = ClassWeight { case_sensitive_steps: 400, case_folded_steps: 5_000 };
 
-/// How many characters are looked up in one step.
+/// The characters whose case folding is looked up in one step.
 const FOLDED_PER_STEP: usize = 8;
 
 impl CharacterClass {
@@ -215,7 +215,7 @@ fn ascii_class(items: &str, negated: bool) -> CharacterClass {
     }
 }
 
-/// How many steps it takes to look up all characters of a range.
+/// The steps for looking up the case folding of all characters of a range.
 fn range_lookup_steps(low: u32, high: u32) -> usize {
     usize::try_from(high.saturating_sub(low)).unwrap_or(usize::MAX) / FOLDED_PER_STEP
 }

@@ -24,23 +24,23 @@ const SIZES: [PatternSize; 4] = [
 
 /// One size of compiled expressions.
 struct PatternSize {
-    /// How much memory the program may take that runs in one direction.
+    /// The most memory of the program for one search direction.
     program_bytes_max: usize,
-    /// How much work it is to make one.
+    /// The steps that are charged for compiling a pattern of this size.
     compile_steps: usize,
-    /// How much memory each of two automata may take that a thread builds while it searches. They
+    /// The most memory of each of the two lazy automata that a thread builds while it searches. They
     /// start over when it is used up, and searches go on without them if that happens often.
     cache_bytes_max: usize,
 }
 
-/// How much work one octet of an expression is, whatever comes of it.
+/// The steps that are charged for each byte of a pattern.
 const STEPS_PER_OCTET: usize = 2;
 
 /// The most work that reading an expression may be, before anything is compiled. It also bounds
 /// the memory that this takes, some 10 octets for each step.
 const READING_STEPS_MAX: usize = 2_000_000;
 
-/// What a compiled expression takes beside its programs.
+/// The memory of a compiled pattern beside its programs.
 const OVERHEAD_BYTES: usize = 6 << 10;
 
 /// A compiled regular expression; a copy shares everything with the original.
@@ -101,7 +101,7 @@ impl Pattern {
         Ok(Err(RegexSyntaxError::expression_too_large(source).to_string()))
     }
 
-    /// How much memory the pattern takes as long as nobody searches with it.
+    /// The memory of the pattern without the caches of its searches.
     pub(super) fn memory_bytes(&self) -> usize {
         self.compiled_regex.memory_usage().saturating_add(OVERHEAD_BYTES)
     }
@@ -119,7 +119,7 @@ impl Pattern {
 
     /// The matches from left to right, at most `limit` of them unless it is negative.
     ///
-    /// Each match may have looked at all of the text that follows it, so the time is not linear.
+    /// Each match may scan all of the text that follows it, so the time is not linear.
     pub(crate) fn find_all<'a>(
         &self,
         text: &Str<'a>,

@@ -1,4 +1,4 @@
-//! The constant patterns of expressions that are compiled together.
+//! A cache of the constant patterns of expressions that are compiled together.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,16 +6,16 @@ use std::fmt;
 use super::pattern::Pattern;
 use crate::function::StepBudget;
 
-/// How much memory the patterns of one set may take together. A few characters can be megabytes,
+/// The most memory of all patterns of one cache. A pattern of a few characters can take megabytes,
 /// and a configuration has room for thousands of them; patterns as people write them take some
 /// ten kilobytes.
 const BYTES_MAX: usize = 80 << 20;
 
-/// How much work it may be to compile the patterns of one set, including those that are then found
+/// The most steps for compiling the patterns of one cache, including those that are then found
 /// to be too large: about a second.
 const STEPS_MAX: u64 = 8_000_000;
 
-/// The constant patterns of expressions that are compiled together.
+/// The compiled constant patterns of a group of expressions, by source.
 #[derive(Debug)]
 pub(crate) struct PatternCache {
     compiled_patterns: HashMap<Box<str>, Result<Pattern, String>>,
@@ -26,9 +26,9 @@ pub(crate) struct PatternCache {
 /// Why a pattern can not be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PatternError {
-    /// It is not a pattern; Go's message.
+    /// The syntax is invalid; with Go's message.
     Invalid(String),
-    /// It might be one, but there is no room for it beside those that were compiled before.
+    /// The cache has no memory or steps left for it.
     Exhausted,
 }
 

@@ -30,25 +30,25 @@ use super::escape::{read_escape, text_between};
 use super::regex_piece::{PieceKind, RegexPiece};
 use super::repetition::{COPIES_MAX, RepeatOperator, read_counted_repetition};
 
-/// How high the tree of an expression may be. Go allows 1000; the `regex` crate walks trees
+/// The greatest height of the tree of an expression. Go allows 1000; the `regex` crate walks trees
 /// recursively, and this height fits into the smallest stack that threads have here.
 pub(super) const HEIGHT_MAX: usize = 200;
 
-/// How deep the translation of an expression of [`HEIGHT_MAX`] can nest in the eyes of the `regex`
-/// crate: an operator, its group, and the concatenation in it.
+/// The nesting depth that the `regex` crate counts for a translated expression of [`HEIGHT_MAX`]: for
+/// each level an operator, its group, and the concatenation in it.
 pub(super) const NESTING_MAX: u32 = 3 * HEIGHT_MAX as u32 + 10;
 
-/// How many groups may be open at once, whether they add height or not: each copies what is in it
+/// The most groups that may be open at once, whether they add height or not: each copies its content
 /// when it is closed.
 pub(super) const OPEN_GROUPS_MAX: usize = 1000;
 
-/// How many instructions an expression may compile to, by Go's estimate.
+/// The most instructions of an expression, by Go's estimate.
 const INSTRUCTIONS_MAX: u64 = (128 << 20) / 40;
 
 /// A class that no character is in.
 pub(super) const NOTHING: &str = r"[^\x{0}-\x{10FFFF}]";
 
-/// Why an expression was refused, in Go's words.
+/// A syntax error in a regular expression, with Go's message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RegexSyntaxError {
     problem: &'static str,
@@ -57,7 +57,7 @@ pub(super) struct RegexSyntaxError {
 
 impl RegexSyntaxError {
     pub(super) fn new(problem: &'static str, faulty_part: &str) -> Self {
-        Self { problem: problem, faulty_part: faulty_part.to_owned() }
+        Self { problem, faulty_part: faulty_part.to_owned() }
     }
 
     /// The expression is too large once compiled.
@@ -81,7 +81,7 @@ impl fmt::Display for RegexSyntaxError {
 #[derive(Debug)]
 pub(super) struct TranslatedRegex {
     pub(super) text: String,
-    /// How much work reading the text is beside that for its length.
+    /// The steps for parsing its character classes, beside those for its length.
     pub(super) class_steps: usize,
 }
 
@@ -140,12 +140,7 @@ struct RegexTranslator<'p> {
 
 impl OpenGroup {
     fn new(outer_flags: RegexFlags, is_capturing: bool) -> Self {
-        Self {
-            alternatives: Vec::new(),
-            items: Vec::new(),
-            outer_flags: outer_flags,
-            is_capturing: is_capturing,
-        }
+        Self { alternatives: Vec::new(), items: Vec::new(), outer_flags, is_capturing }
     }
 
     /// Ends the current alternative.

@@ -1,6 +1,6 @@
 //! The clauses of a format: `%s`, `%.3f` and so on.
 
-/// How a value is to be written.
+/// A formatting clause, such as `%s` or `%.3f`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FormatClause {
     /// `%s`
@@ -52,7 +52,7 @@ pub(super) struct FormatScanner<'f> {
     unread_format: &'f str,
 }
 
-/// What comes next in a format.
+/// The next part of a format string.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FormatPart<'f> {
     /// Text to copy.
@@ -100,7 +100,7 @@ impl<'f> FormatScanner<'f> {
 
     fn parse_clause(&mut self) -> Result<FormatClause, String> {
         let precision = self.read_precision()?.unwrap_or(PRECISION);
-        // The letter is looked at as a byte, as in cel-go, where others look broken in the message.
+        // The letter is read as a byte, as in cel-go, so other characters are broken in the message.
         let letter = self.unread_format.as_bytes().first().copied().unwrap_or_default();
         let clause = match letter {
             b's' => FormatClause::Text,

@@ -34,17 +34,17 @@ impl Parser<'_> {
             let operand =
                 self.combine_operands(factor.take(), ParsedOperand { start, node: operand });
             if let Some(function) = factor_operator_function(next.kind) {
-                factor = Some(self.to_pending_operator(function, operand)?);
+                factor = Some(self.make_pending_operator(function, operand)?);
                 continue;
             }
             let operand = self.combine_operands(term.take(), operand);
             if let Some(function) = term_operator_function(next.kind) {
-                term = Some(self.to_pending_operator(function, operand)?);
+                term = Some(self.make_pending_operator(function, operand)?);
                 continue;
             }
             let operand = self.combine_operands(relation_depth.take(), operand);
             if let Some(function) = relation_operator_function(next.kind) {
-                relation_depth = Some(self.to_pending_operator(function, operand)?);
+                relation_depth = Some(self.make_pending_operator(function, operand)?);
                 continue;
             }
             if next.kind == T::LogicalAnd {
@@ -79,13 +79,13 @@ impl Parser<'_> {
         Ok(operand)
     }
 
-    fn to_pending_operator(
+    fn make_pending_operator(
         &mut self,
         function: &'static str,
         left_operand: ParsedOperand,
     ) -> Result<PendingOperator, ParseAborted> {
         let operator = self.input.take_token()?.offset;
-        Ok(PendingOperator { function, operator, left_operand: left_operand })
+        Ok(PendingOperator { function, operator, left_operand })
     }
 
     fn combine_operands(
@@ -219,7 +219,7 @@ struct PendingOperator {
 /// The operands of a run of `&&` or `||` so far, and the operator after each.
 struct LogicalRun {
     function: &'static str,
-    /// Where the first operand begins; `None` if there is none.
+    /// The start of the first operand; `None` if there is no operand yet.
     start: Option<u32>,
     operands: Vec<SyntaxId>,
     operators: Vec<u32>,

@@ -38,7 +38,7 @@ struct Parser<'s> {
     depth: RuleDepths,
 }
 
-/// How many calls of a rule are inside each other. The limit is on each rule alone; the rules not
+/// The nesting depth of grammar rules. The limit applies to each rule separately; the rules not
 /// counted here are never deeper than these.
 #[derive(Default)]
 struct RuleDepths {

@@ -7,7 +7,7 @@ use super::decimal::Decimal;
 /// The message for a text of the wrong shape.
 const FORMAT_WRONG: &str = "quantities must match the regular expression \
                             '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-/// The message for a text without digits, where those are looked at.
+/// The message for a text whose numeric part has no digits.
 const NUMBER_WRONG: &str = "unable to parse numeric part of quantity";
 /// The message for an unknown suffix.
 const SUFFIX_WRONG: &str = "unable to parse quantity's suffix";
@@ -35,7 +35,7 @@ pub struct Quantity {
 enum QuantityAmount {
     /// `value` × 10^`scale`
     Int { value: i64, scale: i32 },
-    /// What does not fit, and what was written with a fraction of a binary unit.
+    /// Amounts that do not fit into `Int`, and fractions of binary units.
     Decimal(Decimal),
 }
 
@@ -224,7 +224,7 @@ fn split_leading_bytes(text: &str, belongs: fn(u8) -> bool) -> (&str, &str) {
     text.split_at_checked(end).unwrap_or((text, ""))
 }
 
-/// What the number of an amount is multiplied with.
+/// The multiplier that the suffix of an amount denotes.
 #[derive(Clone, Copy)]
 enum QuantitySuffix {
     PowerOfTen(i32),

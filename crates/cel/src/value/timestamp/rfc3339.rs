@@ -40,7 +40,7 @@ impl FromStr for Timestamp {
     }
 }
 
-/// What is left to read. Each method takes its part off the front, or returns `None`.
+/// The unread rest of a timestamp. Each method consumes a prefix, or returns `None`.
 struct TimestampCursor<'t>(&'t [u8]);
 
 impl TimestampCursor<'_> {
