@@ -57,7 +57,7 @@ pub(super) struct FormatScanner<'f> {
 pub(super) enum FormatPart<'f> {
     /// Text to copy.
     Text(&'f str),
-    /// A clause, which [`FormatScanner::clause`] reads.
+    /// A clause, which [`FormatScanner::read_clause`] reads.
     Clause,
 }
 
