@@ -1,10 +1,10 @@
 //! What is wrong with one configuration.
 
 use admission::{ConfigurationKind, Warning};
-use api::Diagnostic;
-use api::manifest::Kept;
 use api_object::Tree;
+use document::Diagnostic;
 use field_errors::{FieldErrorKind, FieldErrors, dns1123_subdomain_faults};
+use manifests::Kept;
 use serde_json::Value;
 
 /// The most values of a wrong type that are told of one configuration.
@@ -64,8 +64,9 @@ pub(crate) fn examine(kept: Kept, rules: Rules) -> Result<Examined, Vec<Diagnost
         if errors.is_empty() {
             let mut warnings = admission::warnings(kind, &tree, old);
             // The server that will store it may refuse loopback addresses, too.
-            let addresses = https_client::AddressPolicy::default();
-            warnings.extend(admission::address_warnings(kind, &tree, addresses));
+            let policy = https_client::AddressPolicy::default();
+            let refusal = |address| policy.check(address).err().map(|refused| refused.to_string());
+            warnings.extend(admission::address_warnings(kind, &tree, &refusal));
             return Ok(Examined { kept, kind, tree, warnings });
         }
         faults = errors.iter().map(|error| located(&kept, error.clone())).collect();
