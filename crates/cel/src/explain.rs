@@ -14,7 +14,7 @@ use crate::environment::Environment;
 use crate::function::EvalError;
 use crate::issues::Issues;
 use crate::parse::parse;
-use crate::program::{CompileError, Program};
+use crate::program::{CompileError, Program, ProgramError};
 use crate::value::Value;
 use subexpressions::Subexpressions;
 use value_excerpt::{abbreviate_text, abbreviate_value};
@@ -145,9 +145,9 @@ impl<'w> ExplanationBuilder<'w> {
     }
 
     /// Compiles a part, unless the explanation has reached a limit.
-    fn compile_part(&mut self, id: NodeId) -> Result<Program, String> {
+    fn compile_part(&mut self, id: NodeId) -> Result<Program, ProgramError> {
         if self.cost_left == 0 || self.explanation.parts.len() >= PARTS_MAX {
-            return Err(BudgetExhausted.to_string());
+            return Err(BudgetExhausted.to_string().into());
         }
         compile_subexpression(self.checked, id, self.environment, &mut self.budget)
     }
@@ -243,7 +243,7 @@ fn compile_subexpression(
     id: NodeId,
     environment: &Environment,
     budget: &mut CompileBudget,
-) -> Result<Program, String> {
+) -> Result<Program, ProgramError> {
     charge_nodes_of_tree(checked, id, budget).map_err(|exhausted| exhausted.to_string())?;
     Program::compile_node(checked, id, environment, budget)
 }

@@ -47,7 +47,7 @@ pub use explain::{ExplainedPart, Explanation, PARTS_MAX, PartResult, SHOWN_BYTES
 pub use function::EvalError;
 pub use issues::{Issue, Issues};
 pub use library::CHECK_COST;
-pub use program::{COST_LIMIT, CheckedExpression, CompileError, Evaluation, Program};
+pub use program::{COST_LIMIT, CheckedExpression, CompileError, Evaluation, Program, ProgramError};
 pub use static_type::{ObjectType, Type};
 pub use value::{
     AuthorizationValue, Authorizer, Bytes, Cidr, List, ListSource, Map, MapSource, NamedFormat,

@@ -39,19 +39,44 @@ pub enum CompileError {
     /// The text has syntax or type errors.
     Issues(Issues),
     /// The text has no such errors, but folding a constant fails.
-    Program(String),
+    Program(ProgramError),
 }
 
 impl fmt::Display for CompileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Issues(issues) => issues.fmt(f),
-            Self::Program(message) => f.write_str(message),
+            Self::Program(error) => error.fmt(f),
         }
     }
 }
 
 impl std::error::Error for CompileError {}
+
+/// Why a checked expression has no program: a constant can not be folded, a constant pattern is
+/// invalid, or the compile budget is used up. Displays as Kubernetes' message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramError(Box<str>);
+
+impl From<String> for ProgramError {
+    fn from(message: String) -> Self {
+        Self(message.into_boxed_str())
+    }
+}
+
+impl From<&str> for ProgramError {
+    fn from(message: &str) -> Self {
+        Self(message.into())
+    }
+}
+
+impl fmt::Display for ProgramError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ProgramError {}
 
 /// The result of an evaluation and its cost.
 #[derive(Debug, Clone)]
@@ -98,7 +123,7 @@ impl CheckedExpression<'_> {
     }
 
     /// Compiles the program; fails if folding a constant fails.
-    pub fn into_program(mut self) -> Result<Program, String> {
+    pub fn into_program(mut self) -> Result<Program, ProgramError> {
         let root = self.checked.ast.root;
         let program =
             Program::compile_node(&self.checked, root, self.environment, self.budget.get())?;
@@ -148,7 +173,7 @@ impl Program {
         id: NodeId,
         environment: &Environment,
         budget: &mut CompileBudget,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ProgramError> {
         let Plan { expr, n_slots } = plan_expression(checked, id, environment, budget)?;
         let output_type = checked.type_of_node(id).clone();
         let (selected_fields, used_variables) = (BTreeSet::new(), BTreeSet::new());
