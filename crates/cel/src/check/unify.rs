@@ -8,7 +8,7 @@ use crate::function::StepBudget;
 use crate::static_type::Type;
 
 /// The most parts of types that the checker visits for one expression. Types can grow without the
-/// expression growing as much: each link of `.map(x, {x})` doubles the type before it. This also
+/// expression growing as much: each link of `.map(x, {x: x})` doubles the type before it. This also
 /// bounds the memory they take and the length of messages about them.
 const STEPS_MAX: u64 = 2_000_000;
 

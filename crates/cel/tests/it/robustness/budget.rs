@@ -88,12 +88,12 @@ fn nodes_of_several_expressions_are_bounded_together() {
 /// Types in types grow without the text growing as much.
 #[test]
 fn large_types_are_refused() {
-    let doubled = |n: usize| format!("[1]{} == []", ".map(x, {x})".repeat(n));
+    let doubled = |n: usize| format!("[1]{} == []", ".map(x, {x: x})".repeat(n));
     assert!(matches!(answer(&doubled(8)).0, Answer::Value(_)));
     let Answer::Refused(message) = answer(&doubled(40)).0 else { panic!("2^40 parts") };
     assert!(message.contains("the types of this expression are too large"), "{message}");
     // Messages about them are cut.
-    let shown = format!("[1]{} == 1", ".map(x, {x})".repeat(14));
+    let shown = format!("[1]{} == 1", ".map(x, {x: x})".repeat(14));
     let Answer::Refused(message) = answer(&shown).0 else { panic!("a list is not a number") };
     assert!(message.len() < 20_000, "{}", message.len());
 }
