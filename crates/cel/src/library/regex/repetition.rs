@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// How many copies of an atom counted repetitions may ask for, nested ones multiplied.
+/// The most copies of an atom that nested counted repetitions may produce.
 pub(super) const COPIES_MAX: u64 = 1000;
 
 /// A repetition operator.
@@ -39,7 +39,7 @@ impl RepeatOperator {
         }
     }
 
-    /// How many copies of the innermost atom result.
+    /// The number of copies of the innermost atom.
     pub(super) fn multiply_copies(self, inner: u64) -> u64 {
         match self {
             Self::Symbol(_) => inner,

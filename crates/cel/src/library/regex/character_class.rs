@@ -8,11 +8,11 @@ use super::unicode_class;
 #[derive(Debug, Default)]
 pub(super) struct CharacterClass {
     pub(super) text: String,
-    pub(super) weight: ClassWeight,
+    pub(super) class_weight: ClassWeight,
 }
 
-/// How much work reading a class is beside that for its length, in steps of
-/// [`StepBudget`](crate::function::Work).
+/// The steps for parsing a character class beside those for its length; see
+/// [`StepBudget`](crate::function::StepBudget).
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ClassWeight {
     pub(super) case_sensitive_steps: usize,
@@ -23,17 +23,21 @@ pub(super) struct ClassWeight {
 /// A class by name has up to some hundred ranges.
 const NAMED: ClassWeight = ClassWeight { case_sensitive_steps: 400, case_folded_steps: 5_000 };
 
-/// How many characters are looked up in one step.
+/// The characters whose case folding is looked up in one step.
 const FOLDED_PER_STEP: usize = 8;
 
 impl CharacterClass {
     /// Adds items with their weight.
     fn push(&mut self, items: &CharacterClass) {
         self.text.push_str(&items.text);
-        self.weight.case_sensitive_steps =
-            self.weight.case_sensitive_steps.saturating_add(items.weight.case_sensitive_steps);
-        self.weight.case_folded_steps =
-            self.weight.case_folded_steps.saturating_add(items.weight.case_folded_steps);
+        self.class_weight.case_sensitive_steps = self
+            .class_weight
+            .case_sensitive_steps
+            .saturating_add(items.class_weight.case_sensitive_steps);
+        self.class_weight.case_folded_steps = self
+            .class_weight
+            .case_folded_steps
+            .saturating_add(items.class_weight.case_folded_steps);
     }
 }
 
@@ -134,7 +138,7 @@ fn read_unicode_class<'p>(
         None => (name, negated),
     };
     let items = unicode_class::find_class_items(name).ok_or_else(|| operand_error(left))?;
-    Ok((CharacterClass { text: class_item(&items, negated), weight: NAMED }, left))
+    Ok((CharacterClass { text: class_item(&items, negated), class_weight: NAMED }, left))
 }
 
 /// Reads a class by name, such as `[:alpha:]` or `[:^alpha:]`.
@@ -180,7 +184,7 @@ fn read_class_range<'p>(
             let text = format!(r"\x{{{low:X}}}-\x{{{high:X}}}");
             items.push(&CharacterClass {
                 text,
-                weight: ClassWeight {
+                class_weight: ClassWeight {
                     case_sensitive_steps: 0,
                     case_folded_steps: range_lookup_steps(low, high),
                 },
@@ -207,11 +211,11 @@ fn ascii_class(items: &str, negated: bool) -> CharacterClass {
     let folded = if negated { range_lookup_steps(0, u32::from(char::MAX)) } else { 0 };
     CharacterClass {
         text: class_item(items, negated),
-        weight: ClassWeight { case_sensitive_steps: 0, case_folded_steps: folded },
+        class_weight: ClassWeight { case_sensitive_steps: 0, case_folded_steps: folded },
     }
 }
 
-/// How many steps it takes to look up all characters of a range.
+/// The steps for looking up the case folding of all characters of a range.
 fn range_lookup_steps(low: u32, high: u32) -> usize {
     usize::try_from(high.saturating_sub(low)).unwrap_or(usize::MAX) / FOLDED_PER_STEP
 }

@@ -8,8 +8,8 @@ use crate::value::{List, TypeName, Value};
 
 /// Declares the functions that are not operators; those are declared with the other operators.
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
-    declare_size(functions);
-    declare_types(functions);
+    declare_size_overloads(functions);
+    declare_type_functions(functions);
     let text = || vec![Type::String, Type::String];
     functions.add(
         "contains",
@@ -34,7 +34,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     );
 }
 
-fn declare_size(functions: &mut FunctionRegistry) {
+fn declare_size_overloads(functions: &mut FunctionRegistry) {
     let list = || vec![Type::list(Type::param("A"))];
     let map = || vec![Type::map(Type::param("A"), Type::param("B"))];
     functions.add(
@@ -52,7 +52,7 @@ fn declare_size(functions: &mut FunctionRegistry) {
     );
 }
 
-fn declare_types(functions: &mut FunctionRegistry) {
+fn declare_type_functions(functions: &mut FunctionRegistry) {
     let a = || Type::param("A");
     functions.add(
         "type",
@@ -78,18 +78,18 @@ fn size<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 fn contains<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    test_two_texts(arguments, |text, part| text.contains(part))
+    test_two_strings(arguments, |text, part| text.contains(part))
 }
 
 fn ends_with<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    test_two_texts(arguments, |text, suffix| text.ends_with(suffix))
+    test_two_strings(arguments, |text, suffix| text.ends_with(suffix))
 }
 
 fn starts_with<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    test_two_texts(arguments, |text, prefix| text.starts_with(prefix))
+    test_two_strings(arguments, |text, prefix| text.starts_with(prefix))
 }
 
-fn test_two_texts<'a>(arguments: &[Value<'a>], holds: fn(&str, &str) -> bool) -> EvalResult<'a> {
+fn test_two_strings<'a>(arguments: &[Value<'a>], holds: fn(&str, &str) -> bool) -> EvalResult<'a> {
     match arguments {
         [Value::String(text), Value::String(other)] => {
             Ok(Value::Bool(holds(text.as_str(), other.as_str())))
