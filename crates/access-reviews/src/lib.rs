@@ -33,10 +33,7 @@ pub use explanation::ExplanationReview;
 pub use kind::{Kind, PORTCULLIS_GROUP};
 pub use plain::SubjectAccessReview;
 pub use prepare::{Request, Review, prepare};
-pub use refusal::{
-    DECISION_ANNOTATION, REASON_ANNOTATION, Refusal, audit_annotations, forbidden, internal_error,
-    refusal,
-};
+pub use refusal::{Refusal, forbidden, internal_error, refusal};
 pub use rules::RulesReview;
 pub use subjects::SubjectsReview;
 pub use trace::{TraceNode, not_asked, trace_json, trace_tree};

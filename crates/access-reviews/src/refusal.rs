@@ -4,11 +4,6 @@
 use api_object::{GroupResource, Status};
 use authz::{Attributes, Decision, Failure, Reason, Resource, Target, Verdict};
 
-/// The audit annotation that says `allow` or `forbid`.
-pub const DECISION_ANNOTATION: &str = "authorization.k8s.io/decision";
-/// The audit annotation that says why.
-pub const REASON_ANNOTATION: &str = "authorization.k8s.io/reason";
-
 /// How a request is refused. The first two come with the header `X-Content-Type-Options: nosniff`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
@@ -75,21 +70,6 @@ pub fn forbidden(attributes: &Attributes<'_>, reason: &Reason) -> Status {
 pub fn internal_error(request_uri: &str, error: &Failure) -> String {
     let uri = go_compat::quote(request_uri);
     escape(&format!("Internal Server Error: {uri}: {error}\n"))
-}
-
-/// What the audit log says about the decision on a request.
-pub fn audit_annotations(decision: &Decision) -> Vec<(&'static str, String)> {
-    let said = match (decision.verdict, &decision.error) {
-        (Verdict::Allow, _) => "allow",
-        (Verdict::Deny | Verdict::NoOpinion, None) => "forbid",
-        (Verdict::Unavailable(_), _) => {
-            return vec![(REASON_ANNOTATION, "unavailable".to_owned())];
-        }
-        (Verdict::Deny | Verdict::NoOpinion, Some(_)) => {
-            return vec![(REASON_ANNOTATION, "internal error".to_owned())];
-        }
-    };
-    vec![(DECISION_ANNOTATION, said.to_owned()), (REASON_ANNOTATION, decision.reason.to_string())]
 }
 
 fn is_unnamed(resource: &Resource<'_>) -> bool {

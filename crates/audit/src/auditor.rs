@@ -22,8 +22,8 @@ impl Auditor {
 
     /// The event of a request, to be filled and recorded; `None` if the request is not recorded.
     pub fn begin(&self, received: &Received<'_>) -> Option<Event> {
-        let verdict = self.policy.verdict(&received.attributes);
-        (verdict.level > Level::None).then(|| Event::new(received, verdict))
+        let config = self.policy.config_for_request(&received.attributes);
+        (config.level > Level::None).then(|| Event::new(received, config))
     }
 
     /// Writes an event as it is at a stage, unless the policy leaves the stage out. It returns when

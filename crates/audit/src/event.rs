@@ -6,11 +6,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use authz::{Attributes, User};
+use authz::{Attributes, Decision, User, Verdict};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::policy::Verdict;
+use crate::policy::RequestAuditConfig;
 use crate::redact::{Copier, REDACTED, Subject, redact_uri, without_quotes};
 use crate::stage::{Level, Stage};
 
@@ -28,6 +28,12 @@ const ANNOTATION_BYTES_MAX: usize = 10 << 10;
 
 /// The annotation of an event whose bodies were left out for their length.
 const TRUNCATED: &str = "audit.k8s.io/truncated";
+
+/// The annotation whose value is `allow` or `forbid`.
+const DECISION_ANNOTATION: &str = "authorization.k8s.io/decision";
+
+/// The annotation with the reason of the decision.
+const REASON_ANNOTATION: &str = "authorization.k8s.io/reason";
 
 /// A request as it came in.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +56,7 @@ pub struct Received<'a> {
 /// stage with what it has by then. It holds no secrets: they are masked when they are put in.
 #[derive(Debug, Clone)]
 pub struct Event {
-    verdict: Verdict,
+    config: RequestAuditConfig,
     subject: Subject,
     audit_id: String,
     uri: String,
@@ -87,7 +93,7 @@ struct ObjectRef {
 }
 
 impl Event {
-    pub(crate) fn new(received: &Received<'_>, verdict: Verdict) -> Self {
+    pub(crate) fn new(received: &Received<'_>, config: RequestAuditConfig) -> Self {
         let attributes = &received.attributes;
         let object = attributes.resource().map(|resource| ObjectRef {
             resource: resource.resource.to_owned(),
@@ -102,7 +108,7 @@ impl Event {
             Subject::of_resource(resource.api_group, resource.resource, resource.subresource)
         });
         Self {
-            verdict,
+            config,
             subject,
             audit_id: received.audit_id.to_owned(),
             uri: redact_uri(received.uri).into_owned(),
@@ -122,17 +128,17 @@ impl Event {
 
     /// Reports whether there is an event of a stage.
     pub fn is_recorded(&self, stage: Stage) -> bool {
-        self.verdict.level > Level::None && !self.verdict.omit_stages.contains(stage)
+        self.config.level > Level::None && !self.config.omit_stages.contains(stage)
     }
 
     /// Reports whether the body of the request is recorded.
     pub fn wants_request_object(&self) -> bool {
-        self.verdict.level >= Level::Request && self.object.is_some()
+        self.config.level >= Level::Request && self.object.is_some()
     }
 
     /// Reports whether the body of the answer is recorded.
     pub fn wants_response_object(&self) -> bool {
-        self.verdict.level >= Level::RequestResponse && self.object.is_some()
+        self.config.level >= Level::RequestResponse && self.object.is_some()
     }
 
     /// The user asked to act as another. `constraint` is the mode that allowed it, or empty.
@@ -170,11 +176,30 @@ impl Event {
         }
     }
 
-    /// What authorization said, and why.
-    pub fn decided(&mut self, is_allowed: bool, reason: &str) {
-        let decision = if is_allowed { "allow" } else { "forbid" };
-        self.annotate("authorization.k8s.io/decision", decision);
-        self.annotate("authorization.k8s.io/reason", reason);
+    /// Adds the annotations about the authorization of the request. Every program of this repository
+    /// annotates decisions by this function.
+    ///
+    /// 1. An allowed request: `decision` is `allow`, and `reason` is the reason, also if an authorizer
+    ///    failed before another one allowed the request.
+    /// 2. A request that this server failed to decide: `reason` is `unavailable`, without a `decision`.
+    /// 3. A request that is not allowed while an authorizer failed: `reason` is `internal error`, without a
+    ///    `decision`.
+    /// 4. Any other request: `decision` is `forbid`, and `reason` is the reason.
+    pub fn annotate_decision(&mut self, decision: &Decision) {
+        let allow_or_forbid = match (decision.verdict, &decision.error) {
+            (Verdict::Allow, _) => "allow",
+            (Verdict::Unavailable(_), _) => {
+                self.annotate(REASON_ANNOTATION, "unavailable");
+                return;
+            }
+            (Verdict::Deny | Verdict::NoOpinion, Some(_)) => {
+                self.annotate(REASON_ANNOTATION, "internal error");
+                return;
+            }
+            (Verdict::Deny | Verdict::NoOpinion, None) => "forbid",
+        };
+        self.annotate(DECISION_ANNOTATION, allow_or_forbid);
+        self.annotate(REASON_ANNOTATION, &decision.reason.to_string());
     }
 
     /// The object that came with a request to create or to replace one, or the options of a
@@ -235,7 +260,7 @@ impl Event {
     }
 
     fn copier(&self) -> Copier {
-        Copier { omit_managed_fields: self.verdict.omit_managed_fields }
+        Copier { omit_managed_fields: self.config.omit_managed_fields }
     }
 }
 

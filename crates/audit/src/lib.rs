@@ -17,7 +17,7 @@ pub use auditor::Auditor;
 pub use event::{EVENT_BYTES_MAX, Event, Received};
 pub use id::{NoRandomness, audit_id};
 pub use log::{Log, LogError, Rotation};
-pub use policy::{Policy, PolicyError, Verdict};
+pub use policy::{Policy, PolicyError, RequestAuditConfig};
 pub use redact::{REDACTED, redact_uri};
 pub use source_ips::source_ips;
 pub use stage::{Level, Stage, Stages};

@@ -20,7 +20,7 @@ pub struct Policy {
 
 /// How a request is to be recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Verdict {
+pub struct RequestAuditConfig {
     /// How much is recorded.
     pub level: Level,
     /// The stages of which there is no event.
@@ -32,7 +32,7 @@ pub struct Verdict {
 /// Empty lists match everything, unless the other kind of request is listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Rule {
-    verdict: Verdict,
+    config: RequestAuditConfig,
     users: Vec<String>,
     user_groups: Vec<String>,
     verbs: Vec<String>,
@@ -50,15 +50,15 @@ struct GroupResources {
 
 impl Policy {
     /// What the first rule that matches says; nothing is recorded if none does.
-    pub fn verdict(&self, attributes: &Attributes<'_>) -> Verdict {
+    pub fn config_for_request(&self, attributes: &Attributes<'_>) -> RequestAuditConfig {
         let of_rule = self.rules.iter().find(|rule| rule.matches(attributes));
         of_rule.map_or(
-            Verdict {
+            RequestAuditConfig {
                 level: Level::None,
                 omit_stages: self.omit_stages,
                 omit_managed_fields: self.omit_managed_fields,
             },
-            |rule| rule.verdict,
+            |rule| rule.config,
         )
     }
 }

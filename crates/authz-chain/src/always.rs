@@ -1,10 +1,10 @@
 //! The two authorizers that answer without looking.
 
-use authz::{Decision, NonResourceRule, ResourceRule, Rules, Subjects};
+use authz::{Decision, NonResourceRule, Reason, ResourceRule, Rules, Subjects};
 
 /// Everything is allowed.
 pub(crate) fn allow() -> Decision {
-    Decision::allow("")
+    Decision::allow(Reason::AlwaysAllow)
 }
 
 /// Everything may be done, which is one rule for resources and one for paths.
@@ -31,5 +31,5 @@ pub(crate) fn allow_subjects() -> Subjects {
 /// Nothing is allowed here. In spite of its name AlwaysDeny only abstains, as it does in
 /// Kubernetes, so that authorizers after it may still allow.
 pub(crate) fn deny() -> Decision {
-    Decision::no_opinion("Everything is forbidden.")
+    Decision::no_opinion(Reason::AlwaysDeny)
 }

@@ -5,7 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use authz::{Attributes, Decision, Event, Failure, Recorder, Rules, User, Verdict};
+use authz::{
+    Abstention, Attributes, Decision, Event, Failure, Reason, Recorder, Rules, SharedText, User,
+    Verdict,
+};
 use authz_webhook::{Answered, FailOpenCause};
 
 use crate::configuration::ConfigurationError;
@@ -102,12 +105,12 @@ impl Chain {
         attributes: &Attributes<'_>,
         mut recorder: Recorder<'_>,
     ) -> Outcome<'_> {
-        let mut silent = Abstentions::default();
+        let mut abstentions = Abstentions::default();
         let mut skipped = Vec::new();
         let mut failed_open = Vec::new();
         let decision = superuser::authorize(attributes);
         note(superuser::NAME, &mut recorder).note(|| Event::verdict(&decision));
-        if let Some(decision) = silent.hear(superuser::NAME, decision) {
+        if let Some(decision) = abstentions.end_or_keep(decision, || superuser::NAME.into()) {
             return Outcome::new(decision, Some(superuser::NAME));
         }
         for place in &self.places {
@@ -119,11 +122,12 @@ impl Chain {
                 skipped.push(name);
             }
             failed_open.extend(answered.failed_open.map(|cause| (name, cause)));
-            if let Some(decision) = silent.hear(name, answered.decision) {
+            let ended = abstentions.end_or_keep(answered.decision, || place.member.shared_name());
+            if let Some(decision) = ended {
                 return Outcome { decision, decided_by: Some(name), skipped, failed_open };
             }
         }
-        Outcome { decision: silent.into_decision(), decided_by: None, skipped, failed_open }
+        Outcome { decision: abstentions.into_decision(), decided_by: None, skipped, failed_open }
     }
 
     /// Asks each authorizer in turn, on behalf of the user who makes the request.
@@ -178,22 +182,26 @@ fn note<'r>(name: &str, recorder: &'r mut Recorder<'_>) -> Recorder<'r> {
     recorder.enter(|| Event::new("authorizer").with("name", name))
 }
 
-/// What those said who abstained.
+/// The reasons and errors of the authorizers that abstained.
 #[derive(Default)]
 struct Abstentions {
-    reason: String,
+    reasons: Vec<Abstention>,
     error: Option<Failure>,
 }
 
 impl Abstentions {
-    /// The decision, if it decides; otherwise remembers what it says.
-    fn hear(&mut self, name: &str, decision: Decision) -> Option<Decision> {
+    /// Returns the decision if it ends the walk, and keeps its reason and its error otherwise.
+    fn end_or_keep(
+        &mut self,
+        decision: Decision,
+        name: impl FnOnce() -> SharedText,
+    ) -> Option<Decision> {
         match decision.verdict {
             Verdict::Allow | Verdict::Deny | Verdict::Unavailable(_) => Some(decision),
             Verdict::NoOpinion => {
                 if !decision.reason.is_empty() {
-                    let separator = if self.reason.is_empty() { "" } else { "\n" };
-                    self.reason += &format!("{separator}{name}: {}", decision.reason);
+                    let reason = decision.reason;
+                    self.reasons.push(Abstention { authorizer: name(), reason });
                 }
                 merge(&mut self.error, decision.error);
                 None
@@ -202,7 +210,11 @@ impl Abstentions {
     }
 
     fn into_decision(self) -> Decision {
-        Decision { error: self.error, ..Decision::no_opinion(self.reason) }
+        let reason = match self.reasons.as_slice() {
+            [] => Reason::default(),
+            [_, ..] => Reason::Abstentions(self.reasons.into()),
+        };
+        Decision { error: self.error, ..Decision::no_opinion(reason) }
     }
 }
 

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use authz::{Attributes, Authorizer as Plugin, Recorder, Rules, Subjects, User};
+use authz::{
+    Attributes, Authorizer as Plugin, Decision, Recorder, Rules, SharedText, Subjects, User,
+};
 use authz_webhook::Answered;
 
 use crate::always;
@@ -51,11 +53,30 @@ impl Member {
         match self {
             Self::Webhook(webhook) => webhook.name(),
             Self::Plugin(name, _) => name.as_str(),
-            _ => {
-                let built_in = self.authorizer_type();
-                built_in.and_then(AuthorizerType::required_authorizer_name).unwrap_or_default()
-            }
+            Self::Abac(_)
+            | Self::AlwaysAllow
+            | Self::AlwaysDeny
+            | Self::Node(_)
+            | Self::Rbac(_) => self.built_in_name(),
         }
+    }
+
+    /// The same name, for values that outlive this one.
+    pub(crate) fn shared_name(&self) -> SharedText {
+        match self {
+            Self::Webhook(webhook) => Arc::clone(webhook.shared_name()).into(),
+            Self::Plugin(name, _) => Arc::clone(name.as_shared()).into(),
+            Self::Abac(_)
+            | Self::AlwaysAllow
+            | Self::AlwaysDeny
+            | Self::Node(_)
+            | Self::Rbac(_) => self.built_in_name().into(),
+        }
+    }
+
+    fn built_in_name(&self) -> &'static str {
+        let built_in = self.authorizer_type();
+        built_in.and_then(AuthorizerType::required_authorizer_name).unwrap_or_default()
     }
 
     /// What this authorizer alone answers to `caller`, who may ask about another user.
@@ -74,7 +95,11 @@ impl Member {
             Self::AlwaysDeny => always::deny(),
             Self::Node(policy) => policy.authorize(attributes, recorder),
             Self::Rbac(snapshot) => snapshot.authorize(attributes, recorder),
-            Self::Plugin(_, plugin) => plugin.authorize(attributes, recorder).await,
+            Self::Plugin(name, plugin) => {
+                let decision = plugin.authorize(attributes, recorder).await;
+                let reason = decision.reason.from_plugin(name.as_shared());
+                Decision { reason, ..decision }
+            }
         };
         decision.into()
     }

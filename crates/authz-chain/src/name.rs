@@ -1,10 +1,11 @@
 //! Names of authorizers.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// The name of an authorizer: a DNS-1123 subdomain, for it labels metrics and begins reasons.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AuthorizerName(String);
+pub struct AuthorizerName(Arc<str>);
 
 /// Why a text can not be the name of an authorizer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -20,11 +21,16 @@ impl AuthorizerName {
     /// Fails if the text is not a DNS-1123 subdomain.
     pub fn new(name: &str) -> Result<Self, NameError> {
         let reasons = field_errors::dns1123_subdomain_faults(name);
-        if reasons.is_empty() { Ok(Self(name.to_owned())) } else { Err(NameError { reasons }) }
+        if reasons.is_empty() { Ok(Self(name.into())) } else { Err(NameError { reasons }) }
     }
 
     /// The text.
     pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text, for values that share it.
+    pub fn as_shared(&self) -> &Arc<str> {
         &self.0
     }
 }

@@ -1,6 +1,6 @@
 //! The group whose members may do everything, whatever the chain.
 
-use authz::{Attributes, Decision, Failure, Subjects};
+use authz::{Attributes, Decision, Failure, Reason, Subjects};
 
 /// How the chain names this authorizer. No configured one can bear a name with a slash.
 pub(crate) const NAME: &str = "kubernetes.io/system-privileged-group";
@@ -12,7 +12,7 @@ const GROUP: &str = "system:masters";
 /// server, and is reported as one.
 pub(crate) fn authorize(attributes: &Attributes<'_>) -> Decision {
     match attributes.user {
-        Some(user) if user.is_in_group(GROUP) => Decision::allow(""),
+        Some(user) if user.is_in_group(GROUP) => Decision::allow(Reason::SystemMasters),
         Some(_) => Decision::no_opinion(""),
         None => Decision {
             error: Some(Failure::message("no user on request.")),

@@ -1,6 +1,6 @@
 //! What an HTTP answer says (chain §4.4).
 
-use authz::Reason;
+use authz::SharedText;
 
 use crate::document::{self, Node, untyped};
 use crate::error::{CallError, Retry};
@@ -17,7 +17,7 @@ const NAME_BYTES_MAX: usize = 256;
 pub(crate) struct ReviewStatus {
     pub(crate) is_allowed: bool,
     pub(crate) is_denied: bool,
-    pub(crate) reason: Reason,
+    pub(crate) reason: SharedText,
     /// How much memory the reason takes.
     pub(crate) n_bytes: usize,
 }
@@ -203,8 +203,7 @@ fn review_status(document: Node, version: ReviewVersion) -> Result<ReviewStatus,
 
 fn status(is_allowed: bool, is_denied: bool, reason: String) -> ReviewStatus {
     let n_bytes = reason.len();
-    let reason = if reason.is_empty() { Reason::default() } else { reason.into() };
-    ReviewStatus { is_allowed, is_denied, reason, n_bytes }
+    ReviewStatus { is_allowed, is_denied, reason: reason.into(), n_bytes }
 }
 
 fn mismatch(found: &Node, field: &str, expected: &str) -> String {

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use authz::{Attributes, Decision, Failure, Recorder, Rules, Subjects, User, Verdict};
+use authz::{
+    Attributes, Decision, Failure, Reason, Recorder, Rules, SharedText, Subjects, User, Verdict,
+};
 use tokio::time::Instant;
 
 use crate::call::result_of;
@@ -24,7 +26,7 @@ use crate::transport::Transport;
 /// Has to be asked within a Tokio runtime with a timer. Shared by all requests, and kept across
 /// changes of the configuration that do not concern it, so that its answers stay known.
 pub struct Webhook {
-    name: Box<str>,
+    name: Arc<str>,
     settings: WebhookSettings,
     selectors: Selectors,
     service: Arc<Service>,
@@ -89,7 +91,10 @@ impl Webhook {
             Matching::Matched => {}
             Matching::Excluded { .. } => {
                 record::note_skipped(&mut recorder);
-                return Answered { is_skipped: true, ..Decision::no_opinion("").into() };
+                return Answered {
+                    is_skipped: true,
+                    ..Decision::no_opinion(self.reason(SharedText::default())).into()
+                };
             }
             Matching::Failed(error) => {
                 let cause = FailOpenCause::MatchCondition;
@@ -99,7 +104,7 @@ impl Webhook {
         let hash = self.service.hash(attributes);
         if let Some(status) = self.service.known(attributes, hash, now) {
             record::note_hit(&mut recorder);
-            return decide(&status).into();
+            return self.decide(&status).into();
         }
         // On the heap, so that the future stays small for those who find an answer.
         Box::pin(self.ask(caller, attributes, hash, now, recorder)).await
@@ -125,6 +130,11 @@ impl Webhook {
 
     /// The name in the chain.
     pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The same name, for values that share it.
+    pub fn shared_name(&self) -> &Arc<str> {
         &self.name
     }
 
@@ -176,7 +186,7 @@ impl Webhook {
             Course::Known(status) => {
                 self.observe.joined();
                 record::note_hit(&mut recorder);
-                return decide(&status).into();
+                return self.decide(&status).into();
             }
             Course::Began(waiter) => (waiter, false),
             Course::Joined(waiter) => {
@@ -197,9 +207,27 @@ impl Webhook {
         };
         record::note_call(&end, is_joined, &mut recorder);
         match &end.outcome {
-            Ok(status) => decide(status).into(),
+            Ok(status) => self.decide(status).into(),
             Err(error) => self.failed(error.clone()),
         }
+    }
+
+    /// The decision that a well-formed answer states. An answer that both allows and denies is a denial.
+    fn decide(&self, status: &ReviewStatus) -> Decision {
+        let (verdict, error) = match (status.is_allowed, status.is_denied) {
+            (true, false) => (Verdict::Allow, None),
+            (false, true) => (Verdict::Deny, None),
+            (false, false) => (Verdict::NoOpinion, None),
+            (true, true) => {
+                let text = "webhook subject access review returned both allow and deny response";
+                (Verdict::Deny, Some(Failure::message(text)))
+            }
+        };
+        Decision { verdict, reason: self.reason(status.reason.clone()), error }
+    }
+
+    fn reason(&self, text: SharedText) -> Reason {
+        Reason::Webhook { name: Arc::clone(&self.name), text }
     }
 
     /// There is no answer.
@@ -220,10 +248,13 @@ impl Webhook {
         match self.settings.failure_policy {
             FailurePolicy::NoOpinion => {
                 self.observe.failed_open(cause, result);
-                let decision = Decision::no_opinion("").with_error(error);
+                let decision =
+                    Decision::no_opinion(self.reason(SharedText::default())).with_error(error);
                 Answered { failed_open: Some(cause), ..decision.into() }
             }
-            FailurePolicy::Deny => Decision::deny("").with_error(error).into(),
+            FailurePolicy::Deny => {
+                Decision::deny(self.reason(SharedText::default())).with_error(error).into()
+            }
         }
     }
 }
@@ -236,18 +267,4 @@ impl fmt::Debug for Webhook {
             .field("settings", settings)
             .finish_non_exhaustive()
     }
-}
-
-/// What a well-formed answer means (chain §4.5).
-fn decide(status: &ReviewStatus) -> Decision {
-    let (verdict, error) = match (status.is_allowed, status.is_denied) {
-        (true, false) => (Verdict::Allow, None),
-        (false, true) => (Verdict::Deny, None),
-        (false, false) => (Verdict::NoOpinion, None),
-        (true, true) => {
-            let text = "webhook subject access review returned both allow and deny response";
-            (Verdict::Deny, Some(Failure::message(text)))
-        }
-    };
-    Decision { verdict, reason: status.reason.clone(), error }
 }

@@ -10,10 +10,12 @@
 mod attributes;
 mod authorizer;
 mod decision;
+mod rbac_grant;
 mod reason;
 mod request;
 mod rules;
 mod selector;
+mod shared_text;
 mod subjects;
 mod trace;
 mod user;
@@ -21,7 +23,8 @@ mod user;
 pub use attributes::{Attributes, Resource, Target};
 pub use authorizer::{Answer, Authorizer};
 pub use decision::{Decision, Failure, Unavailable, Verdict};
-pub use reason::{Reason, ReasonSource};
+pub use rbac_grant::{RbacBindings, RbacGrant, RbacSubject};
+pub use reason::{Abstention, NodeRule, Reason};
 pub use request::{
     MalformedRequest, RequestError, RequestInfo, ResourceInfo, TARGET_BYTES_MAX,
     UnclassifiedRequest,
@@ -31,6 +34,7 @@ pub use selector::{
     FieldOperator, FieldRequirement, LabelOperator, LabelRequirement, ReviewOperator,
     SELECTOR_TERMS_MAX, Selector, SelectorError, parse_field_selector, parse_label_selector,
 };
+pub use shared_text::SharedText;
 pub use subjects::{Denied, Subjects};
 pub use trace::{Entry, Event, Recorder, TRACE_ENTRIES_MAX, Trace, Value};
 pub use user::{User, limit_name};

@@ -69,14 +69,14 @@ impl<S: Store> ServerState<S> {
         let mut event = OwnEvent { server: self, event: self.own_event(&info) };
         let (authorized, decided) = authorize(cluster, user, info).await;
         let decision = decided.decision;
+        if let Some(event) = &mut event.event {
+            event.annotate_decision(&decision);
+        }
         let authorized = authorized.map_err(|_| {
             let status = Status::internal(&format!("the server may not: {}", decision.reason));
             event.fail(&status);
             status
         })?;
-        if let Some(event) = &mut event.event {
-            event.decided(true, &decision.reason.to_string());
-        }
         Ok(OwnRequest { authorized, query: Query::default(), event })
     }
 

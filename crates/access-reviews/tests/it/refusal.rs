@@ -1,8 +1,6 @@
 //! What a client and the audit log see of a decision.
 
-use access_reviews::{
-    DECISION_ANNOTATION, REASON_ANNOTATION, Refusal, audit_annotations, refusal as refuse,
-};
+use access_reviews::{Refusal, refusal as refuse};
 use authz::{Attributes, Decision, Failure, Resource, Target, Unavailable};
 use serde_json::json;
 
@@ -102,27 +100,6 @@ fn failures_count_only_where_nothing_is_allowed() {
     }
 }
 
-/// Cases CHN-15 to CHN-17.
-#[test]
-fn the_audit_log_tells_decisions() {
-    let failed = |decision: Decision| decision.with_error(Failure::message("e"));
-    let both = |decision: &str, reason: &str| {
-        vec![(DECISION_ANNOTATION, decision.to_owned()), (REASON_ANNOTATION, reason.to_owned())]
-    };
-    for (decision, want) in [
-        (Decision::allow("RBAC: allowed"), both("allow", "RBAC: allowed")),
-        (failed(Decision::allow("")), both("allow", "")),
-        (Decision::deny("no"), both("forbid", "no")),
-        (Decision::no_opinion("no"), both("forbid", "no")),
-        (
-            failed(Decision::no_opinion("no")),
-            vec![(REASON_ANNOTATION, "internal error".to_owned())],
-        ),
-    ] {
-        assert_eq!(audit_annotations(&decision), want);
-    }
-}
-
 /// What this server failed to ask is neither allowed nor forbidden.
 #[test]
 fn failures_of_this_server_have_codes_of_their_own() {
@@ -138,7 +115,6 @@ fn failures_of_this_server_have_codes_of_their_own() {
         };
         assert_eq!((status.code, status.retry_after_seconds()), (code, retry_after));
         assert!(!status.message.contains("secret"), "{}", status.message);
-        assert_eq!(audit_annotations(&decision), [(REASON_ANNOTATION, "unavailable".to_owned())]);
         assert_eq!(access_reviews::check_decided(&decision).unwrap_err().code, code);
     }
 }

@@ -1,4 +1,4 @@
-use authz::{Resource, Target};
+use authz::{Failure, Resource, Target, Unavailable};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -7,8 +7,8 @@ use crate::stage::Stages;
 
 const AT: &str = "2026-11-16T03:04:05.000006Z";
 
-fn verdict(level: Level) -> Verdict {
-    Verdict { level, omit_stages: Stages::default(), omit_managed_fields: false }
+fn config(level: Level) -> RequestAuditConfig {
+    RequestAuditConfig { level, omit_stages: Stages::default(), omit_managed_fields: false }
 }
 
 fn event(level: Level, verb: &str, resource: Option<Resource<'_>>, user: Option<&User>) -> Event {
@@ -21,7 +21,7 @@ fn event(level: Level, verb: &str, resource: Option<Resource<'_>>, user: Option<
         user_agent: "kubectl/v1.32",
         at: AT.parse().unwrap(),
     };
-    Event::new(&received, verdict(level))
+    Event::new(&received, config(level))
 }
 
 fn pods() -> Resource<'static> {
@@ -49,7 +49,7 @@ fn line(event: &Event, stage: Stage) -> Value {
 fn a_creation_at_level_request_response() {
     let user = ana();
     let mut event = event(Level::RequestResponse, "create", Some(pods()), Some(&user));
-    event.decided(true, "because");
+    event.annotate_decision(&Decision::allow("because"));
     event.request_object(&json!({"kind": "Pod", "metadata": {"name": "a"}}));
     event.respond(201, None);
     event.response_object(&json!({"kind": "Pod", "metadata": {"name": "a", "uid": "u"}}));
@@ -81,7 +81,7 @@ fn a_creation_at_level_request_response() {
 #[test]
 fn a_denial() {
     let mut event = event(Level::Metadata, "create", Some(pods()), Some(&ana()));
-    event.decided(false, "");
+    event.annotate_decision(&Decision::deny(""));
     event.respond(
         403,
         Some(&json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
@@ -98,6 +98,29 @@ fn a_denial() {
         line["annotations"],
         json!({"authorization.k8s.io/decision": "forbid", "authorization.k8s.io/reason": ""})
     );
+}
+
+#[test]
+fn decisions_become_annotations() {
+    let failed = |decision: Decision| decision.with_error(Failure::message("e"));
+    let both = |decision: &str, reason: &str| json!({"authorization.k8s.io/decision": decision, "authorization.k8s.io/reason": reason});
+    let unavailable = || Decision::unavailable(Unavailable::TooManyCalls);
+    for (decision, want) in [
+        (Decision::allow("RBAC: allowed"), both("allow", "RBAC: allowed")),
+        (failed(Decision::allow("")), both("allow", "")),
+        (Decision::deny("no"), both("forbid", "no")),
+        (Decision::no_opinion("no"), both("forbid", "no")),
+        (
+            failed(Decision::no_opinion("no")),
+            json!({"authorization.k8s.io/reason": "internal error"}),
+        ),
+        (unavailable(), json!({"authorization.k8s.io/reason": "unavailable"})),
+        (failed(unavailable()), json!({"authorization.k8s.io/reason": "unavailable"})),
+    ] {
+        let mut event = event(Level::Metadata, "create", Some(pods()), Some(&ana()));
+        event.annotate_decision(&decision);
+        assert_eq!(line(&event, Stage::ResponseComplete)["annotations"], want);
+    }
 }
 
 #[test]
@@ -150,7 +173,7 @@ fn users() {
 #[test]
 fn stages_that_are_left_out() {
     let mut event = event(Level::Metadata, "get", None, None);
-    event.verdict.omit_stages = Stages::default().with(Stage::RequestReceived);
+    event.config.omit_stages = Stages::default().with(Stage::RequestReceived);
     assert!(!event.is_recorded(Stage::RequestReceived));
     assert!(event.is_recorded(Stage::ResponseComplete));
 }
@@ -265,7 +288,7 @@ proptest! {
                 user_agent: "",
                 at: AT.parse().unwrap(),
             };
-            let mut event = Event::new(&received, Verdict { omit_managed_fields, ..verdict(level) });
+            let mut event = Event::new(&received, RequestAuditConfig { omit_managed_fields, ..config(level) });
             event.request_object(&body);
             event.respond(201, None);
             event.response_object(&body);

@@ -97,7 +97,7 @@ pub(super) fn encode(event: &Event, stage: Stage, now: Timestamp) -> Vec<u8> {
     let wire = WireEvent {
         kind: "Event",
         api_version: "audit.k8s.io/v1",
-        level: event.verdict.level,
+        level: event.config.level,
         audit_id: &event.audit_id,
         stage,
         request_uri: &event.uri,

@@ -3,7 +3,7 @@
 use field_errors::{BadValue, FieldErrors, FieldPath, dns1123_subdomain_faults};
 use serde_json::{Map, Value};
 
-use super::{GroupResources, Policy, Rule, Verdict};
+use super::{GroupResources, Policy, RequestAuditConfig, Rule};
 use crate::stage::{Level, Stage, Stages};
 
 const API_VERSION: &str = "audit.k8s.io/v1";
@@ -126,7 +126,7 @@ impl Reader {
             let at = list.at.index(idx);
             let Some(members) = self.object(rule, &at) else { continue };
             let mut rule = self.rule(Node { members, at: Some(&at) }, omit_managed_fields);
-            rule.verdict.omit_stages = rule.verdict.omit_stages.union(omit_stages);
+            rule.config.omit_stages = rule.config.omit_stages.union(omit_stages);
             rules.push(rule);
         }
         Policy { rules, omit_stages, omit_managed_fields }
@@ -134,7 +134,7 @@ impl Reader {
 
     fn rule(&mut self, node: Node<'_>, omit_managed_fields: bool) -> Rule {
         self.warn_of_unknown(node, RULE_FIELDS);
-        let verdict = Verdict {
+        let config = RequestAuditConfig {
             level: self.level(&node.member("level")),
             omit_stages: self.stages(&node.member("omitStages")),
             omit_managed_fields: self
@@ -142,7 +142,7 @@ impl Reader {
                 .unwrap_or(omit_managed_fields),
         };
         let rule = Rule {
-            verdict,
+            config,
             users: self.texts(&node.member("users")),
             user_groups: self.texts(&node.member("userGroups")),
             verbs: self.texts(&node.member("verbs")),

@@ -26,7 +26,7 @@ fn ana() -> User {
 }
 
 fn level(rules: &str, user: Option<&User>, verb: &str, target: Target<'_>) -> Level {
-    policy(rules).verdict(&Attributes { user, verb, target }).level
+    policy(rules).config_for_request(&Attributes { user, verb, target }).level
 }
 
 #[test]
@@ -142,17 +142,16 @@ fn stages_add_up_and_managed_fields_are_overridden() {
                 - {level: Metadata, verbs: [get], omitStages: [Panic]}\n\
                 - {level: Request, omitManagedFields: false, verbs: [list]}\n";
     let (policy, _) = Policy::read(text.as_bytes()).unwrap();
-    let verdict =
-        |verb| policy.verdict(&Attributes { user: None, verb, target: Target::Path("/") });
+    let config = |verb| policy.config_for_request(&Attributes { user: None, verb, target: Target::Path("/") });
     let received = Stages::default().with(Stage::RequestReceived);
-    let want = |level, omit_stages, omit_managed_fields| Verdict {
+    let want = |level, omit_stages, omit_managed_fields| RequestAuditConfig {
         level,
         omit_stages,
         omit_managed_fields,
     };
-    assert_eq!(verdict("get"), want(Level::Metadata, received.with(Stage::Panic), true));
-    assert_eq!(verdict("list"), want(Level::Request, received, false));
-    assert_eq!(verdict("put"), want(Level::None, received, true));
+    assert_eq!(config("get"), want(Level::Metadata, received.with(Stage::Panic), true));
+    assert_eq!(config("list"), want(Level::Request, received, false));
+    assert_eq!(config("put"), want(Level::None, received, true));
 }
 
 fn refusal(text: &str) -> String {

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use authz::{Reason, Target};
+use authz::{SharedText, Target};
 use proptest::prelude::*;
 
 use super::*;
@@ -10,7 +10,7 @@ fn question(path: &str) -> Attributes<'_> {
 }
 
 fn answer(text: &str) -> ReviewStatus {
-    let reason = Reason::from(text.to_owned());
+    let reason = SharedText::from(text.to_owned());
     ReviewStatus { is_allowed: true, is_denied: false, reason, n_bytes: text.len() }
 }
 
