@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::chain::DecisionObserver;
 use crate::kind::AuthorizerType;
 use crate::member::Member;
-use crate::observe::Observe;
 
 /// One place in the order of authorizers.
 ///
@@ -16,7 +16,7 @@ pub struct AuthorizerSlot {
     /// Who sits there.
     pub authorizer: ActiveAuthorizer,
     /// Who is told what it answers; `None` if nobody wants to know.
-    pub observe: Option<Arc<dyn Observe>>,
+    pub observer: Option<DecisionObserver>,
 }
 
 /// Who sits in a place.
@@ -32,8 +32,8 @@ pub enum ActiveAuthorizer {
 
 impl AuthorizerSlot {
     /// A slot that nobody looks at.
-    pub const fn unobserved(authorizer: ActiveAuthorizer) -> Self {
-        Self { authorizer, observe: None }
+    pub const fn without_observer(authorizer: ActiveAuthorizer) -> Self {
+        Self { authorizer, observer: None }
     }
 
     /// The authorizer over these objects.

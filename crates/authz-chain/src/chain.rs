@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use authz::{
     Abstention, Attributes, Decision, Event, Failure, Reason, Recorder, Rules, SharedText, User,
@@ -13,8 +13,13 @@ use authz_webhook::{Answered, FailOpenCause};
 
 use crate::configuration::ConfigurationError;
 use crate::member::Member;
-use crate::observe::Observe;
 use crate::superuser;
+
+/// Is called with the verdict of one authorizer of a chain and its duration, for metrics.
+///
+/// Each authorizer has its own, which looks up labels once. It runs on the path of every decision, so it must be
+/// quick and must not block.
+pub type DecisionObserver = Arc<dyn Fn(Verdict, Duration) + Send + Sync>;
 
 /// Authorizers in the order in which they are asked, after the one for superusers, which is always
 /// the first.
@@ -31,7 +36,7 @@ pub struct Chain {
 #[derive(Clone)]
 struct Place {
     member: Member,
-    observe: Option<Arc<dyn Observe>>,
+    observer: Option<DecisionObserver>,
 }
 
 /// What a chain answers.
@@ -62,18 +67,18 @@ impl Chain {
     /// # Errors
     /// Fails if two bear one name.
     pub fn new(members: Vec<Member>) -> Result<Self, ConfigurationError> {
-        Self::observed(members.into_iter().map(|member| (member, None)))
+        Self::with_observers(members.into_iter().map(|member| (member, None)))
     }
 
     /// A chain of these authorizers, each with who is told what it answers.
     ///
     /// # Errors
     /// Fails if two bear one name.
-    pub fn observed(
-        members: impl IntoIterator<Item = (Member, Option<Arc<dyn Observe>>)>,
+    pub fn with_observers(
+        members: impl IntoIterator<Item = (Member, Option<DecisionObserver>)>,
     ) -> Result<Self, ConfigurationError> {
         let places: Vec<Place> =
-            members.into_iter().map(|(member, observe)| Place { member, observe }).collect();
+            members.into_iter().map(|(member, observer)| Place { member, observer }).collect();
         let mut names = BTreeSet::new();
         for name in places.iter().map(|place| place.member.name()) {
             if !names.insert(name) {
@@ -162,12 +167,12 @@ impl Place {
         attributes: &Attributes<'_>,
         recorder: Recorder<'_>,
     ) -> Answered {
-        let Some(observe) = &self.observe else {
+        let Some(observer) = &self.observer else {
             return self.member.authorize(caller, attributes, recorder).await;
         };
         let begun = Instant::now();
         let answered = self.member.authorize(caller, attributes, recorder).await;
-        observe.answered(answered.decision.verdict, begun.elapsed());
+        observer(answered.decision.verdict, begun.elapsed());
         answered
     }
 }

@@ -11,14 +11,12 @@ mod configuration;
 mod kind;
 mod member;
 mod name;
-mod observe;
 mod superuser;
 mod who_can;
 
 pub use authorizer_slot::{ActiveAuthorizer, AuthorizerSlot};
-pub use chain::{Chain, Outcome};
+pub use chain::{Chain, DecisionObserver, Outcome};
 pub use configuration::{Authorizer, Configuration, ConfigurationError, Webhook};
 pub use kind::AuthorizerType;
 pub use member::Member;
 pub use name::{AuthorizerName, NameError};
-pub use observe::Observe;

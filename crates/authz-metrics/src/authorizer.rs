@@ -52,8 +52,8 @@ struct Share {
     times: Histogram<{ SECONDS.len() }>,
 }
 
-impl authz_chain::Observe for Authorizer {
-    fn answered(&self, verdict: Verdict, took: Duration) {
+impl Authorizer {
+    pub(crate) fn count_decision(&self, verdict: Verdict, took: Duration) {
         let share = self.shares.mine();
         match verdict {
             Verdict::Allow => count(&share.n_allowed),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use authz::Decision;
-use authz_chain::AuthorizerType;
-use authz_reload::{Applied, Instruments, ReloadStatus};
+use authz_chain::{AuthorizerType, DecisionObserver};
+use authz_reload::{AppliedConfig, AuthorizationObservers, ReloadStatus};
 use authz_webhook::Webhook;
 use prometheus::Registry;
 use prometheus::core::{Collector, Desc};
@@ -20,7 +20,7 @@ use crate::webhook::Webhooks;
 
 /// The numbers of the authorization chain.
 ///
-/// Give it to whoever assembles the chain, as [`Instruments`], and call [`Metrics::decided`] for each
+/// Give it to whoever assembles the chain, as [`AuthorizationObservers`], and call [`Metrics::decided`] for each
 /// request; the registry shows the rest.
 #[derive(Debug)]
 pub struct Metrics {
@@ -74,24 +74,25 @@ impl Metrics {
     }
 }
 
-impl Instruments for Metrics {
-    fn webhook(&self, name: &str) -> Arc<dyn authz_webhook::Observe> {
+impl AuthorizationObservers for Metrics {
+    fn webhook_observer(&self, name: &str) -> Arc<dyn authz_webhook::Observe> {
         self.webhooks.named(name)
     }
 
-    fn member(&self, kind: AuthorizerType, name: &str) -> Option<Arc<dyn authz_chain::Observe>> {
-        Some(self.authorizers.named(kind, name))
+    fn authorizer_observer(&self, kind: AuthorizerType, name: &str) -> Option<DecisionObserver> {
+        let authorizer = self.authorizers.named(kind, name);
+        Some(Arc::new(move |verdict, took| authorizer.count_decision(verdict, took)))
     }
 
-    fn remote(&self) -> Arc<dyn https_client::Observe> {
+    fn connection_observer(&self) -> Arc<dyn https_client::Observe> {
         Arc::<Certificates>::clone(&self.certificates)
     }
 
-    fn reloaded(&self, status: ReloadStatus, at: SystemTime) {
+    fn on_reload(&self, status: ReloadStatus, at: SystemTime) {
         self.reloads.reloaded(status, at);
     }
 
-    fn applied(&self, applied: &Applied<'_>) {
+    fn on_config_applied(&self, applied: &AppliedConfig<'_>) {
         self.reloads.applied(applied);
     }
 }

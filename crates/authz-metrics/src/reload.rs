@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use authz_reload::{Applied, ReloadStatus, hash_of};
+use authz_reload::{AppliedConfig, ReloadStatus, sha256_hash};
 use prometheus::proto::MetricFamily;
 
 use crate::family;
@@ -35,7 +35,7 @@ struct Outcomes {
 impl Reloads {
     /// No configuration yet, of the server that is known as this.
     pub(crate) fn new(identity: &str) -> Self {
-        Self { identity: hash_of(identity.as_bytes()), state: Mutex::default() }
+        Self { identity: sha256_hash(identity.as_bytes()), state: Mutex::default() }
     }
 
     /// A reload ended.
@@ -51,7 +51,7 @@ impl Reloads {
     }
 
     /// A configuration is in effect.
-    pub(crate) fn applied(&self, applied: &Applied<'_>) {
+    pub(crate) fn applied(&self, applied: &AppliedConfig<'_>) {
         let mut state = self.state();
         state.hash = applied.hash.map(str::to_owned);
         state.generation = applied.generation;

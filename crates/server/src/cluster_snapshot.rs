@@ -181,8 +181,8 @@ impl ClusterSnapshot {
 
     fn chain_on(&self, slots: &[AuthorizerSlot]) -> Result<Arc<Chain>, ConfigurationError> {
         let members =
-            slots.iter().map(|slot| (slot.member(&self.rbac, &self.node), slot.observe.clone()));
-        Chain::observed(members).map(Arc::new)
+            slots.iter().map(|slot| (slot.member(&self.rbac, &self.node), slot.observer.clone()));
+        Chain::with_observers(members).map(Arc::new)
     }
 
     /// The picture with these objects, which were read in one state of the store.

@@ -142,7 +142,9 @@ fn stages_add_up_and_managed_fields_are_overridden() {
                 - {level: Metadata, verbs: [get], omitStages: [Panic]}\n\
                 - {level: Request, omitManagedFields: false, verbs: [list]}\n";
     let (policy, _) = Policy::read(text.as_bytes()).unwrap();
-    let config = |verb| policy.config_for_request(&Attributes { user: None, verb, target: Target::Path("/") });
+    let config = |verb| {
+        policy.config_for_request(&Attributes { user: None, verb, target: Target::Path("/") })
+    };
     let received = Stages::default().with(Stage::RequestReceived);
     let want = |level, omit_stages, omit_managed_fields| RequestAuditConfig {
         level,

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use authz::{Decision, Failure, Verdict};
 use authz_chain::AuthorizerType;
 use authz_metrics::Metrics;
-use authz_reload::{Applied, Instruments, ReloadStatus, hash_of};
+use authz_reload::{AppliedConfig, AuthorizationObservers, ReloadStatus, sha256_hash};
 use authz_webhook::{
     AbsolutePath, AttemptResult, CacheEvent, Caching, Connection, FailOpenCause, FailurePolicy,
     Fault, FaultKind, Guards, MatchConditions, MatchOutcome, Rejection, ReviewVersion, Sending,
@@ -17,7 +17,7 @@ use prometheus::Registry;
 
 /// Keeps series alive, as a chain does.
 pub(crate) struct Kept {
-    _members: Vec<Option<Arc<dyn authz_chain::Observe>>>,
+    _members: Vec<Option<authz_chain::DecisionObserver>>,
     _webhook: Arc<dyn authz_webhook::Observe>,
     _serving: Arc<Webhook>,
 }
@@ -53,9 +53,10 @@ pub(crate) fn happened() -> (Registry, Arc<Metrics>, Kept) {
     let took = Duration::from_micros(30);
 
     let members = AuthorizerType::ALL.map(|kind| {
-        let member = metrics.member(kind, kind.required_authorizer_name().unwrap_or("guard"));
+        let member =
+            metrics.authorizer_observer(kind, kind.required_authorizer_name().unwrap_or("guard"));
         for verdict in [Verdict::Allow, Verdict::Deny, Verdict::NoOpinion] {
-            member.as_ref().unwrap().answered(verdict, took);
+            member.as_ref().unwrap()(verdict, took);
         }
         member
     });
@@ -64,7 +65,7 @@ pub(crate) fn happened() -> (Registry, Arc<Metrics>, Kept) {
         metrics.decided(&decision, took);
     }
 
-    let observe = metrics.webhook("guard");
+    let observe = metrics.webhook_observer("guard");
     for result in AttemptResult::ALL {
         observe.attempted(result, Duration::from_millis(7));
     }
@@ -90,13 +91,17 @@ pub(crate) fn happened() -> (Registry, Arc<Metrics>, Kept) {
     let serving = webhook("guard", Arc::clone(&observe));
     metrics.serving([&serving]);
 
-    metrics.remote().missing_san();
-    metrics.remote().sha1_signature();
+    metrics.connection_observer().missing_san();
+    metrics.connection_observer().sha1_signature();
 
-    let hash = hash_of(b"config2");
-    metrics.applied(&Applied { hash: Some(&hash), generation: 2, authorizers: &[] });
+    let hash = sha256_hash(b"config2");
+    metrics.on_config_applied(&AppliedConfig {
+        hash: Some(&hash),
+        generation: 2,
+        authorizers: &[],
+    });
     for (status, second) in [(ReloadStatus::Failure, 1_000), (ReloadStatus::Success, 2_000)] {
-        metrics.reloaded(status, SystemTime::UNIX_EPOCH + Duration::from_secs(second));
+        metrics.on_reload(status, SystemTime::UNIX_EPOCH + Duration::from_secs(second));
     }
     (registry, metrics, Kept { _members: members.into(), _webhook: observe, _serving: serving })
 }

@@ -9,7 +9,7 @@ use api::{abac, rbac};
 use authz::{Attributes, Recorder};
 use authz_chain::{Authorizer, Chain, Member, Outcome, Webhook};
 use authz_rbac::{Extras, Snapshot};
-use authz_reload::Plan;
+use authz_reload::AuthorizationPlan;
 use tokio::runtime::{self, Runtime};
 
 use super::called;
@@ -136,7 +136,7 @@ fn chain(
     webhooks: Webhooks,
     order: Order,
     objects: Vec<Found>,
-    plan: &Plan,
+    plan: &AuthorizationPlan,
     directory: &Path,
 ) -> Result<Chain, Unusable> {
     let Order { authorizers, abac } = order;

@@ -6,7 +6,10 @@ use std::sync::{Arc, OnceLock};
 
 use authz_chain::AuthorizerType;
 use authz_metrics::Metrics;
-use authz_reload::{Assembler, Generation, Notice, Plan, Publish, ReloadOptions, Reloader};
+use authz_reload::{
+    Assembler, AuthorizationPlan, Generation, Publish, PublishError, ReloadNotice, ReloadOptions,
+    Reloader,
+};
 use authz_webhook::Guards;
 use https_client::{Limits, Resolve};
 use prometheus::Registry;
@@ -22,7 +25,7 @@ pub(super) struct Authorizing {
     pub(super) generation: Arc<Generation>,
     pub(super) directory: Arc<ServiceDirectory>,
     pub(super) registry: Registry,
-    plan: Plan,
+    plan: AuthorizationPlan,
     assembler: Assembler,
     pub(super) metrics: Arc<Metrics>,
     options: ReloadOptions,
@@ -39,7 +42,7 @@ impl Authorizing {
     /// The flags contradict each other, or something in the files is wrong.
     pub(super) fn load(args: &Args, log: Log) -> Result<Self, Unusable> {
         let plan = args.authorization.plan().map_err(Unusable::Usage)?;
-        let is_file_mode = matches!(plan, Plan::File(_));
+        let is_file_mode = matches!(plan, AuthorizationPlan::File(_));
         let registry = Registry::new();
         let identity = identity(&args.store.data_dir);
         let metrics = Metrics::new(&registry, &identity, is_file_mode).map_err(Unusable::broken)?;
@@ -56,7 +59,7 @@ impl Authorizing {
                 ..Limits::default()
             },
             resolver: Some(Arc::clone(&directory) as Arc<dyn Resolve>),
-            instruments: Arc::new(Logged { metrics: Arc::clone(&metrics), log }),
+            observers: Arc::new(Logged { metrics: Arc::clone(&metrics), log }),
             directory: std::env::current_dir().map_err(Unusable::broken)?,
         };
         let generation = Arc::new(assembler.start(&plan)?);
@@ -69,10 +72,10 @@ impl Authorizing {
     }
 
     /// Whether the flags switch anonymous authentication off. A configuration file never does.
-    pub(super) fn switches_anonymous_off(&self) -> bool {
+    pub(super) fn disables_anonymous_auth(&self) -> bool {
         match &self.plan {
-            Plan::File(_) => false,
-            Plan::Modes(modes) => modes.switches_anonymous_off(),
+            AuthorizationPlan::File(_) => false,
+            AuthorizationPlan::Modes(modes) => modes.disables_anonymous_auth(),
         }
     }
 
@@ -103,7 +106,7 @@ impl Authorizing {
     /// Says what should be changed in the files of the start.
     pub(super) fn warn(&self, log: Log) {
         for warning in &self.generation.warnings {
-            tell(log, &Notice::Warned(warning));
+            tell(log, &ReloadNotice::Warned(warning));
         }
     }
 
@@ -112,14 +115,11 @@ impl Authorizing {
         self.metrics.serving(&webhooks(&self.generation));
         let metrics = Arc::clone(&self.metrics);
         let publish: Publish = Arc::new(move |generation: &Arc<Generation>| {
-            // The names in a configuration are unique, which is all that can be wrong here.
-            if let Err(error) = replace_authorizers(&generation.slots) {
-                log.error("the authorizers can not be replaced", &[("why", &error)]);
-                return;
-            }
+            replace_authorizers(&generation.slots).map_err(|error| PublishError(error.into()))?;
             metrics.serving(&webhooks(generation));
+            Ok(())
         });
-        let tell = Arc::new(move |notice: &Notice<'_>| tell(log, notice));
+        let tell = Arc::new(move |notice: &ReloadNotice<'_>| tell(log, notice));
         let Self { assembler, plan, generation, options, reloader, .. } = self;
         reloader
             .get_or_init(|| Reloader::start(assembler, &plan, generation, options, publish, tell));
@@ -155,16 +155,16 @@ fn absolute(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-fn tell(log: Log, notice: &Notice<'_>) {
+fn tell(log: Log, notice: &ReloadNotice<'_>) {
     match notice {
-        Notice::Applied(generation) => log.notice(
+        ReloadNotice::Applied(generation) => log.notice(
             "the authorization configuration was reloaded",
             &[
                 ("generation", &generation.number),
                 ("hash", &generation.hash.as_deref().unwrap_or_default()),
             ],
         ),
-        Notice::Failed { file, message, diagnostics } => {
+        ReloadNotice::Failed { file, message, diagnostics } => {
             let place = match diagnostics.first() {
                 Some(first) => {
                     format!("{}:{}:{}", first.file, first.place.line, first.place.column)
@@ -176,7 +176,7 @@ fn tell(log: Log, notice: &Notice<'_>) {
                 &[("at", &place), ("why", message)],
             );
         }
-        Notice::Warned(warning) => {
+        ReloadNotice::Warned(warning) => {
             let (line, column) = (warning.place.line, warning.place.column);
             log.warn(
                 "the authorization configuration is odd",
@@ -186,7 +186,7 @@ fn tell(log: Log, notice: &Notice<'_>) {
                 ],
             );
         }
-        Notice::Unwatched { message } => log.warn(
+        ReloadNotice::Unwatched { message } => log.warn(
             "files of the authorization configuration can not be watched and are polled",
             &[("why", message)],
         ),

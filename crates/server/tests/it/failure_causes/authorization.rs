@@ -159,7 +159,7 @@ async fn with_transport(broken: Broken, policy: &str) -> Answer {
         |_, _| {},
         |options| {
             options.slots =
-                members.map(ActiveAuthorizer::Fixed).map(AuthorizerSlot::unobserved).into();
+                members.map(ActiveAuthorizer::Fixed).map(AuthorizerSlot::without_observer).into();
         },
     )
     .await;

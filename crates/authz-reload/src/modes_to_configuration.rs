@@ -1,4 +1,4 @@
-//! From legacy flags to the configuration that they mean.
+//! Converts legacy flags to a configuration.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,89 +11,91 @@ use authz_webhook::{
     WebhookSettings,
 };
 
-use crate::flags::{Modes, WebhookFlags};
+use crate::flags::{AuthorizationModes, WebhookFlags};
 
-/// How a webhook is named whose file does not name it.
-pub const WEBHOOK_OF_FLAGS: &str = "default";
+/// The name of the webhook of the flags, if its file is a kubeconfig.
+pub const FLAG_WEBHOOK_NAME: &str = "default";
 
-/// Why flags make no configuration. Displays as Kubernetes' message.
+/// The flags do not make a configuration. Displays as Kubernetes' message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TranslateError {
-    /// No review has this version.
+pub enum FlagTranslationError {
+    /// SubjectAccessReview does not have this version.
     #[error(
         "unsupported webhook authorizer version {}, supported versions are \"v1\", \"v1beta1\"",
         go_compat::quote(.version)
     )]
     Version {
-        /// What the flag says.
+        /// The value of the flag.
         version: String,
     },
-    /// A mode is named twice.
+    /// A mode occurs twice.
     #[error(
         "failed to build authorization config: modes should not be repeated in --authorization-mode"
     )]
     RepeatedMode,
-    /// The names of hooks and of built-in authorizers do not go together.
+    /// A hook has the name of a built-in authorizer or of another hook.
     #[error("failed to build authorization config: {0}")]
     Names(ConfigurationError),
-    /// A hook has a name that no authorizer can bear.
+    /// The name of a hook is not a valid name for an authorizer.
     #[error("failed to build authorization config: {0}")]
-    Name(#[from] NameError),
-    /// A path that a configuration can not hold.
+    Name(NameError),
+    /// A path is not UTF-8, so that a configuration can not contain it.
     #[error("path {} is not UTF-8", .0.display())]
     Path(PathBuf),
 }
 
-impl Modes {
-    /// The configuration that these flags mean.
+impl AuthorizationModes {
+    /// Converts these flags to a configuration.
     ///
-    /// `directory` is where relative paths begin. `hooks` are the names in the file of the webhooks
-    /// if it is a file of external hooks: then each of them becomes an authorizer, in order, where
-    /// the mode stands. A kubeconfig has none and becomes one authorizer.
+    /// Relative paths start from `directory`. `hooks` are the names in the webhook file if it is a file of external
+    /// hooks: each of them becomes an authorizer at the position of mode Webhook, in order. A kubeconfig has no names
+    /// and becomes one authorizer.
     ///
     /// # Errors
-    /// See [`TranslateError`].
-    pub fn configuration(
+    /// The flags do not make a configuration; see [`FlagTranslationError`].
+    pub fn to_configuration(
         &self,
         directory: &Path,
         hooks: Option<&[String]>,
-    ) -> Result<Configuration, TranslateError> {
+    ) -> Result<Configuration, FlagTranslationError> {
         let mut authorizers = Vec::new();
         for &mode in &self.modes {
             match (Authorizer::built_in(mode), &self.webhook) {
                 (Some(built_in), _) => authorizers.push(built_in),
                 (None, Some(flags)) => {
-                    authorizers.extend(webhooks(flags, directory, hooks)?);
+                    authorizers.extend(webhook_authorizers(flags, directory, hooks)?);
                 }
                 (None, None) => {}
             }
         }
         Configuration::new(authorizers).map_err(|error| match error {
-            ConfigurationError::RepeatedType(_) => TranslateError::RepeatedMode,
-            other => TranslateError::Names(other),
+            ConfigurationError::RepeatedType(_) => FlagTranslationError::RepeatedMode,
+            ConfigurationError::Empty | ConfigurationError::RepeatedName(_) => {
+                FlagTranslationError::Names(error)
+            }
         })
     }
 }
 
 impl WebhookFlags {
-    /// The path of the file from everywhere.
+    /// The absolute path of the file.
     pub fn absolute_config_file(&self, directory: &Path) -> PathBuf {
         directory.join(&self.config_file)
     }
 
-    /// What is configured for each webhook of the flags.
-    fn settings(&self, directory: &Path) -> Result<WebhookSettings, TranslateError> {
+    /// The settings of each webhook of the flags.
+    fn to_settings(&self, directory: &Path) -> Result<WebhookSettings, FlagTranslationError> {
         let path = self.absolute_config_file(directory);
         let path = path
             .to_str()
             .and_then(AbsolutePath::new)
-            .ok_or_else(|| TranslateError::Path(path.clone()))?;
+            .ok_or_else(|| FlagTranslationError::Path(path.clone()))?;
         let version = ReviewVersion::from_name(&self.version)
-            .ok_or_else(|| TranslateError::Version { version: self.version.clone() })?;
+            .ok_or_else(|| FlagTranslationError::Version { version: self.version.clone() })?;
         Ok(WebhookSettings {
             timeout: longest_timeout(),
-            authorized_caching: caching(self.authorized_ttl_ns),
-            unauthorized_caching: caching(self.unauthorized_ttl_ns),
+            authorized_caching: caching_for_ttl(self.authorized_ttl_ns),
+            unauthorized_caching: caching_for_ttl(self.unauthorized_ttl_ns),
             subject_access_review_version: version,
             failure_policy: FailurePolicy::NoOpinion,
             connection: Connection::KubeConfigFile(path),
@@ -102,29 +104,30 @@ impl WebhookFlags {
     }
 }
 
-fn webhooks(
+fn webhook_authorizers(
     flags: &WebhookFlags,
     directory: &Path,
     hooks: Option<&[String]>,
-) -> Result<Vec<Authorizer>, TranslateError> {
-    let settings = flags.settings(directory)?;
-    let default = [WEBHOOK_OF_FLAGS.to_owned()];
+) -> Result<Vec<Authorizer>, FlagTranslationError> {
+    let settings = flags.to_settings(directory)?;
+    let default = [FLAG_WEBHOOK_NAME.to_owned()];
     let webhook = |name: &String| {
-        let (name, settings) = (AuthorizerName::new(name)?, settings.clone());
+        let (name, settings) =
+            (AuthorizerName::new(name).map_err(FlagTranslationError::Name)?, settings.clone());
         Ok(Authorizer::Webhook(Box::new(Webhook { name, settings })))
     };
     hooks.unwrap_or(&default).iter().map(webhook).collect()
 }
 
-/// Flags can not name a time, so a webhook of flags has the longest.
+/// No flag sets the timeout, so a webhook of the flags has the longest one.
 #[expect(clippy::expect_used, reason = "INVARIANT on Timeout: its largest value is one")]
 fn longest_timeout() -> Timeout {
     Timeout::new(Timeout::MAX).expect("the longest timeout is a timeout")
 }
 
-/// Answers are cached unless the time is zero. What has a negative time is kept and has already
-/// expired, so it is as good as not kept.
-fn caching(ttl_ns: i64) -> Caching {
+/// Answers are cached unless the lifetime is zero. With a negative lifetime they have expired when they are stored,
+/// which has the same effect.
+fn caching_for_ttl(ttl_ns: i64) -> Caching {
     let ttl = Duration::from_nanos(u64::try_from(ttl_ns).unwrap_or(0));
     Caching::new(ttl, ttl_ns != 0)
 }

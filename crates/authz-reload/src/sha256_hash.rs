@@ -1,19 +1,19 @@
-//! The hash by which metrics and the status name a configuration.
+//! The hash of configuration files in metrics and in the status.
 
 use std::fmt::Write;
 
 use ring::digest::{SHA256, digest};
 
-/// `sha256:` and the lower-case hexadecimal digest of the bytes; of no bytes the empty text.
+/// `sha256:` and the hexadecimal SHA-256 digest of the bytes in lower case; empty for no bytes.
 ///
-/// Kubernetes labels its metrics so, and the identity of a server as well as the content of a file.
-pub fn hash_of(bytes: &[u8]) -> String {
+/// Kubernetes uses this form for the labels of its metrics: for configuration files and for the identity of a server.
+pub fn sha256_hash(bytes: &[u8]) -> String {
     if bytes.is_empty() {
         return String::new();
     }
     let mut text = "sha256:".to_owned();
     for byte in digest(&SHA256, bytes).as_ref() {
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = write!(text, "{byte:02x}");
     }
     text
@@ -34,7 +34,7 @@ mod tests {
             ),
             ("config2", "sha256:f309dd9c31fe24b3e594d2f9420419c48dfe954523245d5f35dc37739970d881"),
         ] {
-            assert_eq!(hash_of(bytes.as_bytes()), want, "{bytes}");
+            assert_eq!(sha256_hash(bytes.as_bytes()), want, "{bytes}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The exchanges of a webhook over a client.
+//! Sends the reviews of a webhook over an HTTPS client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use authz_webhook::{Fault, FaultKind, Reply, Sending, Transport};
 use bytes::Bytes;
 use https_client::{Client, Place, Target};
 
-/// Posts reviews.
-pub struct HookTransport {
+/// Posts reviews to one webhook.
+pub struct WebhookTransport {
     client: Arc<Client>,
-    /// Tells the service how long somebody waits for it, as Kubernetes does.
+    /// The query `timeout=…`, by which Kubernetes announces how long it waits.
     query: String,
     url: String,
 }
 
-impl HookTransport {
-    /// Posts over a client, and tells the service after which time nobody waits any more. The
-    /// endpoint is the one of the client's target, for messages.
+impl WebhookTransport {
+    /// A transport over this client. `endpoint` is the URL of the client's target, for messages. The timeout is
+    /// announced to the webhook.
     pub fn new(client: Arc<Client>, endpoint: &str, timeout: Duration) -> Self {
         let nanos = i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX);
         let query = format!("timeout={}", go_compat::format_duration(nanos));
@@ -27,11 +27,11 @@ impl HookTransport {
     }
 }
 
-impl Transport for HookTransport {
+impl Transport for WebhookTransport {
     fn send(&self, body: Bytes, limit: Duration) -> Sending<'_> {
         Box::pin(async move {
             let reply = self.client.post(&self.query, body, limit).await;
-            reply.map(reply_of).map_err(fault_of)
+            reply.map(convert_reply).map_err(convert_fault)
         })
     }
 
@@ -40,7 +40,7 @@ impl Transport for HookTransport {
     }
 }
 
-fn reply_of(reply: https_client::Reply) -> Reply {
+fn convert_reply(reply: https_client::Reply) -> Reply {
     let header = |name: &str| {
         let value = reply.headers.get(name)?;
         Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
@@ -53,7 +53,7 @@ fn reply_of(reply: https_client::Reply) -> Reply {
     }
 }
 
-fn fault_of(fault: https_client::Fault) -> Fault {
+fn convert_fault(fault: https_client::Fault) -> Fault {
     let kind = match fault.kind {
         https_client::FaultKind::Timeout => FaultKind::Timeout,
         https_client::FaultKind::Reset => FaultKind::Reset,
@@ -70,8 +70,8 @@ fn fault_of(fault: https_client::Fault) -> Fault {
     Fault { kind, message: fault.message }
 }
 
-/// Where a service is called, for people to read. Credentials are not part of a target's place.
-pub fn endpoint(target: &Target) -> String {
+/// The URL of a webhook, for messages. It contains no credentials.
+pub fn endpoint_url(target: &Target) -> String {
     let path = if target.path.is_empty() { "/" } else { target.path.as_str() };
     match &target.place {
         Place::Service(service) => format!("https://{service}{path}"),
@@ -93,18 +93,18 @@ mod tests {
     fn endpoints_are_written_as_urls() {
         let url = |host: &str, port, path| {
             let place = Place::Url { scheme: Scheme::Https, host: host.to_owned(), port };
-            endpoint(&Target::new(place, path))
+            endpoint_url(&Target::new(place, path))
         };
         assert_eq!(url("a.example", None, ""), "https://a.example/");
         assert_eq!(url("::1", Some(8443), "/x"), "https://[::1]:8443/x");
         let service =
             ServiceName { namespace: "ns".to_owned(), name: "hook".to_owned(), port: 443 };
         let service = Target::new(Place::Service(service), "");
-        assert_eq!(endpoint(&service), "https://hook.ns.svc:443/");
+        assert_eq!(endpoint_url(&service), "https://hook.ns.svc:443/");
     }
 
     #[test]
-    fn faults_keep_what_retry_needs_to_know() {
+    fn faults_keep_the_kind_that_retries_depend_on() {
         for (from, want) in [
             (https_client::FaultKind::Timeout, FaultKind::Timeout),
             (https_client::FaultKind::Reset, FaultKind::Reset),
@@ -118,7 +118,7 @@ mod tests {
                 FaultKind::Local(Unavailable::OutOfResources),
             ),
         ] {
-            let fault = fault_of(https_client::Fault { kind: from, message: "m".to_owned() });
+            let fault = convert_fault(https_client::Fault { kind: from, message: "m".to_owned() });
             assert_eq!(fault, Fault::new(want, "m"));
         }
     }

@@ -1,4 +1,4 @@
-//! From legacy flags to the text of an equivalent configuration file.
+//! Converts legacy flags to the text of an equivalent configuration file.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -7,43 +7,49 @@ use std::time::Duration;
 use authz_chain::{Authorizer, Configuration, Webhook};
 use authz_webhook::{Caching, Connection};
 
-use crate::flags::{DEFAULT_AUTHORIZED_TTL_NS, DEFAULT_UNAUTHORIZED_TTL_NS, Modes};
-use crate::translate::{TranslateError, WEBHOOK_OF_FLAGS};
+use crate::flags::{AuthorizationModes, DEFAULT_AUTHORIZED_TTL_NS, DEFAULT_UNAUTHORIZED_TTL_NS};
+use crate::modes_to_configuration::{FLAG_WEBHOOK_NAME, FlagTranslationError};
 
-/// A configuration file that means what flags mean.
+/// A configuration file that is equivalent to flags.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Converted {
-    /// The file.
+pub struct ConvertedConfig {
+    /// The text of the file.
     pub yaml: String,
-    /// What is not the same, or has to be done by hand: one sentence each.
+    /// The remaining differences and the steps to do by hand, one sentence each.
     pub differences: Vec<String>,
 }
 
-/// What a conversion depends on besides the flags.
+/// The inputs of a conversion besides the flags.
 #[derive(Debug, Clone, Copy)]
-pub struct ConvertContext<'a> {
-    /// Where relative paths begin: the working directory of the server.
+pub struct ConversionContext<'a> {
+    /// The working directory of the server, from which relative paths start.
     pub directory: &'a Path,
-    /// The names of the hooks if the file of the webhooks is a file of external hooks.
+    /// The names of the hooks, if the webhook file is a file of external hooks.
     pub hooks: Option<&'a [String]>,
-    /// Whether the server is asked to authenticate the anonymous user.
+    /// Whether the flags enable anonymous authentication.
     pub is_anonymous_enabled: bool,
 }
 
-/// The file that means what the flags mean, and what differs nevertheless.
+/// Converts the flags to a configuration file, and lists the differences that remain.
 ///
 /// # Errors
-/// The flags mean no configuration, so that no server starts with them either.
-pub fn convert(modes: &Modes, context: &ConvertContext<'_>) -> Result<Converted, TranslateError> {
-    let configuration = modes.configuration(context.directory, context.hooks)?;
-    let split = split_files(modes, context);
+/// The flags do not make a configuration; a server does not start with them either.
+pub fn convert_flags_to_config(
+    modes: &AuthorizationModes,
+    context: &ConversionContext<'_>,
+) -> Result<ConvertedConfig, FlagTranslationError> {
+    let configuration = modes.to_configuration(context.directory, context.hooks)?;
+    let split = files_per_hook(modes, context);
     let mut differences = general_differences(modes, context);
     differences.extend(webhook_differences(modes, context, &split));
-    Ok(Converted { yaml: yaml(&configuration, &split), differences })
+    Ok(ConvertedConfig { yaml: write_yaml(&configuration, &split), differences })
 }
 
-/// One file for each of several hooks, with the name of the hook; else nothing.
-fn split_files(modes: &Modes, context: &ConvertContext<'_>) -> Vec<(String, PathBuf)> {
+/// The name and a file for each hook, if there are several.
+fn files_per_hook(
+    modes: &AuthorizationModes,
+    context: &ConversionContext<'_>,
+) -> Vec<(String, PathBuf)> {
     let (Some(flags), Some(hooks)) = (&modes.webhook, context.hooks) else { return Vec::new() };
     if hooks.len() < 2 {
         return Vec::new();
@@ -56,7 +62,7 @@ fn split_files(modes: &Modes, context: &ConvertContext<'_>) -> Vec<(String, Path
         .collect()
 }
 
-fn general_differences(modes: &Modes, context: &ConvertContext<'_>) -> Vec<String> {
+fn general_differences(modes: &AuthorizationModes, context: &ConversionContext<'_>) -> Vec<String> {
     let mut differences = vec![
         "A configuration file is followed: changes take effect while the server runs, and the \
          reload metrics appear; flags are read once."
@@ -77,7 +83,7 @@ fn general_differences(modes: &Modes, context: &ConvertContext<'_>) -> Vec<Strin
             policy.display()
         ));
     }
-    if modes.switches_anonymous_off() && context.is_anonymous_enabled {
+    if modes.disables_anonymous_auth() && context.is_anonymous_enabled {
         differences.push(
             "Mode AlwaysAllow switches anonymous authentication off, type AlwaysAllow in a file \
              does not: add --anonymous-auth=false, or everybody is allowed everything."
@@ -88,8 +94,8 @@ fn general_differences(modes: &Modes, context: &ConvertContext<'_>) -> Vec<Strin
 }
 
 fn webhook_differences(
-    modes: &Modes,
-    context: &ConvertContext<'_>,
+    modes: &AuthorizationModes,
+    context: &ConversionContext<'_>,
     split: &[(String, PathBuf)],
 ) -> Vec<String> {
     let Some(flags) = &modes.webhook else { return Vec::new() };
@@ -110,10 +116,10 @@ fn webhook_differences(
         [("authorized", flags.authorized_ttl_ns), ("unauthorized", flags.unauthorized_ttl_ns)]
     {
         if ttl_ns <= 0 {
-            let Kept { ttl_field, switch, .. } = kept(what == "authorized");
+            let CacheFields { ttl_field, enabled_field, .. } = cache_fields(what == "authorized");
             differences.push(format!(
                 "{ttl_field} has to be positive: --authorization-webhook-cache-{what}-ttl={} \
-                 becomes {switch}: false, which keeps no answer either.",
+                 becomes {enabled_field}: false, which keeps no answer either.",
                 go_compat::format_duration(ttl_ns)
             ));
         }
@@ -131,43 +137,43 @@ fn webhook_differences(
     }
     if context.hooks.is_none() {
         differences.push(format!(
-            "The webhook keeps the name {WEBHOOK_OF_FLAGS}, under which its metrics are known; a \
+            "The webhook keeps the name {FLAG_WEBHOOK_NAME}, under which its metrics are known; a \
              file may choose another one."
         ));
     }
     differences
 }
 
-/// How a file says for how long answers are kept.
-struct Kept {
+/// The fields of a configuration file for one of the two caches.
+struct CacheFields {
     ttl_field: &'static str,
-    switch: &'static str,
+    enabled_field: &'static str,
     default_ttl_ns: i64,
 }
 
-fn kept(is_authorized: bool) -> Kept {
+fn cache_fields(is_authorized: bool) -> CacheFields {
     match is_authorized {
-        true => Kept {
+        true => CacheFields {
             ttl_field: "authorizedTTL",
-            switch: "cacheAuthorizedRequests",
+            enabled_field: "cacheAuthorizedRequests",
             default_ttl_ns: DEFAULT_AUTHORIZED_TTL_NS,
         },
-        false => Kept {
+        false => CacheFields {
             ttl_field: "unauthorizedTTL",
-            switch: "cacheUnauthorizedRequests",
+            enabled_field: "cacheUnauthorizedRequests",
             default_ttl_ns: DEFAULT_UNAUTHORIZED_TTL_NS,
         },
     }
 }
 
-fn yaml(configuration: &Configuration, split: &[(String, PathBuf)]) -> String {
+fn write_yaml(configuration: &Configuration, split: &[(String, PathBuf)]) -> String {
     let mut text = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n\
                     authorizers:\n"
         .to_owned();
     for authorizer in configuration.authorizers() {
         let (kind, name) = (authorizer.authorizer_type().name(), authorizer.name());
-        line(&mut text, format_args!("- type: {kind}"));
-        line(&mut text, format_args!("  name: {}", scalar(name)));
+        write_line(&mut text, format_args!("- type: {kind}"));
+        write_line(&mut text, format_args!("  name: {}", yaml_scalar(name)));
         if let Authorizer::Webhook(webhook) = authorizer {
             write_webhook(&mut text, webhook, split);
         }
@@ -183,48 +189,48 @@ fn write_webhook(text: &mut String, webhook: &Webhook, split: &[(String, PathBuf
         (Connection::KubeConfigFile(path), None) => path.as_str().to_owned(),
         (Connection::InClusterConfig, None) => String::new(),
     };
-    line(text, format_args!("  webhook:"));
-    line(text, format_args!("    timeout: {}", duration(settings.timeout.get())));
-    write_caching(text, settings.authorized_caching, &kept(true));
-    write_caching(text, settings.unauthorized_caching, &kept(false));
+    write_line(text, format_args!("  webhook:"));
+    write_line(text, format_args!("    timeout: {}", format_duration(settings.timeout.get())));
+    write_caching(text, settings.authorized_caching, &cache_fields(true));
+    write_caching(text, settings.unauthorized_caching, &cache_fields(false));
     let version = settings.subject_access_review_version.name();
-    line(text, format_args!("    subjectAccessReviewVersion: {version}"));
-    line(text, format_args!("    failurePolicy: {}", settings.failure_policy.name()));
-    line(text, format_args!("    connectionInfo:"));
-    line(text, format_args!("      type: {}", settings.connection.type_name()));
-    line(text, format_args!("      kubeConfigFile: {}", scalar(&path)));
+    write_line(text, format_args!("    subjectAccessReviewVersion: {version}"));
+    write_line(text, format_args!("    failurePolicy: {}", settings.failure_policy.name()));
+    write_line(text, format_args!("    connectionInfo:"));
+    write_line(text, format_args!("      type: {}", settings.connection.type_name()));
+    write_line(text, format_args!("      kubeConfigFile: {}", yaml_scalar(&path)));
 }
 
-/// A cache that keeps nothing is written with the default time, for a file needs a positive one.
-fn write_caching(text: &mut String, caching: Caching, kept: &Kept) {
-    let Kept { ttl_field, switch, default_ttl_ns } = kept;
+/// Writes the fields of a cache. A disabled cache gets the default lifetime, because a file requires a positive one.
+fn write_caching(text: &mut String, caching: Caching, fields: &CacheFields) {
+    let CacheFields { ttl_field, enabled_field, default_ttl_ns } = fields;
     match caching.lifetime() {
         Some(ttl) => {
-            line(text, format_args!("    {ttl_field}: {}", duration(ttl)));
+            write_line(text, format_args!("    {ttl_field}: {}", format_duration(ttl)));
         }
         None => {
             let ttl = go_compat::format_duration(*default_ttl_ns);
-            line(text, format_args!("    {ttl_field}: {ttl}"));
-            line(text, format_args!("    {switch}: false"));
+            write_line(text, format_args!("    {ttl_field}: {ttl}"));
+            write_line(text, format_args!("    {enabled_field}: false"));
         }
     }
 }
 
-fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
-    // Writing to a text does not fail.
+fn write_line(text: &mut String, line: std::fmt::Arguments<'_>) {
+    // Writing to a string does not fail.
     let _ = writeln!(text, "{line}");
 }
 
-/// Go's text of a duration; none is longer than Go can express.
-fn duration(duration: Duration) -> String {
+/// A duration as Go writes it.
+fn format_duration(duration: Duration) -> String {
     go_compat::format_duration(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
 }
 
-/// A text as YAML: plain if it can not be mistaken for anything else, else in double quotes.
-fn scalar(text: &str) -> String {
+/// A text as a YAML scalar: plain if YAML reads it as text, else in double quotes.
+fn yaml_scalar(text: &str) -> String {
     let is_plain_char = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
     let begins_plainly = text.starts_with(|c: char| c.is_ascii_lowercase() || c == '/');
-    let is_word = AMBIGUOUS.contains(&text.to_ascii_lowercase().as_str());
+    let is_word = NON_TEXT_WORDS.contains(&text.to_ascii_lowercase().as_str());
     if begins_plainly && !is_word && text.chars().all(is_plain_char) {
         return text.to_owned();
     }
@@ -243,5 +249,5 @@ fn scalar(text: &str) -> String {
     quoted
 }
 
-/// Plain texts that YAML reads as something else.
-const AMBIGUOUS: [&str; 9] = ["true", "false", "yes", "no", "on", "off", "y", "n", "null"];
+/// Plain texts that YAML does not read as text.
+const NON_TEXT_WORDS: [&str; 9] = ["true", "false", "yes", "no", "on", "off", "y", "n", "null"];
