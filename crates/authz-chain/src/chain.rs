@@ -9,7 +9,7 @@ use authz::{
     Abstention, Attributes, Decision, Event, Failure, Reason, Recorder, Rules, SharedText, User,
     Verdict,
 };
-use authz_webhook::{Answered, FailOpenCause};
+use authz_webhook::{FailOpenCause, WebhookDecision};
 
 use crate::configuration::ConfigurationError;
 use crate::member::Member;
@@ -166,7 +166,7 @@ impl Place {
         caller: &str,
         attributes: &Attributes<'_>,
         recorder: Recorder<'_>,
-    ) -> Answered {
+    ) -> WebhookDecision {
         let Some(observer) = &self.observer else {
             return self.member.authorize(caller, attributes, recorder).await;
         };

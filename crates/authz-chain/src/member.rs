@@ -6,7 +6,7 @@ use std::sync::Arc;
 use authz::{
     Attributes, Authorizer as Plugin, Decision, Recorder, Rules, SharedText, Subjects, User,
 };
-use authz_webhook::Answered;
+use authz_webhook::WebhookDecision;
 
 use crate::always;
 use crate::kind::AuthorizerType;
@@ -85,7 +85,7 @@ impl Member {
         caller: &str,
         attributes: &Attributes<'_>,
         recorder: Recorder<'_>,
-    ) -> Answered {
+    ) -> WebhookDecision {
         let decision = match self {
             Self::Webhook(webhook) => {
                 return webhook.authorize_for(caller, attributes, recorder).await;

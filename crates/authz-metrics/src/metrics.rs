@@ -75,7 +75,7 @@ impl Metrics {
 }
 
 impl AuthorizationObservers for Metrics {
-    fn webhook_observer(&self, name: &str) -> Arc<dyn authz_webhook::Observe> {
+    fn webhook_observer(&self, name: &str) -> Arc<dyn authz_webhook::WebhookObserver> {
         self.webhooks.named(name)
     }
 

@@ -105,7 +105,7 @@ impl Rejected {
     }
 }
 
-impl authz_webhook::Observe for Webhook {
+impl authz_webhook::WebhookObserver for Webhook {
     fn attempted(&self, result: AttemptResult, took: Duration) {
         self.calls.of(result).observe(&CALL_SECONDS, took);
     }
@@ -268,7 +268,7 @@ impl Page {
         }
     }
 
-    fn show_health(&mut self, name: &str, health: &authz_webhook::Health) {
+    fn show_health(&mut self, name: &str, health: &authz_webhook::WebhookHealth) {
         self.cache_entries.gauge(&[name], health.cache_entries as f64);
         self.cache_bytes.gauge(&[name], health.cache_bytes as f64);
         self.in_flight.gauge(&[name], health.in_flight as f64);

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use api::Warning;
 use api::authorization::LoadOptions;
 use authz_chain::{ActiveAuthorizer, Authorizer, AuthorizerSlot, Configuration, Member};
-use authz_webhook::{Connection as ConnectionInfo, Guards, WebhookSettings};
+use authz_webhook::{Connection as ConnectionInfo, WebhookLimits, WebhookSettings};
 use https_client::{Limits, Resolve};
 use kubeconfig::{Connection, HookConnection, Loaded};
 
@@ -26,7 +26,7 @@ use crate::sha256_hash::sha256_hash;
 #[derive(Clone)]
 pub struct Assembler {
     /// The limits of one webhook.
-    pub guards: Guards,
+    pub guards: WebhookLimits,
     /// The limits of the connections to webhooks.
     pub limits: Limits,
     /// Resolves the names of Services; without it DNS does.
@@ -44,7 +44,7 @@ impl Assembler {
     /// The working directory does not exist or is not readable.
     pub fn new() -> std::io::Result<Self> {
         Ok(Self {
-            guards: Guards::default(),
+            guards: WebhookLimits::default(),
             limits: Limits::default(),
             resolver: None,
             observers: Arc::new(NoObservers),

@@ -12,7 +12,7 @@ use authz_chain::{AuthorizerType, DecisionObserver};
 /// gets a new observer under the same name, and both count in the same series.
 pub trait AuthorizationObservers: Send + Sync {
     /// The observer of the calls of one webhook.
-    fn webhook_observer(&self, name: &str) -> Arc<dyn authz_webhook::Observe>;
+    fn webhook_observer(&self, name: &str) -> Arc<dyn authz_webhook::WebhookObserver>;
 
     /// The observer of the decisions of one authorizer; webhooks have one too. With `None` the chain does not
     /// read the clock.
@@ -70,8 +70,8 @@ pub struct AppliedConfig<'a> {
 pub struct NoObservers;
 
 impl AuthorizationObservers for NoObservers {
-    fn webhook_observer(&self, _name: &str) -> Arc<dyn authz_webhook::Observe> {
-        Arc::new(authz_webhook::Unobserved)
+    fn webhook_observer(&self, _name: &str) -> Arc<dyn authz_webhook::WebhookObserver> {
+        Arc::new(authz_webhook::NoObserver)
     }
 
     fn authorizer_observer(&self, _kind: AuthorizerType, _name: &str) -> Option<DecisionObserver> {

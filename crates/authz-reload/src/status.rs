@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use authz_webhook::{Health, LastFailure};
+use authz_webhook::{LastFailure, WebhookHealth};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -175,7 +175,7 @@ fn authorizer_statuses(generation: &Generation) -> Vec<AuthorizerStatus> {
 }
 
 fn webhook_status(hook: &ConfiguredWebhook) -> WebhookStatus {
-    let Health { in_flight, last_success, last_failure, cache_entries, cache_bytes } =
+    let WebhookHealth { in_flight, last_success, last_failure, cache_entries, cache_bytes } =
         hook.webhook.health();
     let failure = |LastFailure { at, message }: LastFailure| WebhookFailureStatus {
         at: format_time(at),

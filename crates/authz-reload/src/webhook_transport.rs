@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use authz::Unavailable;
-use authz_webhook::{Fault, FaultKind, Reply, Sending, Transport};
+use authz_webhook::{HttpResponse, ResponseFuture, Transport, TransportError, TransportErrorKind};
 use bytes::Bytes;
 use https_client::{Client, Place, Target};
 
@@ -28,7 +28,7 @@ impl WebhookTransport {
 }
 
 impl Transport for WebhookTransport {
-    fn send(&self, body: Bytes, limit: Duration) -> Sending<'_> {
+    fn send(&self, body: Bytes, limit: Duration) -> ResponseFuture<'_> {
         Box::pin(async move {
             let reply = self.client.post(&self.query, body, limit).await;
             reply.map(convert_reply).map_err(convert_fault)
@@ -40,12 +40,12 @@ impl Transport for WebhookTransport {
     }
 }
 
-fn convert_reply(reply: https_client::Reply) -> Reply {
+fn convert_reply(reply: https_client::Reply) -> HttpResponse {
     let header = |name: &str| {
         let value = reply.headers.get(name)?;
         Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
     };
-    Reply {
+    HttpResponse {
         status: reply.status,
         content_type: header("content-type"),
         retry_after: header("retry-after"),
@@ -53,21 +53,21 @@ fn convert_reply(reply: https_client::Reply) -> Reply {
     }
 }
 
-fn convert_fault(fault: https_client::Fault) -> Fault {
+fn convert_fault(fault: https_client::Fault) -> TransportError {
     let kind = match fault.kind {
-        https_client::FaultKind::Timeout => FaultKind::Timeout,
-        https_client::FaultKind::Reset => FaultKind::Reset,
-        https_client::FaultKind::TooLarge => FaultKind::TooLarge,
+        https_client::FaultKind::Timeout => TransportErrorKind::Timeout,
+        https_client::FaultKind::Reset => TransportErrorKind::Reset,
+        https_client::FaultKind::TooLarge => TransportErrorKind::TooLarge,
         https_client::FaultKind::Refused
         | https_client::FaultKind::Dns
-        | https_client::FaultKind::Connect => FaultKind::Connect,
-        https_client::FaultKind::Tls => FaultKind::Tls,
-        https_client::FaultKind::Eof | https_client::FaultKind::Other => FaultKind::Other,
+        | https_client::FaultKind::Connect => TransportErrorKind::Connect,
+        https_client::FaultKind::Tls => TransportErrorKind::Tls,
+        https_client::FaultKind::Eof | https_client::FaultKind::Other => TransportErrorKind::Other,
         https_client::FaultKind::Local | https_client::FaultKind::AddressRefused => {
-            FaultKind::Local(Unavailable::OutOfResources)
+            TransportErrorKind::Local(Unavailable::OutOfResources)
         }
     };
-    Fault { kind, message: fault.message }
+    TransportError { kind, message: fault.message }
 }
 
 /// The URL of a webhook, for messages. It contains no credentials.
@@ -106,20 +106,23 @@ mod tests {
     #[test]
     fn faults_keep_the_kind_that_retries_depend_on() {
         for (from, want) in [
-            (https_client::FaultKind::Timeout, FaultKind::Timeout),
-            (https_client::FaultKind::Reset, FaultKind::Reset),
-            (https_client::FaultKind::TooLarge, FaultKind::TooLarge),
-            (https_client::FaultKind::Eof, FaultKind::Other),
-            (https_client::FaultKind::Tls, FaultKind::Tls),
-            (https_client::FaultKind::Refused, FaultKind::Connect),
-            (https_client::FaultKind::Local, FaultKind::Local(Unavailable::OutOfResources)),
+            (https_client::FaultKind::Timeout, TransportErrorKind::Timeout),
+            (https_client::FaultKind::Reset, TransportErrorKind::Reset),
+            (https_client::FaultKind::TooLarge, TransportErrorKind::TooLarge),
+            (https_client::FaultKind::Eof, TransportErrorKind::Other),
+            (https_client::FaultKind::Tls, TransportErrorKind::Tls),
+            (https_client::FaultKind::Refused, TransportErrorKind::Connect),
+            (
+                https_client::FaultKind::Local,
+                TransportErrorKind::Local(Unavailable::OutOfResources),
+            ),
             (
                 https_client::FaultKind::AddressRefused,
-                FaultKind::Local(Unavailable::OutOfResources),
+                TransportErrorKind::Local(Unavailable::OutOfResources),
             ),
         ] {
             let fault = convert_fault(https_client::Fault { kind: from, message: "m".to_owned() });
-            assert_eq!(fault, Fault::new(want, "m"));
+            assert_eq!(fault, TransportError::new(want, "m"));
         }
     }
 }

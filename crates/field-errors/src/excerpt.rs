@@ -6,14 +6,16 @@ use std::fmt::{self, Display, Write};
 /// Stands for the rest of a text.
 const MORE: &str = "...";
 
+/// The beginning of a text: at most `bytes_max` bytes, cut between two characters.
+pub fn truncate_text(text: &str, bytes_max: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes_max)).unwrap_or_default()
+}
+
 /// The text, or its beginning if it has more than so many bytes.
 pub(crate) fn excerpt(text: &str, bytes_max: usize) -> Cow<'_, str> {
     match text.len() <= bytes_max {
         true => Cow::Borrowed(text),
-        false => {
-            let begin = text.get(..text.floor_char_boundary(bytes_max)).unwrap_or_default();
-            Cow::Owned(format!("{begin}{MORE}"))
-        }
+        false => Cow::Owned(format!("{}{MORE}", truncate_text(text, bytes_max))),
     }
 }
 
@@ -50,6 +52,7 @@ mod tests {
         for (text, want) in [("", ""), ("abcd", "abcd"), ("abcde", "abcd..."), ("abcé", "abc...")]
         {
             assert_eq!(excerpt(text, 4), want);
+            assert_eq!(truncate_text(text, 4), want.trim_end_matches(MORE));
             assert_eq!(written(&text, 4), want);
         }
         assert_eq!(written(&format_args!("{}{}", "ab", "cde"), 4), "abcd...");

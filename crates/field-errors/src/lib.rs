@@ -16,6 +16,7 @@ mod path;
 
 pub use aggregate::aggregate;
 pub use error::{BadValue, FAULTS_MAX, FieldError, FieldErrors, Kind};
+pub use excerpt::truncate_text;
 pub use names::{
     DNS1123_LABEL_BYTES_MAX, DNS1123_SUBDOMAIN_BYTES_MAX, LABEL_NAME_BYTES_MAX,
     LABEL_VALUE_BYTES_MAX, dns1123_label_faults, dns1123_subdomain_faults, label_key_faults,

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use authz_webhook::{
-    AbsolutePath, Caching, ConditionCompiler, ConditionError, Connection, FailurePolicy, Issue,
-    MATCH_CONDITIONS_MAX, MatchCondition, MatchConditions, ReviewVersion, Timeout, WebhookSettings,
+    AbsolutePath, Caching, ConditionCompiler, ConditionError, ConditionIssue, Connection,
+    FailurePolicy, MATCH_CONDITIONS_MAX, MatchCondition, MatchConditions, ReviewVersion, Timeout,
+    WebhookSettings,
 };
 use field_errors::{BadValue, FieldPath};
 
@@ -315,7 +316,7 @@ fn condition_finding(
     }
 }
 
-fn locate_issue(issue: Issue, text: &Text, value_span: Span) -> FindingNote {
+fn locate_issue(issue: ConditionIssue, text: &Text, value_span: Span) -> FindingNote {
     let line = usize::try_from(issue.line).unwrap_or(usize::MAX);
     let column = usize::try_from(issue.column).unwrap_or(usize::MAX);
     FindingNote {

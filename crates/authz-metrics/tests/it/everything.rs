@@ -9,8 +9,8 @@ use authz_metrics::Metrics;
 use authz_reload::{AppliedConfig, AuthorizationObservers, ReloadStatus, sha256_hash};
 use authz_webhook::{
     AbsolutePath, AttemptResult, CacheEvent, Caching, Connection, FailOpenCause, FailurePolicy,
-    Fault, FaultKind, Guards, MatchConditions, MatchOutcome, Rejection, ReviewVersion, Sending,
-    Timeout, Transport, Webhook, WebhookSettings,
+    MatchConditions, MatchOutcome, Rejection, ResponseFuture, ReviewVersion, Timeout, Transport,
+    TransportError, TransportErrorKind, Webhook, WebhookLimits, WebhookSettings,
 };
 use bytes::Bytes;
 use prometheus::Registry;
@@ -18,7 +18,7 @@ use prometheus::Registry;
 /// Keeps series alive, as a chain does.
 pub(crate) struct Kept {
     _members: Vec<Option<authz_chain::DecisionObserver>>,
-    _webhook: Arc<dyn authz_webhook::Observe>,
+    _webhook: Arc<dyn authz_webhook::WebhookObserver>,
     _serving: Arc<Webhook>,
 }
 
@@ -26,13 +26,16 @@ pub(crate) struct Kept {
 struct Nowhere;
 
 impl Transport for Nowhere {
-    fn send(&self, _body: Bytes, _limit: Duration) -> Sending<'_> {
-        Box::pin(async { Err(Fault::new(FaultKind::Other, "nowhere")) })
+    fn send(&self, _body: Bytes, _limit: Duration) -> ResponseFuture<'_> {
+        Box::pin(async { Err(TransportError::new(TransportErrorKind::Other, "nowhere")) })
     }
 }
 
 /// A webhook that nobody answers for.
-pub(crate) fn webhook(name: &str, observe: Arc<dyn authz_webhook::Observe>) -> Arc<Webhook> {
+pub(crate) fn webhook(
+    name: &str,
+    observe: Arc<dyn authz_webhook::WebhookObserver>,
+) -> Arc<Webhook> {
     let settings = WebhookSettings {
         timeout: Timeout::new(Duration::from_secs(3)).unwrap(),
         authorized_caching: Caching::new(Duration::from_secs(300), true),
@@ -43,7 +46,7 @@ pub(crate) fn webhook(name: &str, observe: Arc<dyn authz_webhook::Observe>) -> A
         match_conditions: MatchConditions::V1(Vec::new()),
     };
     let transport = Arc::new(Nowhere);
-    Arc::new(Webhook::new(name, settings, transport, Guards::default(), observe))
+    Arc::new(Webhook::new(name, settings, transport, WebhookLimits::default(), observe))
 }
 
 /// Numbers of a server in file mode, after everything has happened.

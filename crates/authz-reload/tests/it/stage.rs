@@ -45,8 +45,8 @@ impl Told {
 struct Listener(Arc<Mutex<Told>>);
 
 impl AuthorizationObservers for Listener {
-    fn webhook_observer(&self, _name: &str) -> Arc<dyn authz_webhook::Observe> {
-        Arc::new(authz_webhook::Unobserved)
+    fn webhook_observer(&self, _name: &str) -> Arc<dyn authz_webhook::WebhookObserver> {
+        Arc::new(authz_webhook::NoObserver)
     }
 
     fn authorizer_observer(&self, _kind: AuthorizerType, _name: &str) -> Option<DecisionObserver> {

@@ -9,7 +9,7 @@ use authz_reload::{
     Assembler, AuthorizationModes, AuthorizationPlan, ConfigOrigin, ConfigSource, Generation,
     NoObservers,
 };
-use authz_webhook::{Guards, Webhook};
+use authz_webhook::{Webhook, WebhookLimits};
 use https_client::{HostPort, Limits, Resolve, ResolveError, ServiceName};
 
 use super::show::Unusable;
@@ -29,7 +29,7 @@ pub(super) fn webhooks(
         return Ok(BTreeMap::new());
     }
     let assembler = Assembler {
-        guards: Guards::default(),
+        guards: WebhookLimits::default(),
         limits: Limits::default(),
         resolver: Some(Arc::new(NoCluster)),
         observers: Arc::new(NoObservers),

@@ -6,7 +6,7 @@ use authz::{
     Answer, Attributes, Authorizer, Decision, Denied, Event, Failure, Recorder, Rules, Subjects,
     User, Verdict,
 };
-use authz_webhook::{FailurePolicy, MatchConditions, Matching, ReviewSpec, Selectors};
+use authz_webhook::{FailurePolicy, MatchConditions, MatchResult, ReviewSpec, Selectors};
 
 /// Stands in a chain where a webhook would stand.
 ///
@@ -82,13 +82,13 @@ impl StandIn {
     fn decide(&self, attributes: &Attributes<'_>, recorder: &mut Recorder<'_>) -> Decision {
         let request = ReviewSpec::new(attributes, self.selectors);
         match self.match_conditions.evaluate_recorded(&request, recorder) {
-            Matching::Excluded { .. } => Decision::no_opinion(""),
-            Matching::Failed(error) => {
+            MatchResult::Excluded { .. } => Decision::no_opinion(""),
+            MatchResult::Failed(error) => {
                 recorder
                     .note(|| Event::new("failurePolicy").with("is", self.failure_policy.name()));
                 self.failed(Failure::message(error))
             }
-            Matching::Matched => match self.assumed {
+            MatchResult::Matched => match self.assumed {
                 Some(Assumed::Verdict(verdict)) => {
                     recorder.note(|| Event::new("assumed").with("answer", verdict.name()));
                     Decision { verdict, ..Decision::default() }

@@ -10,7 +10,7 @@ use authz_reload::{
     Assembler, AuthorizationPlan, Generation, Publish, PublishError, ReloadNotice, ReloadOptions,
     Reloader,
 };
-use authz_webhook::Guards;
+use authz_webhook::WebhookLimits;
 use https_client::{Limits, Resolve};
 use prometheus::Registry;
 use serde_json::Value;
@@ -130,13 +130,13 @@ fn webhooks(generation: &Generation) -> Vec<Arc<authz_webhook::Webhook>> {
     generation.webhooks().map(Arc::clone).collect()
 }
 
-fn guards(flags: &ChainFlags) -> Guards {
+fn guards(flags: &ChainFlags) -> WebhookLimits {
     let in_flight_max = match flags.authorization_webhook_max_in_flight {
         0 => usize::MAX,
         limit => limit,
     };
     let cache_bytes_max = flags.authorization_webhook_cache_max_bytes;
-    Guards { in_flight_max, cache_bytes_max, ..Guards::default() }
+    WebhookLimits { in_flight_max, cache_bytes_max, ..WebhookLimits::default() }
 }
 
 /// What tells this server from others in metrics, the same after a restart: the machine and where
@@ -210,8 +210,11 @@ mod tests {
         let guards = |args: &[&str]| {
             guards(&Program::try_parse_from([&["x"], args].concat()).unwrap().flags)
         };
-        assert_eq!(guards(&[]), Guards::default());
-        assert_eq!(guards(&["--authorization-webhook-max-in-flight=0"]), Guards::disabled());
+        assert_eq!(guards(&[]), WebhookLimits::default());
+        assert_eq!(
+            guards(&["--authorization-webhook-max-in-flight=0"]),
+            WebhookLimits::without_in_flight_limit()
+        );
         let changed = guards(&["--authorization-webhook-cache-max-bytes=1024"]);
         assert_eq!(changed.cache_bytes_max, 1024);
     }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use authz_webhook::Guards;
+use authz_webhook::WebhookLimits;
 use https_client::AddressPolicy;
 use server::ServiceRange;
 
@@ -244,7 +244,7 @@ pub(crate) struct ChainFlags {
 
     /// Calls of one authorization webhook at one time, of which one user has at most half; a request that
     /// would need one more is answered 429, whatever the failure policy is. 0 does not limit
-    #[arg(long, value_name = "N", default_value_t = Guards::default().in_flight_max)]
+    #[arg(long, value_name = "N", default_value_t = WebhookLimits::default().in_flight_max)]
     pub(crate) authorization_webhook_max_in_flight: usize,
 
     /// How long connecting to a webhook may take, of either kind: name, proxy, TCP and TLS
@@ -269,7 +269,7 @@ pub(crate) struct ChainFlags {
     webhook_allow_loopback: bool,
 
     /// Memory for the answers of one webhook that are kept, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = Guards::default().cache_bytes_max)]
+    #[arg(long, value_name = "BYTES", default_value_t = WebhookLimits::default().cache_bytes_max)]
     pub(crate) authorization_webhook_cache_max_bytes: usize,
 
     /// Whether a webhook that is a service is called at one of its ready endpoints; if not, at the

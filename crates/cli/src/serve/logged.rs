@@ -6,7 +6,9 @@ use std::time::{Duration, SystemTime};
 use authz_chain::{AuthorizerType, DecisionObserver};
 use authz_metrics::Metrics;
 use authz_reload::{AppliedConfig, AuthorizationObservers, ReloadStatus};
-use authz_webhook::{AttemptResult, CacheEvent, FailOpenCause, MatchOutcome, Observe, Rejection};
+use authz_webhook::{
+    AttemptResult, CacheEvent, FailOpenCause, MatchOutcome, Rejection, WebhookObserver,
+};
 use server::Log;
 
 /// The metrics, and the log beside them.
@@ -16,7 +18,7 @@ pub(super) struct Logged {
 }
 
 impl AuthorizationObservers for Logged {
-    fn webhook_observer(&self, name: &str) -> Arc<dyn Observe> {
+    fn webhook_observer(&self, name: &str) -> Arc<dyn WebhookObserver> {
         let metrics = self.metrics.webhook_observer(name);
         Arc::new(LoggedWebhook { name: name.into(), metrics, log: self.log })
     }
@@ -41,11 +43,11 @@ impl AuthorizationObservers for Logged {
 /// One webhook: its failures are logged, all else is only counted.
 struct LoggedWebhook {
     name: Box<str>,
-    metrics: Arc<dyn Observe>,
+    metrics: Arc<dyn WebhookObserver>,
     log: Log,
 }
 
-impl Observe for LoggedWebhook {
+impl WebhookObserver for LoggedWebhook {
     fn attempted(&self, result: AttemptResult, took: Duration) {
         self.metrics.attempted(result, took);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use authz_reload::{Assembler, AuthorizationOptions, AuthorizationPlan, Generation};
-use authz_webhook::Guards;
+use authz_webhook::WebhookLimits;
 use fake_http::{Answer, Authority, Leaf, Peer, Script, ServerTls};
 use serde_json::{Value, json};
 use server::{ServiceDirectory, ServiceRouting};
@@ -17,7 +17,7 @@ use crate::cluster::Cluster;
 pub(crate) struct Hooks {
     pub(crate) folder: TempDir,
     pub(crate) authority: Authority,
-    pub(crate) guards: Guards,
+    pub(crate) guards: WebhookLimits,
 }
 
 impl Hooks {
@@ -25,7 +25,7 @@ impl Hooks {
         let folder = tempfile::tempdir().expect("a folder");
         let authority = Authority::new("webhooks").expect("an authority");
         std::fs::write(folder.path().join("ca.pem"), authority.pem()).expect("a file");
-        Self { folder, authority, guards: Guards::default() }
+        Self { folder, authority, guards: WebhookLimits::default() }
     }
 
     /// Starts a service, which presents a certificate for a name, and writes its kubeconfig.

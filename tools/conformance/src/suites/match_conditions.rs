@@ -2,7 +2,7 @@
 
 use api::authorization::LoadError;
 use authz_chain::Authorizer;
-use authz_webhook::{MatchConditions, Matching};
+use authz_webhook::{MatchConditions, MatchResult};
 use serde_json::{Value, json};
 
 use super::Answer;
@@ -103,8 +103,8 @@ fn evaluate(conditions: &MatchConditions, case: &Value) -> Result<Value, String>
         _ => None,
     };
     Ok(match conditions.evaluate(&view) {
-        Matching::Matched => json!({ "result": "match", "cost": cost }),
-        Matching::Excluded { .. } => json!({ "result": "noMatch", "cost": cost }),
-        Matching::Failed(error) => json!({ "result": "error", "error": error, "cost": cost }),
+        MatchResult::Matched => json!({ "result": "match", "cost": cost }),
+        MatchResult::Excluded { .. } => json!({ "result": "noMatch", "cost": cost }),
+        MatchResult::Failed(error) => json!({ "result": "error", "error": error, "cost": cost }),
     })
 }

@@ -5,7 +5,7 @@ use authz::{parse_field_selector, parse_label_selector};
 use proptest::prelude::*;
 
 use super::*;
-use crate::encode::encode;
+use crate::encode::encode_review;
 use crate::settings::ReviewVersion;
 
 /// Attributes that own what they say. Few values each, so that equal ones are frequent, and with
@@ -114,13 +114,13 @@ proptest! {
     fn keys_are_equal_as_reviews_are((one, other) in pair()) {
         let state = foldhash::quality::RandomState::default();
         let (one, other) = (one.attributes(), other.attributes());
-        let is_same = encode(&one, ReviewVersion::V1) == encode(&other, ReviewVersion::V1);
+        let is_same = encode_review(&one, ReviewVersion::V1) == encode_review(&other, ReviewVersion::V1);
         let (one_hash, other_hash) = (hash(&one, &state), hash(&other, &state));
-        let (one_key, other_key) = (Key::new(&one, one_hash), Key::new(&other, other_hash));
+        let (one_key, other_key) = (CacheKey::new(&one, one_hash), CacheKey::new(&other, other_hash));
         prop_assert_eq!(one_key.form == other_key.form, is_same);
-        prop_assert_eq!(one_key.is_of(&other), is_same);
-        prop_assert_eq!(other_key.is_of(&one), is_same);
-        prop_assert!(one_key.is_of(&one));
+        prop_assert_eq!(one_key.matches(&other), is_same);
+        prop_assert_eq!(other_key.matches(&one), is_same);
+        prop_assert!(one_key.matches(&one));
         if is_same {
             prop_assert_eq!(one_hash, other_hash);
         }
@@ -134,12 +134,12 @@ fn lengths_are_told_apart() {
     for n in [0, 1, 126, 127, 128, 129, 16_383, 16_384, 100_000] {
         let long = "x".repeat(n);
         let asked = Attributes { user: None, verb: &long, target: Target::Path("x") };
-        let key = Key::new(&asked, hash(&asked, &state));
-        assert!(key.is_of(&asked), "{n}");
+        let key = CacheKey::new(&asked, hash(&asked, &state));
+        assert!(key.matches(&asked), "{n}");
         assert_eq!(key.n_bytes(), key.form.len());
         let longer = format!("{long}x");
         let other = Attributes { user: None, verb: &longer, target: Target::Path("") };
-        assert!(!key.is_of(&other), "{n}");
+        assert!(!key.matches(&other), "{n}");
     }
 }
 
@@ -148,7 +148,7 @@ fn numbers_do_not_begin_with_each_other() {
     let numbers: Vec<Vec<u8>> = [0, 1, 127, 128, 255, 16_383, 16_384, usize::MAX]
         .into_iter()
         .map(|n| {
-            let (digits, n_digits) = digits(n);
+            let (digits, n_digits) = varint_digits(n);
             digits[..n_digits].to_vec()
         })
         .collect();
@@ -166,5 +166,5 @@ fn nobody_is_an_empty_user() {
     let empty = User { extra: BTreeMap::new(), ..User::default() };
     let nobody = Attributes { user: None, verb: "get", target: Target::Path("/") };
     let asked = Attributes { user: Some(&empty), ..nobody };
-    assert!(Key::new(&nobody, 0).is_of(&asked));
+    assert!(CacheKey::new(&nobody, 0).matches(&asked));
 }

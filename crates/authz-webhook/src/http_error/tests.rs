@@ -1,8 +1,8 @@
 use super::*;
 
-fn told(status: u16, body: &str) -> (String, Retry, bool) {
-    let reply = Reply { status, body: body.to_owned().into(), ..Reply::default() };
-    match failure(&reply, true, body) {
+fn told(status: u16, body: &str) -> (String, RetryAdvice, bool) {
+    let reply = HttpResponse { status, body: body.to_owned().into(), ..HttpResponse::default() };
+    match error_from_response(&reply, true, body) {
         CallError::Response { message, retry, is_timeout, .. } => {
             (message.to_string(), retry, is_timeout)
         }
@@ -10,10 +10,10 @@ fn told(status: u16, body: &str) -> (String, Retry, bool) {
     }
 }
 
-/// The messages of Kubernetes for a code alone, and whether it is retried (chain §4.7).
+/// The messages of Kubernetes for a code alone, and whether it is retried.
 #[test]
 fn codes() {
-    use Retry::{Later, Never};
+    use RetryAdvice::{Later, Never};
     for (status, want, retry) in [
         (302, "the server responded with the status code 302 but did not return more", Never),
         (400, "the server rejected our request for an unknown reason", Never),
@@ -43,13 +43,13 @@ fn codes() {
 fn bodies_are_not_repeated() {
     for status in (300..=599).chain([999]) {
         for is_text in [true, false] {
-            let reply = Reply { status, body: "5ecret".into(), ..Reply::default() };
-            let message = failure(&reply, is_text, "5ecret").to_string();
+            let reply = HttpResponse { status, body: "5ecret".into(), ..HttpResponse::default() };
+            let message = error_from_response(&reply, is_text, "5ecret").to_string();
             assert!(!message.contains("5ecret") && !message.is_empty(), "{status}: {message}");
         }
     }
-    let reply = Reply { status: 403, body: "{}".into(), ..Reply::default() };
-    assert_eq!(failure(&reply, false, "{}").to_string(), "unknown");
+    let reply = HttpResponse { status: 403, body: "{}".into(), ..HttpResponse::default() };
+    assert_eq!(error_from_response(&reply, false, "{}").to_string(), "unknown");
 }
 
 #[test]

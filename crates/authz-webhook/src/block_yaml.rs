@@ -1,16 +1,15 @@
-//! Answers in YAML.
+//! Reads answers in YAML.
 //!
-//! Kubernetes takes an answer that does not begin with a brace for YAML, so that a page of text is a
-//! scalar, and an answer in block style an answer. This reads the part of YAML that such answers are
-//! written in: nested block mappings of scalars. Anything richer is refused, which is a failure of
-//! the webhook and never a decision.
+//! Kubernetes reads an answer that does not begin with a brace as YAML. This reader accepts the subset in which such
+//! answers are written: nested block mappings of scalars. Other YAML is an error, which is a failure of the webhook and
+//! never a decision.
 
-use crate::document::{Node, is_kept};
+use crate::response_document::{Node, is_kept};
 
-/// How deep mappings may lie in each other.
+/// The deepest nesting of mappings.
 const DEPTH_MAX: usize = 32;
 
-/// A line that says something.
+/// A line that is neither empty nor a comment.
 #[derive(Clone, Copy)]
 struct Line<'a> {
     indent: usize,
@@ -27,30 +26,34 @@ pub(crate) fn parse(text: &str) -> Result<Node, String> {
         }
         let text = said.trim_start_matches(' ');
         if text.starts_with('\t') {
-            return Err(refuse("found character that cannot start any token"));
+            return Err(unsupported("found character that cannot start any token"));
         }
         lines.push(Line { indent: said.len() - text.len(), text });
     }
     let Some(first) = lines.first() else { return Ok(Node::Null) };
-    if entry(first.text)?.is_some() {
-        let (node, rest) = mapping(&lines, first.indent, 0)?;
-        return if rest.is_empty() { Ok(node) } else { Err(refuse("did not find expected key")) };
+    if split_entry(first.text)?.is_some() {
+        let (node, rest) = read_mapping(&lines, first.indent, 0)?;
+        return if rest.is_empty() {
+            Ok(node)
+        } else {
+            Err(unsupported("did not find expected key"))
+        };
     }
     if first.text.starts_with("- ") || first.text == "-" {
         return Ok(Node::List);
     }
     let words: Vec<&str> = lines.iter().map(|line| line.text).collect();
-    scalar(&words.join(" "))
+    read_scalar(&words.join(" "))
 }
 
 /// Reads the entries of a mapping at an indentation, and returns the lines after it.
-fn mapping<'l, 'a>(
+fn read_mapping<'l, 'a>(
     mut lines: &'l [Line<'a>],
     indent: usize,
     depth: usize,
 ) -> Result<(Node, &'l [Line<'a>]), String> {
     if depth == DEPTH_MAX {
-        return Err(refuse("exceeded max depth"));
+        return Err(unsupported("exceeded max depth"));
     }
     let mut members = Vec::new();
     while let Some((line, rest)) = lines.split_first() {
@@ -58,13 +61,16 @@ fn mapping<'l, 'a>(
             break;
         }
         if line.indent > indent {
-            return Err(refuse("mapping values are not allowed in this context"));
+            return Err(unsupported("mapping values are not allowed in this context"));
         }
-        let Some((name, value)) = entry(line.text)? else {
-            return Err(refuse("could not find expected ':'"));
+        let Some((name, value)) = split_entry(line.text)? else {
+            return Err(unsupported("could not find expected ':'"));
         };
-        let (node, after) =
-            if value.is_empty() { nested(rest, indent, depth)? } else { (scalar(value)?, rest) };
+        let (node, after) = if value.is_empty() {
+            read_nested(rest, indent, depth)?
+        } else {
+            (read_scalar(value)?, rest)
+        };
         if is_kept(&name, depth) {
             members.push((name, node));
         }
@@ -73,8 +79,8 @@ fn mapping<'l, 'a>(
     Ok((Node::Object(members), lines))
 }
 
-/// Reads what lies below an entry without a value of its own.
-fn nested<'l, 'a>(
+/// Reads the nested value of an entry without a value on its line.
+fn read_nested<'l, 'a>(
     lines: &'l [Line<'a>],
     indent: usize,
     depth: usize,
@@ -90,15 +96,15 @@ fn nested<'l, 'a>(
         return Ok((Node::List, lines.get(n_inside..).unwrap_or_default()));
     }
     if first.indent > indent {
-        return mapping(lines, first.indent, depth + 1);
+        return read_mapping(lines, first.indent, depth + 1);
     }
     Ok((Node::Null, lines))
 }
 
 /// The name and the value of an entry, or `None` if the line is not one.
-fn entry(text: &str) -> Result<Option<(String, &str)>, String> {
+fn split_entry(text: &str) -> Result<Option<(String, &str)>, String> {
     if let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'')) {
-        let Some((name, rest)) = quoted(text, quote)? else { return Ok(None) };
+        let Some((name, rest)) = read_quoted(text, quote)? else { return Ok(None) };
         return Ok(rest.strip_prefix(':').map(|value| (name, value.trim())));
     }
     if text.starts_with(['[', '{', '|', '>', '!', '&', '*', '%', '@', '`']) {
@@ -113,26 +119,26 @@ fn entry(text: &str) -> Result<Option<(String, &str)>, String> {
 }
 
 /// Reads a value that stands on one line.
-fn scalar(text: &str) -> Result<Node, String> {
+fn read_scalar(text: &str) -> Result<Node, String> {
     match text.chars().next() {
-        Some(quote @ ('"' | '\'')) => match quoted(text, quote)? {
+        Some(quote @ ('"' | '\'')) => match read_quoted(text, quote)? {
             Some((value, "")) => Ok(Node::Text(value)),
-            _ => Err(refuse("did not find expected <document start>")),
+            _ => Err(unsupported("did not find expected <document start>")),
         },
         Some('[') if text.ends_with(']') => Ok(Node::List),
         Some('{') if text == "{}" => Ok(Node::Object(Vec::new())),
         Some('[' | '{' | '|' | '>' | '!' | '&' | '*' | '%' | '@' | '`') => {
-            Err(refuse("this form is not supported"))
+            Err(unsupported("this form is not supported"))
         }
         _ if text.contains(": ") || text.ends_with(':') => {
-            Err(refuse("mapping values are not allowed in this context"))
+            Err(unsupported("mapping values are not allowed in this context"))
         }
-        _ => Ok(plain(text)),
+        _ => Ok(resolve_plain_scalar(text)),
     }
 }
 
-/// What a plain scalar means, by the rules of YAML 1.1.
-fn plain(text: &str) -> Node {
+/// Resolves a plain scalar by the rules of YAML 1.1.
+fn resolve_plain_scalar(text: &str) -> Node {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Node::Null,
         "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
@@ -155,7 +161,7 @@ fn plain(text: &str) -> Node {
 }
 
 /// A quoted text at the beginning, without its quotes, and what follows; `None` if it does not end.
-fn quoted(text: &str, quote: char) -> Result<Option<(String, &str)>, String> {
+fn read_quoted(text: &str, quote: char) -> Result<Option<(String, &str)>, String> {
     let mut value = String::new();
     let mut chars = text.chars();
     chars.next();
@@ -174,7 +180,7 @@ fn quoted(text: &str, quote: char) -> Result<Option<(String, &str)>, String> {
                 Some('t') => '\t',
                 Some('r') => '\r',
                 Some(same @ ('"' | '\\' | '/' | ' ')) => same,
-                _ => return Err(refuse("found unknown escape character")),
+                _ => return Err(unsupported("found unknown escape character")),
             });
         } else {
             value.push(c);
@@ -201,7 +207,7 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-fn refuse(why: &str) -> String {
+fn unsupported(why: &str) -> String {
     format!("yaml: {why}")
 }
 

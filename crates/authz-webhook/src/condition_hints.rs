@@ -1,4 +1,4 @@
-//! What the author of a condition probably meant.
+//! Suggestions for the author of a match condition that does not compile.
 
 use cel::{Issue, Type};
 
@@ -19,7 +19,7 @@ const RESOURCE_FIELDS: &[&str] = &[
     "version",
 ];
 
-/// Fields that stand deeper or elsewhere, with their full names.
+/// Other fields, with their full paths.
 const OTHER_FIELDS: &[(&str, &str)] = &[
     ("path", "request.nonResourceAttributes.path"),
     ("rawSelector", "request.resourceAttributes.labelSelector.rawSelector"),
@@ -31,21 +31,21 @@ const FOREIGN_VARIABLES: &[&str] =
     &["authorizer", "namespaceObject", "object", "oldObject", "params", "variables"];
 
 /// A hint for one issue, if there is a likely cause.
-pub(crate) fn hint(expression: &str, issue: &Issue) -> Option<String> {
+pub(crate) fn hint_for_issue(expression: &str, issue: &Issue) -> Option<String> {
     let message = issue.message.as_str();
-    if let Some(field) = between(message, "undefined field '", "'") {
-        return undefined_field(field);
+    if let Some(field) = text_between(message, "undefined field '", "'") {
+        return hint_for_undefined_field(field);
     }
-    if let Some(name) = between(message, "undeclared reference to '", "'") {
-        return undeclared(name);
+    if let Some(name) = text_between(message, "undeclared reference to '", "'") {
+        return hint_for_undeclared_name(name);
     }
-    if let Some(ty) = between(message, "type '", "' does not support field selection") {
-        return field_of_scalar(expression, issue, ty);
+    if let Some(ty) = text_between(message, "type '", "' does not support field selection") {
+        return hint_for_field_of_scalar(expression, issue, ty);
     }
     if message.starts_with("Syntax error: ") {
-        return syntax(message);
+        return hint_for_syntax_error(message);
     }
-    if let Some(types) = between(message, "'_==_' applied to '(string, ", ")'") {
+    if let Some(types) = text_between(message, "'_==_' applied to '(string, ", ")'") {
         return Some(format!("a string is compared with {types}: quote the value"));
     }
     if message.ends_with("take too much memory together") {
@@ -61,8 +61,8 @@ pub(crate) fn hint(expression: &str, issue: &Issue) -> Option<String> {
     None
 }
 
-/// A hint for an expression that is not a condition.
-pub(crate) fn not_bool(expression: &str, ty: &Type) -> Option<String> {
+/// A hint for an expression that is not of type bool.
+pub(crate) fn hint_for_type(expression: &str, ty: &Type) -> Option<String> {
     let expression = expression.trim();
     match ty {
         Type::String => Some(format!("compare it: `{expression} == '...'`")),
@@ -72,7 +72,7 @@ pub(crate) fn not_bool(expression: &str, ty: &Type) -> Option<String> {
     }
 }
 
-fn undefined_field(field: &str) -> Option<String> {
+fn hint_for_undefined_field(field: &str) -> Option<String> {
     if RESOURCE_FIELDS.contains(&field) {
         return Some(format!("did you mean `request.resourceAttributes.{field}`?"));
     }
@@ -90,7 +90,7 @@ fn undefined_field(field: &str) -> Option<String> {
     Some(format!("did you mean `{near}`?"))
 }
 
-fn undeclared(name: &str) -> Option<String> {
+fn hint_for_undeclared_name(name: &str) -> Option<String> {
     if FOREIGN_VARIABLES.contains(&name) {
         return Some("match conditions know one variable, `request`".to_owned());
     }
@@ -107,7 +107,7 @@ fn undeclared(name: &str) -> Option<String> {
 }
 
 /// `request.user.groups`: the part before the dot has no fields.
-fn field_of_scalar(expression: &str, issue: &Issue, ty: &str) -> Option<String> {
+fn hint_for_field_of_scalar(expression: &str, issue: &Issue, ty: &str) -> Option<String> {
     let line = expression.split('\n').nth(issue.line?.checked_sub(1)? as usize)?;
     let dot = line.char_indices().nth(issue.column.checked_sub(1)? as usize)?.0;
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -127,7 +127,7 @@ fn field_of_scalar(expression: &str, issue: &Issue, ty: &str) -> Option<String> 
     Some(format!("{article} and has no fields"))
 }
 
-fn syntax(message: &str) -> Option<String> {
+fn hint_for_syntax_error(message: &str) -> Option<String> {
     if message.contains("token recognition error at: '= '")
         || message.contains("token recognition error at: '='")
     {
@@ -147,7 +147,7 @@ fn syntax(message: &str) -> Option<String> {
     None
 }
 
-fn between<'m>(message: &'m str, start: &str, end: &str) -> Option<&'m str> {
+fn text_between<'m>(message: &'m str, start: &str, end: &str) -> Option<&'m str> {
     let rest = message.split_once(start)?.1;
     rest.split_once(end).map(|(inside, _)| inside)
 }

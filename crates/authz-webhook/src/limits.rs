@@ -1,40 +1,40 @@
 //! The limits of one webhook.
 //!
-//! None of this is part of the configuration file, which stays that of Kubernetes. The defaults are
-//! such that a webhook that works never notices them.
+//! None of them is in the configuration file, which is that of Kubernetes. A webhook that works never reaches the
+//! defaults.
 
 use std::time::Duration;
 
 /// The limits of one webhook.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Guards {
-    /// The most calls in flight, each with its retries, of which one user has at most half. Checks that
-    /// wait for the call of another one do not count. A check that would need one more is not decided:
+pub struct WebhookLimits {
+    /// The most calls in flight, each with its retries; one user has at most half of them. Checks that share the call
+    /// of another one do not count. A check that needs one more call is not decided:
     /// [`authz::Unavailable::TooManyCalls`].
     pub in_flight_max: usize,
-    /// How often a call is tried.
+    /// The attempts of one call.
     pub retry: RetryOptions,
-    /// The most answers that are kept.
+    /// The most cached answers.
     pub cache_entries_max: usize,
-    /// The most memory that kept answers take, in bytes, with the questions they belong to.
+    /// The most memory of the cache in bytes, with its keys.
     pub cache_bytes_max: usize,
 }
 
-/// How often a call is tried, and how long it waits in between.
+/// The attempts of one call, and the waits between them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RetryOptions {
     /// The most attempts; at least one is made.
     pub attempts_max: u32,
     /// The wait after the first attempt.
     pub wait: Duration,
-    /// By how much a wait is longer than the one before.
+    /// The factor by which each wait is longer than the one before.
     pub wait_factor: f64,
-    /// The most that is added to a wait at random, as a part of it.
+    /// The largest random addition to a wait, as a fraction of it.
     pub jitter: f64,
 }
 
-impl Default for Guards {
-    /// More calls in flight than a server handles requests; as many answers as Kubernetes keeps.
+impl Default for WebhookLimits {
+    /// More calls in flight than a server handles requests; as many cached answers as Kubernetes.
     fn default() -> Self {
         Self {
             in_flight_max: 1024,
@@ -45,9 +45,9 @@ impl Default for Guards {
     }
 }
 
-impl Guards {
-    /// The defaults without a limit of calls in flight: what Kubernetes does.
-    pub fn disabled() -> Self {
+impl WebhookLimits {
+    /// The defaults without a limit on calls in flight, as in Kubernetes.
+    pub fn without_in_flight_limit() -> Self {
         Self { in_flight_max: usize::MAX, ..Self::default() }
     }
 }

@@ -1,56 +1,57 @@
-//! What an HTTP answer that is not a success says, and whether it is worth asking again.
+//! The error for an HTTP response that is not a success, and whether another attempt may succeed.
 //!
-//! The messages and the rules are those of Kubernetes' client: a `Status` in the body tells more than
-//! the status code, and its reason decides in the place of the code. A body that is no `Status` is not
-//! repeated: the message reaches users who create access reviews, and the body may be that of a service
-//! that they can not reach themselves.
+//! The messages and the rules are those of Kubernetes' client: the reason of a `Status` in the body takes precedence
+//! over the status code. A body that is not a `Status` is not repeated: the message reaches users who create access
+//! reviews, and the body may be that of a service that they can not reach themselves.
 
-use crate::decode::document_type;
-use crate::document::{self, Node};
-use crate::error::{CallError, Retry};
-use crate::transport::Reply;
+use field_errors::truncate_text;
 
-/// How much of the message of a `Status` is told.
+use crate::decode::read_document_type;
+use crate::error::{CallError, RetryAdvice};
+use crate::response_document::{self, Node};
+use crate::transport::HttpResponse;
+
+/// The longest message of a `Status` that is repeated, in bytes.
 const MESSAGE_BYTES_MAX: usize = 2048;
 
-/// What is known of a failure, from the status code or from the body.
+/// An error response, from the status code or from a `Status` in the body.
 struct Failure {
     reason: String,
     code: i64,
     message: String,
-    /// For how many seconds the service wants to be left alone, if it has any details to tell.
+    /// The delay that the service asks for, if the error has details.
     delay_seconds: Option<i64>,
 }
 
-/// The failure that an answer outside of success means.
-pub(crate) fn failure(reply: &Reply, is_text: bool, body: &str) -> CallError {
-    let told = status_in(body);
-    response(reply.status, told.unwrap_or_else(|| generic(reply, is_text)))
+/// The error for a response with a status code that is not a success.
+pub(crate) fn error_from_response(reply: &HttpResponse, is_text: bool, body: &str) -> CallError {
+    let failure = parse_status(body);
+    call_error(reply.status, failure.unwrap_or_else(|| failure_for_status_code(reply, is_text)))
 }
 
-/// The failure that an unreadable content type means, whatever the status code.
-pub(crate) fn broken_content_type(status: u16, fault: &str) -> CallError {
+/// The error for an invalid content type, whatever the status code.
+pub(crate) fn invalid_content_type_error(status: u16, fault: &str) -> CallError {
     let failure = Failure {
         reason: "InternalError".to_owned(),
         code: 500,
         message: format!("Internal error occurred: {fault}"),
         delay_seconds: None,
     };
-    response(status, failure)
+    call_error(status, failure)
 }
 
-fn response(status: u16, failure: Failure) -> CallError {
-    let retry = if is_retriable(&failure) { Retry::Later } else { Retry::Never };
+fn call_error(status: u16, failure: Failure) -> CallError {
+    let retry = if is_retriable(&failure) { RetryAdvice::Later } else { RetryAdvice::Never };
     let is_timeout = status == 504 || is_timeout(&failure);
     CallError::Response { status, retry, is_timeout, message: failure.message.into() }
 }
 
-/// The integer in a header `Retry-After`, if it is one.
-pub(crate) fn retry_after_seconds(reply: &Reply) -> Option<i64> {
+/// The integer in a header `RetryAdvice-After`, if it is one.
+pub(crate) fn retry_after_seconds(reply: &HttpResponse) -> Option<i64> {
     reply.retry_after.as_deref()?.parse().ok()
 }
 
-/// The reasons that say something by themselves, so that the code beside them does not count.
+/// The reasons that Kubernetes knows. With one of them the status code does not matter.
 const KNOWN_REASONS: [&str; 19] = [
     "AlreadyExists",
     "BadRequest",
@@ -91,13 +92,13 @@ fn is_timeout(failure: &Failure) -> bool {
     failure.reason == "Timeout" || (!is_known && failure.code == 504)
 }
 
-/// The failure that a body tells of: a `Status` of version v1, or of none, that says `Failure`.
-fn status_in(body: &str) -> Option<Failure> {
+/// The failure in a body that is a `Status` of version v1 or of no version, with status `Failure`.
+fn parse_status(body: &str) -> Option<Failure> {
     if body.is_empty() {
         return None;
     }
-    let document = document::parse(body).ok()?;
-    let found = document_type(&document).ok()?;
+    let document = response_document::parse(body).ok()?;
+    let found = read_document_type(&document).ok()?;
     let is_status = found.kind == "Status"
         && found.group.is_empty()
         && matches!(found.version.as_str(), "" | "v1");
@@ -113,7 +114,7 @@ fn status_in(body: &str) -> Option<Failure> {
             (_, Node::Null) => {}
             ("status", Node::Text(text)) => status = text,
             ("message", Node::Text(text)) => {
-                excerpt(&text, MESSAGE_BYTES_MAX).clone_into(&mut failure.message);
+                truncate_text(&text, MESSAGE_BYTES_MAX).clone_into(&mut failure.message);
             }
             ("reason", Node::Text(text)) => failure.reason = text,
             ("code", Node::Number(Some(code))) if i32::try_from(code).is_ok() => {
@@ -122,7 +123,7 @@ fn status_in(body: &str) -> Option<Failure> {
             ("details", Node::Object(details)) => {
                 failure.delay_seconds = Some(delay_seconds(&details)?);
             }
-            // A member of another type makes this no status at all.
+            // With a member of another type the body is not a Status.
             ("status" | "message" | "reason" | "code" | "details", _) => return None,
             (_, _) => {}
         }
@@ -145,23 +146,23 @@ fn delay_seconds(details: &[(String, Node)]) -> Option<i64> {
     Some(seconds)
 }
 
-/// The failure that a status code alone means.
-fn generic(reply: &Reply, is_text: bool) -> Failure {
+/// The failure for a status code without a `Status` in the body.
+fn failure_for_status_code(reply: &HttpResponse, is_text: bool) -> Failure {
     let code = reply.status;
     let code_alone = || {
         format!(
             "the server responded with the status code {code} but did not return more information"
         )
     };
-    // Kubernetes repeats text here, and calls everything else unknown.
-    let unsaid = || if is_text { code_alone() } else { "unknown".to_owned() };
+    // Kubernetes repeats text here, and says "unknown" for other content types.
+    let without_body = || if is_text { code_alone() } else { "unknown".to_owned() };
     let (reason, message) = match code {
         400 => ("BadRequest", "the server rejected our request for an unknown reason".to_owned()),
         401 => {
             let message = "the server has asked for the client to provide credentials";
             ("Unauthorized", message.to_owned())
         }
-        403 => ("Forbidden", unsaid()),
+        403 => ("Forbidden", without_body()),
         404 => ("NotFound", "the server could not find the requested resource".to_owned()),
         405 => {
             let message = "the server does not allow this method on the requested resource";
@@ -173,7 +174,7 @@ fn generic(reply: &Reply, is_text: bool) -> Failure {
             ("NotAcceptable", message.to_owned())
         }
         409 => ("AlreadyExists", "the server reported a conflict".to_owned()),
-        415 => ("UnsupportedMediaType", unsaid()),
+        415 => ("UnsupportedMediaType", without_body()),
         422 => {
             ("Invalid", "the server rejected our request due to an error in our request".to_owned())
         }
@@ -200,11 +201,6 @@ fn generic(reply: &Reply, is_text: bool) -> Failure {
     };
     let delay_seconds = Some(retry_after_seconds(reply).unwrap_or(0));
     Failure { reason: reason.to_owned(), code: i64::from(code), message, delay_seconds }
-}
-
-/// The beginning of a text of the service, as much as may be told.
-pub(crate) fn excerpt(text: &str, bytes_max: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes_max)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A request as a `SubjectAccessReview` describes it: what match conditions see.
+//! The request as a `SubjectAccessReview` describes it, which match conditions evaluate.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ pub struct ReviewSpec<'a> {
     pub resource: Option<ResourceAttributes<'a>>,
     /// Present for a request for a path.
     pub non_resource: Option<NonResourceAttributes<'a>>,
-    /// The name of the user; empty if nobody is known.
+    /// The name of the user; empty without a user.
     pub user: &'a str,
     /// The groups in order.
     pub groups: &'a [String],
-    /// What else is known of the user.
+    /// The extra attributes of the user.
     pub extra: Extra<'a>,
     /// The uid of the user.
     pub uid: &'a str,
 }
 
-/// What a resource request is for. Parts that are not named are empty.
+/// The attributes of a resource request. Missing parts are empty.
 #[derive(Debug, Clone, Default)]
 #[expect(missing_docs, reason = "the fields are those of the review, by their own names")]
 pub struct ResourceAttributes<'a> {
@@ -42,7 +42,7 @@ pub struct ResourceAttributes<'a> {
 pub enum SelectorAttributes<'a> {
     /// The text of the query; requests that the server builds never carry it.
     Raw(&'a str),
-    /// What it means, as far as it can be said in a review.
+    /// The requirements that a review can express.
     Requirements(Requirements<'a>),
 }
 
@@ -59,7 +59,7 @@ pub struct Requirement<'a> {
     pub values: &'a [String],
 }
 
-/// What a request for a path asks.
+/// The attributes of a request for a path.
 #[derive(Debug, Clone, Default)]
 #[expect(missing_docs, reason = "the fields are those of the review, by their own names")]
 pub struct NonResourceAttributes<'a> {
@@ -71,8 +71,7 @@ pub struct NonResourceAttributes<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Extra<'a>(pub Option<&'a BTreeMap<String, Vec<String>>>);
 
-/// Which selectors a view should contain. Building them is the only part that allocates, so they
-/// are left out where no condition looks at them.
+/// The selectors that a review contains. Only building them allocates, so they are omitted if no condition uses them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Selectors {
     /// The field selector.
@@ -96,8 +95,8 @@ impl<'a> ReviewSpec<'a> {
                     resource: target.resource,
                     subresource: target.subresource,
                     name: target.name,
-                    field_selector: requirements(field, field_requirement),
-                    label_selector: requirements(label, label_requirement),
+                    field_selector: expressible_requirements(field, field_requirement),
+                    label_selector: expressible_requirements(label, label_requirement),
                 };
                 (Some(resource), None)
             }
@@ -117,9 +116,8 @@ impl<'a> ReviewSpec<'a> {
     }
 }
 
-/// The requirements that a review can express; none of them means no selector at all. Leaving one
-/// out only widens the question.
-fn requirements<'a, R>(
+/// The requirements that a review can express; `None` without any. Omitting one makes the request wider, never narrower.
+fn expressible_requirements<'a, R>(
     all: &'a [R],
     convert: fn(&'a R) -> Option<Requirement<'a>>,
 ) -> Option<SelectorAttributes<'a>> {

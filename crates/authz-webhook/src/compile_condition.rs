@@ -1,14 +1,14 @@
-//! From the text of a match condition to a program, or to what is wrong with it.
+//! Compiles match conditions.
 
 use std::sync::{Arc, LazyLock};
 
 use cel::{Budget, CheckedExpression, Environment, Issues, Type};
 
+use crate::condition_hints;
 use crate::conditions::MatchCondition;
-use crate::hints;
-use crate::review::request_type;
+use crate::review_spec::request_type;
 
-/// Why an expression can not be a match condition.
+/// An expression can not be a match condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConditionError {
     /// The expression does not compile, or its type is not bool. `detail` is Kubernetes' text.
@@ -16,7 +16,7 @@ pub enum ConditionError {
         /// The whole text, such as `compilation failed: ERROR: <input>:1:1: ...`.
         detail: String,
         /// Each issue with its place inside the expression.
-        issues: Vec<Issue>,
+        issues: Vec<ConditionIssue>,
     },
     /// The expression compiles but no program can be made of it (a constant part fails).
     Internal {
@@ -27,14 +27,14 @@ pub enum ConditionError {
 
 /// One compiler issue inside an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Issue {
+pub struct ConditionIssue {
     /// 1-based line of the expression.
     pub line: u32,
     /// 1-based column in code points.
     pub column: u32,
     /// The compiler's message without position.
     pub message: String,
-    /// What the author probably meant.
+    /// A suggestion for the author of the expression.
     pub hint: Option<String>,
 }
 
@@ -42,15 +42,15 @@ pub struct Issue {
 pub(crate) static ENVIRONMENT: LazyLock<Environment> =
     LazyLock::new(|| Environment::kubernetes(vec![("request", request_type())]));
 
-/// How much text there may be about the faults of one configuration in full. The compiler shows
-/// the line for each of a hundred issues, so it can say a hundred times as much as the file does.
+/// The most text about the faults of one configuration, in bytes. The compiler repeats the line for each of a hundred
+/// issues, so that its messages can be a hundred times as long as the file.
 const DETAIL_BYTES_MAX: usize = 8 << 20;
 
-/// How much of a text is told when there is too much of it.
+/// The length to which a message is truncated after that, in bytes.
 const SHORT_DETAIL_BYTES_MAX: usize = 1 << 10;
 
-/// Compiles the conditions of one configuration. What they take together is bounded: thousands of
-/// them fit into a file, and each may be large.
+/// Compiles the conditions of one configuration. Their total size and work are limited, because a file may contain
+/// thousands of large ones.
 #[derive(Debug)]
 pub struct ConditionCompiler {
     budget: Budget,
@@ -67,8 +67,10 @@ impl ConditionCompiler {
     /// Compiles one expression; it must be of type bool.
     pub fn compile(&mut self, expression: &str) -> Result<MatchCondition, ConditionError> {
         let error = match ENVIRONMENT.check_within(expression, &mut self.budget) {
-            Err(issues) => invalid(expression, &issues),
-            Ok(checked) if *checked.output_type() != Type::Bool => not_bool(expression, &checked),
+            Err(issues) => invalid_error(expression, &issues),
+            Ok(checked) if *checked.output_type() != Type::Bool => {
+                not_bool_error(expression, &checked)
+            }
             Ok(checked) => match checked.program() {
                 Ok(program) => return Ok(MatchCondition::new(expression, Arc::new(program))),
                 Err(cause) => ConditionError::Internal {
@@ -76,11 +78,11 @@ impl ConditionCompiler {
                 },
             },
         };
-        Err(self.bounded(error))
+        Err(self.limit_detail(error))
     }
 
-    /// The error in full, or the beginning of it when that would be too much.
-    fn bounded(&mut self, mut error: ConditionError) -> ConditionError {
+    /// Truncates the error if the errors together are too long.
+    fn limit_detail(&mut self, mut error: ConditionError) -> ConditionError {
         let (detail, issues) = match &mut error {
             ConditionError::Invalid { detail, issues } => (detail, Some(issues)),
             ConditionError::Internal { detail } => (detail, None),
@@ -88,7 +90,7 @@ impl ConditionCompiler {
         match self.detail_bytes_left.checked_sub(detail.len()) {
             Some(left) => self.detail_bytes_left = left,
             None => {
-                *detail = format!("{}...", shortened(detail));
+                *detail = format!("{}...", truncate_detail(detail));
                 if let Some(issues) = issues {
                     issues.truncate(1);
                 }
@@ -98,29 +100,30 @@ impl ConditionCompiler {
     }
 }
 
-fn shortened(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(SHORT_DETAIL_BYTES_MAX)).unwrap_or(text)
+fn truncate_detail(text: &str) -> &str {
+    field_errors::truncate_text(text, SHORT_DETAIL_BYTES_MAX)
 }
 
-fn invalid(expression: &str, issues: &Issues) -> ConditionError {
+fn invalid_error(expression: &str, issues: &Issues) -> ConditionError {
     ConditionError::Invalid {
         detail: format!("compilation failed: {issues}"),
         issues: issues
             .iter()
-            .map(|issue| Issue {
+            .map(|issue| ConditionIssue {
                 line: issue.line.unwrap_or(1),
                 column: issue.column.max(1),
                 message: issue.message.clone(),
-                hint: hints::hint(expression, issue),
+                hint: condition_hints::hint_for_issue(expression, issue),
             })
             .collect(),
     }
 }
 
-fn not_bool(expression: &str, checked: &CheckedExpression<'_>) -> ConditionError {
+fn not_bool_error(expression: &str, checked: &CheckedExpression<'_>) -> ConditionError {
     let found = checked.output_type().runtime_name();
     let detail = format!("must evaluate to bool but got {found}");
-    let hint = hints::not_bool(expression, checked.output_type());
-    let issue = Issue { line: 1, column: 1, message: shortened(&detail).to_owned(), hint };
+    let hint = condition_hints::hint_for_type(expression, checked.output_type());
+    let issue =
+        ConditionIssue { line: 1, column: 1, message: truncate_detail(&detail).to_owned(), hint };
     ConditionError::Invalid { detail, issues: vec![issue] }
 }

@@ -1,24 +1,24 @@
-//! What is counted about a webhook.
+//! Events of a webhook for metrics.
 
 use std::time::Duration;
 
 use concurrency_limit::Busy;
 
-/// How one attempt ended.
+/// The result of one attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AttemptResult {
-    /// With a well-formed answer, whatever it says.
+    /// A well-formed answer, whatever it decides.
     Success,
-    /// Without an answer in time, here or behind the service.
+    /// A timeout, of this server or of a service behind the webhook.
     Timeout,
-    /// Because nobody waited for it any more.
+    /// The last waiter has left.
     Canceled,
-    /// With any other failure.
+    /// Any other failure.
     Error,
 }
 
 impl AttemptResult {
-    /// All of them, in the order in which they are documented.
+    /// All variants, in the order of the documentation.
     pub const ALL: [Self; 4] = [Self::Success, Self::Timeout, Self::Canceled, Self::Error];
 
     /// The value of the label `result`.
@@ -32,7 +32,7 @@ impl AttemptResult {
     }
 }
 
-/// How the match conditions of one check came out.
+/// The result of the match conditions of one check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MatchOutcome {
     /// All of them hold.
@@ -57,29 +57,29 @@ impl MatchOutcome {
     }
 }
 
-/// What happened in the cache.
+/// An event of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CacheEvent {
-    /// An answer was found and used.
+    /// A cached answer was used.
     Hit,
-    /// No answer was found.
+    /// No answer was cached.
     Miss,
-    /// An answer was found that was too old. A miss is counted as well.
+    /// A cached answer has expired. A miss is counted as well.
     Expired,
-    /// An answer was stored.
+    /// An answer was cached.
     Stored,
-    /// An answer gave way to a newer one.
+    /// An answer was evicted for a newer one.
     Evicted,
-    /// An answer was not stored because the question or the answer is too large.
+    /// An answer was not cached because it or its request is too large.
     TooLarge,
 }
 
 impl CacheEvent {
-    /// All of them, in the order in which they are documented.
+    /// All variants, in the order of the documentation.
     pub const ALL: [Self; 6] =
         [Self::Hit, Self::Miss, Self::Expired, Self::Stored, Self::Evicted, Self::TooLarge];
 
-    /// A name for labels.
+    /// The value of the label.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hit => "hit",
@@ -92,20 +92,20 @@ impl CacheEvent {
     }
 }
 
-/// Why a webhook was not called although it should have been. The request is answered 429.
+/// The limit because of which a webhook was not called. The request gets status code 429.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rejection {
-    /// As many calls as allowed are in flight.
+    /// The most calls are in flight.
     TooManyInFlight,
-    /// As many calls as one user may have are in flight for this user.
+    /// The most calls of one user are in flight for this user.
     TooManyOfUser,
 }
 
 impl Rejection {
-    /// All of them, in the order in which they are documented.
+    /// All variants, in the order of the documentation.
     pub const ALL: [Self; 2] = [Self::TooManyInFlight, Self::TooManyOfUser];
 
-    /// A name for labels.
+    /// The value of the label.
     pub const fn name(self) -> &'static str {
         match self {
             Self::TooManyInFlight => "too_many_in_flight",
@@ -123,27 +123,27 @@ impl From<Busy> for Rejection {
     }
 }
 
-/// What a webhook did wrong that its failure policy turned into no opinion.
+/// The failure of a webhook that its failure policy turned into no opinion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailOpenCause {
-    /// There was no connection.
+    /// The connection failed.
     Connect,
-    /// There was no TLS connection.
+    /// The TLS handshake failed.
     Tls,
-    /// The connection ended before the answer did.
+    /// The connection ended before the answer was complete.
     ConnectionLost,
-    /// There was no answer within the timeout of the webhook.
+    /// The webhook did not answer within its timeout.
     Timeout,
-    /// The answer has a status code that is no success.
+    /// The status code of the answer is not a success.
     HttpStatus,
-    /// The answer is no review, or too large.
+    /// The answer is not a SubjectAccessReview, or is too large.
     BadAnswer,
     /// A match condition could not be evaluated.
     MatchCondition,
 }
 
 impl FailOpenCause {
-    /// All of them, in the order in which they are documented.
+    /// All variants, in the order of the documentation.
     pub const ALL: [Self; 7] = [
         Self::Connect,
         Self::Tls,
@@ -154,7 +154,7 @@ impl FailOpenCause {
         Self::MatchCondition,
     ];
 
-    /// A name for labels and for the audit log.
+    /// The value of the label and in the audit log.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Connect => "connect",
@@ -168,13 +168,12 @@ impl FailOpenCause {
     }
 }
 
-/// Counts what one webhook does. One instance belongs to one webhook, so that labels are looked up
-/// once. Every method does nothing unless it is implemented; all are called on the path of requests
-/// and must neither block nor panic.
-pub trait Observe: Send + Sync {
+/// Observes one webhook, for metrics and logs. Each webhook has its own observer, which looks up labels once. Methods do
+/// nothing by default. They run on the path of requests and must neither block nor panic.
+pub trait WebhookObserver: Send + Sync {
     /// One attempt ended.
-    fn attempted(&self, result: AttemptResult, took: Duration) {
-        let _ = (result, took);
+    fn attempted(&self, result: AttemptResult, duration: Duration) {
+        let _ = (result, duration);
     }
 
     /// A call ended without a well-formed answer, after all attempts. The text holds no secrets.
@@ -188,26 +187,26 @@ pub trait Observe: Send + Sync {
     }
 
     /// The match conditions of one check were evaluated. Not called if there are none.
-    fn matched(&self, took: Duration, outcome: MatchOutcome) {
-        let _ = (took, outcome);
+    fn matched(&self, duration: Duration, outcome: MatchOutcome) {
+        let _ = (duration, outcome);
     }
 
-    /// Something happened in the cache.
+    /// The cache had an event.
     fn cache(&self, event: CacheEvent) {
         let _ = event;
     }
 
-    /// A check waits for the call of another one that asks the same.
+    /// A check shares the call of another check of the same request.
     fn joined(&self) {}
 
-    /// The webhook was not called although it should have been.
+    /// A limit kept the webhook from being called.
     fn rejected(&self, why: Rejection) {
         let _ = why;
     }
 }
 
-/// Counts nothing.
+/// Observes nothing.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Unobserved;
+pub struct NoObserver;
 
-impl Observe for Unobserved {}
+impl WebhookObserver for NoObserver {}

@@ -1,20 +1,19 @@
-//! Notes how conditions came out, with the values of their parts, and how an answer was got.
+//! The trace events of a webhook: conditions with the values of their parts, cache hits and calls.
 
 use authz::{Event, Recorder};
 use cel::{COST_LIMIT, Map, Part, PartOutcome, Value};
 
-use crate::call::CallEnd;
-use crate::compile::ENVIRONMENT;
+use crate::call::CallResult;
+use crate::compile_condition::ENVIRONMENT;
 use crate::conditions::MatchCondition;
-use crate::observe::Rejection;
-use crate::review::ReviewSpec;
+use crate::observer::Rejection;
+use crate::review_spec::ReviewSpec;
 
-/// Notes one event `condition`, and below it one event `value` for each part that was looked at.
+/// Records an event `condition`, and below it an event `value` for each part that was evaluated.
 ///
-/// The parts are compiled and evaluated again for this: conditions keep nothing for it, and it
-/// happens only when somebody asks.
+/// The parts are compiled and evaluated again for this: conditions store nothing for traces, which are rare.
 #[cold]
-pub(crate) fn note_condition(
+pub(crate) fn record_condition(
     index: usize,
     condition: &MatchCondition,
     outcome: &Result<bool, String>,
@@ -35,14 +34,14 @@ pub(crate) fn note_condition(
         return; // Conditions have been compiled before.
     };
     // The first part is the condition itself.
-    note_parts(explanation.parts.get(1..).unwrap_or_default(), &mut below);
+    record_parts(explanation.parts.get(1..).unwrap_or_default(), &mut below);
     if explanation.n_left_out > 0 {
         below.note(|| Event::new("value").with("leftOut", explanation.n_left_out));
     }
 }
 
-/// Notes parts, each with those inside of it below.
-fn note_parts(mut parts: &[Part], recorder: &mut Recorder<'_>) {
+/// Records parts, each with its inner parts below it.
+fn record_parts(mut parts: &[Part], recorder: &mut Recorder<'_>) {
     while let Some((part, rest)) = parts.split_first() {
         let n_inside = rest.iter().take_while(|inner| inner.depth > part.depth).count();
         let (inside, after) = rest.split_at(n_inside);
@@ -54,30 +53,30 @@ fn note_parts(mut parts: &[Part], recorder: &mut Recorder<'_>) {
                 PartOutcome::Skipped => event.with("skipped", true),
             }
         });
-        note_parts(inside, &mut below);
+        record_parts(inside, &mut below);
         parts = after;
     }
 }
 
-/// Notes that a condition is false, so that the webhook is not asked.
-pub(crate) fn note_skipped(recorder: &mut Recorder<'_>) {
+/// Records that a condition is false, so that the webhook is not called.
+pub(crate) fn record_skipped(recorder: &mut Recorder<'_>) {
     recorder.note(|| Event::new("webhook").with("skipped", true));
 }
 
-/// Notes that the answer was known.
-pub(crate) fn note_hit(recorder: &mut Recorder<'_>) {
+/// Records that the cache had the answer.
+pub(crate) fn record_cache_hit(recorder: &mut Recorder<'_>) {
     recorder.note(|| Event::new("webhook").with("cache", "hit"));
 }
 
-/// Notes a call, or that of another check which was waited for.
-pub(crate) fn note_call(end: &CallEnd, is_joined: bool, recorder: &mut Recorder<'_>) {
+/// Records a call, which may be that of another check.
+pub(crate) fn record_call(end: &CallResult, is_joined: bool, recorder: &mut Recorder<'_>) {
     recorder.note(|| {
-        let took = i64::try_from(end.took.as_micros()).unwrap_or(i64::MAX);
+        let duration = i64::try_from(end.duration.as_micros()).unwrap_or(i64::MAX);
         let mut event = Event::new("webhook")
             .with("cache", "miss")
             .with("joined", is_joined)
             .with("attempts", i64::from(end.n_attempts))
-            .with("tookMicros", took);
+            .with("tookMicros", duration);
         if let Some(status) = end.status {
             event = event.with("status", i64::from(status));
         }
@@ -88,8 +87,8 @@ pub(crate) fn note_call(end: &CallEnd, is_joined: bool, recorder: &mut Recorder<
     });
 }
 
-/// Notes why the webhook was not called.
-pub(crate) fn note_refused(why: Rejection, recorder: &mut Recorder<'_>) {
+/// Records why the webhook was not called.
+pub(crate) fn record_rejection(why: Rejection, recorder: &mut Recorder<'_>) {
     recorder.note(|| {
         Event::new("webhook").with("cache", "miss").with("called", false).with("why", why.name())
     });

@@ -1,28 +1,27 @@
-//! What makes two questions the same: every input that a review tells, and nothing else.
+//! The cache key of a request: every input that a SubjectAccessReview contains, and nothing else.
 //!
-//! A key is the review in a canonical form: its parts in fixed order, each text after its length, so
-//! that no two reviews have one form. Hashing a question, writing its form and comparing it with a
-//! written form are one walk over the borrowed attributes with three different receivers. They can
-//! not disagree about what belongs to a question, and a lookup allocates nothing.
+//! A key is the review in a canonical form: its parts in a fixed order, each text after its length, so that two different
+//! reviews have different forms. One function visits the borrowed attributes; hashing, writing the form and comparing it
+//! are three visitors. So they agree on the parts of a request, and a lookup allocates nothing.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
 use authz::{Attributes, Resource, ReviewOperator, Target};
 
-/// A question that outlives the request that asked it.
+/// The key of a request, which may outlive it.
 ///
-/// INVARIANT: `hash` is the hash of the question that `form` was written from.
+/// INVARIANT: `hash` is the hash of the request that `form` was written from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Key {
+pub(crate) struct CacheKey {
     hash: u64,
     form: Box<[u8]>,
 }
 
-impl Key {
-    /// The key of a question of which the hash is known.
+impl CacheKey {
+    /// The key of a request with this hash.
     pub(crate) fn new(attributes: &Attributes<'_>, hash: u64) -> Self {
-        let mut form = Form(Vec::with_capacity(FORM_BYTES));
-        walk(attributes, &mut form);
+        let mut form = CanonicalForm(Vec::with_capacity(FORM_BYTES));
+        visit_review(attributes, &mut form);
         Self { hash, form: form.0.into_boxed_slice() }
     }
 
@@ -34,35 +33,35 @@ impl Key {
         self.form.len()
     }
 
-    /// Reports whether this is the key of the question.
-    pub(crate) fn is_of(&self, attributes: &Attributes<'_>) -> bool {
-        let mut comparison = Comparison { rest: &self.form, is_equal: true };
-        walk(attributes, &mut comparison);
+    /// Reports whether this is the key of the request.
+    pub(crate) fn matches(&self, attributes: &Attributes<'_>) -> bool {
+        let mut comparison = FormComparison { rest: &self.form, is_equal: true };
+        visit_review(attributes, &mut comparison);
         comparison.is_equal && comparison.rest.is_empty()
     }
 }
 
-impl Hash for Key {
+impl Hash for CacheKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.hash);
     }
 }
 
-/// The hash of a question under the seed of `state`.
+/// The hash of a request under the seed of `state`.
 pub(crate) fn hash(attributes: &Attributes<'_>, state: &impl BuildHasher) -> u64 {
-    let mut hashing = Hashing(state.build_hasher());
-    walk(attributes, &mut hashing);
+    let mut hashing = HashVisitor(state.build_hasher());
+    visit_review(attributes, &mut hashing);
     hashing.0.finish()
 }
 
-/// What most forms have room in.
+/// The initial capacity, which suffices for most forms.
 const FORM_BYTES: usize = 256;
 
-/// Receives the parts of a question in order.
-trait Receive {
-    /// One of a few alternatives.
+/// Visits the parts of a request in order.
+trait ReviewVisitor {
+    /// A tag for one of a few alternatives.
     fn mark(&mut self, mark: u8);
-    /// How many of something follow.
+    /// The number of parts that follow.
     fn count(&mut self, n: usize);
     /// A text.
     fn text(&mut self, text: &str);
@@ -79,15 +78,15 @@ const RESOURCE: u8 = 1;
 const PATH: u8 = 2;
 const END: u8 = 0;
 
-/// Names the parts of a question: those of the v1 review, also where another version is sent. Nobody
-/// and a user without attributes are one, as they are in the review.
+/// Visits the parts of the v1 review, also if another version is sent. A request without a user is the same as one of a
+/// user without attributes, as it is in the review.
 #[inline]
-fn walk(attributes: &Attributes<'_>, receive: &mut impl Receive) {
+fn visit_review(attributes: &Attributes<'_>, receive: &mut impl ReviewVisitor) {
     match &attributes.target {
         Target::Resource(resource) => {
             receive.mark(RESOURCE);
             receive.text(attributes.verb);
-            walk_resource(resource, receive);
+            visit_resource(resource, receive);
         }
         Target::Path(path) => {
             receive.mark(PATH);
@@ -112,10 +111,9 @@ fn walk(attributes: &Attributes<'_>, receive: &mut impl Receive) {
     }
 }
 
-/// The path of a resource request is not part of the review. Requirements that a review can not
-/// express are left out of it and so of the question.
+/// The path of a resource request is not part of the review. Neither are requirements that a review can not express.
 #[inline]
-fn walk_resource(resource: &Resource<'_>, receive: &mut impl Receive) {
+fn visit_resource(resource: &Resource<'_>, receive: &mut impl ReviewVisitor) {
     receive.text(resource.namespace);
     receive.text(resource.api_group);
     receive.text(resource.api_version);
@@ -148,9 +146,9 @@ const fn operator_mark(operator: ReviewOperator) -> u8 {
     }
 }
 
-struct Hashing<H>(H);
+struct HashVisitor<H>(H);
 
-impl<H: Hasher> Receive for Hashing<H> {
+impl<H: Hasher> ReviewVisitor for HashVisitor<H> {
     #[inline]
     fn mark(&mut self, mark: u8) {
         self.0.write_u8(mark);
@@ -168,16 +166,16 @@ impl<H: Hasher> Receive for Hashing<H> {
     }
 }
 
-/// Writes the form.
-struct Form(Vec<u8>);
+/// Writes the canonical form.
+struct CanonicalForm(Vec<u8>);
 
-impl Receive for Form {
+impl ReviewVisitor for CanonicalForm {
     fn mark(&mut self, mark: u8) {
         self.0.push(mark);
     }
 
     fn count(&mut self, n: usize) {
-        let (digits, n_digits) = digits(n);
+        let (digits, n_digits) = varint_digits(n);
         self.0.extend(digits.iter().take(n_digits));
     }
 
@@ -187,13 +185,13 @@ impl Receive for Form {
     }
 }
 
-/// Compares with a form, part by part.
-struct Comparison<'a> {
+/// Compares a request with a form, part by part.
+struct FormComparison<'a> {
     rest: &'a [u8],
     is_equal: bool,
 }
 
-impl Comparison<'_> {
+impl FormComparison<'_> {
     #[inline]
     fn bytes(&mut self, bytes: &[u8]) {
         match self.rest.strip_prefix(bytes) {
@@ -203,7 +201,7 @@ impl Comparison<'_> {
     }
 }
 
-impl Receive for Comparison<'_> {
+impl ReviewVisitor for FormComparison<'_> {
     #[inline]
     fn mark(&mut self, mark: u8) {
         match self.rest.split_first() {
@@ -218,7 +216,7 @@ impl Receive for Comparison<'_> {
         match u8::try_from(n) {
             Ok(digit) if digit < 0x80 => self.mark(digit),
             _ => {
-                let (digits, n_digits) = digits(n);
+                let (digits, n_digits) = varint_digits(n);
                 self.bytes(digits.get(..n_digits).unwrap_or(&digits));
             }
         }
@@ -234,9 +232,9 @@ impl Receive for Comparison<'_> {
 /// The most digits of a number.
 const DIGITS_MAX: usize = usize::BITS.div_ceil(7) as usize;
 
-/// A number in digits of seven bits, the lowest first; all but the last have the eighth bit set, so
-/// that no number is the beginning of another.
-fn digits(mut n: usize) -> ([u8; DIGITS_MAX], usize) {
+/// A number as a varint: digits of seven bits, the lowest first. All but the last have the eighth bit set, so that no
+/// number is a prefix of another.
+fn varint_digits(mut n: usize) -> ([u8; DIGITS_MAX], usize) {
     let mut digits = [0; DIGITS_MAX];
     let mut n_digits = 0;
     for digit in &mut digits {

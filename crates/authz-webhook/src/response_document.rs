@@ -1,15 +1,15 @@
-//! The parts of an answer that are looked at.
+//! The document tree of an answer, as far as it is needed.
 //!
-//! An answer may be megabytes long and any number of levels deep. Only members with known names are
-//! kept, three levels deep; all others are checked for syntax and dropped while they are read.
+//! An answer may be megabytes long and arbitrarily deep. Only members with known names are kept, three levels deep; the
+//! reader checks the syntax of all others and drops them.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::yaml;
+use crate::block_yaml;
 
-/// A value of JSON, as far as it is kept.
+/// A JSON value, without the parts that are not needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Node {
     Null,
@@ -23,11 +23,11 @@ pub(crate) enum Node {
     Object(Vec<(String, Node)>),
 }
 
-/// How deep members are kept: `details.retryAfterSeconds` is the deepest that is of interest.
+/// The number of levels that are kept: `details.retryAfterSeconds` is the deepest member that is needed.
 const DEPTH_MAX: usize = 3;
 
-/// The members that are of interest, at whatever level.
-const NAMES: [&str; 13] = [
+/// The members that are needed, at any level.
+const KEPT_NAMES: [&str; 13] = [
     "allowed",
     "apiVersion",
     "code",
@@ -43,18 +43,17 @@ const NAMES: [&str; 13] = [
     "status",
 ];
 
-/// Reads an answer: as JSON if it begins as an object does, and otherwise as YAML, whatever its
-/// content type says.
+/// Reads a document: as JSON if it begins with a brace, otherwise as YAML, whatever its content type.
 ///
 /// # Errors
-/// Says what is wrong with the text in the words of Kubernetes, as far as they are known.
+/// The message of Kubernetes, where it is known.
 pub(crate) fn parse(text: &str) -> Result<Node, String> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text); // A byte order mark says nothing here.
-    if text.trim_start().starts_with('{') { parse_json(text) } else { yaml::parse(text) }
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text); // A byte order mark is ignored.
+    if text.trim_start().starts_with('{') { parse_json(text) } else { block_yaml::parse(text) }
 }
 
 impl Node {
-    /// What Go calls such a value.
+    /// The name of this type in Go's messages.
     pub(crate) fn type_name(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -66,46 +65,47 @@ impl Node {
         }
     }
 
-    /// The members, if there can be any.
+    /// The members of an object; none for other values.
     pub(crate) fn members(&self) -> &[(String, Self)] {
         match self {
             Self::Object(members) => members,
-            _ => &[],
+            Self::Null | Self::Bool(_) | Self::Number(_) | Self::Text(_) | Self::List => &[],
         }
     }
 }
 
-/// Reports whether a member is kept. The type of a document is found without regard to case, as
-/// Kubernetes does it.
+/// Reports whether a member is kept. As in Kubernetes, the case of `kind` and `apiVersion` does not matter.
 pub(crate) fn is_kept(name: &str, depth: usize) -> bool {
     depth < DEPTH_MAX
-        && (NAMES.contains(&name)
+        && (KEPT_NAMES.contains(&name)
             || name.eq_ignore_ascii_case("kind")
             || name.eq_ignore_ascii_case("apiVersion"))
 }
 
 fn parse_json(text: &str) -> Result<Node, String> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let node = Level(0).deserialize(&mut deserializer).map_err(|error| syntax(text, &error))?;
+    let node = NodeReader(0)
+        .deserialize(&mut deserializer)
+        .map_err(|error| syntax_message(text, &error))?;
     match deserializer.end() {
         Ok(()) => Ok(node),
         Err(error) => {
             let found = char_at(text, &error);
-            Err(untyped(&format!("invalid character {found:?} after top-level value")))
+            Err(unknown_type_message(&format!("invalid character {found:?} after top-level value")))
         }
     }
 }
 
-fn syntax(text: &str, error: &serde_json::Error) -> String {
+fn syntax_message(text: &str, error: &serde_json::Error) -> String {
     if error.is_eof() {
-        return untyped("unexpected end of JSON input");
+        return unknown_type_message("unexpected end of JSON input");
     }
     let found = char_at(text, error);
-    untyped(&format!("invalid character {found:?} looking for beginning of value"))
+    unknown_type_message(&format!("invalid character {found:?} looking for beginning of value"))
 }
 
-/// The message about a document of which not even the type can be told.
-pub(crate) fn untyped(cause: &str) -> String {
+/// The message about a document whose type can not be read.
+pub(crate) fn unknown_type_message(cause: &str) -> String {
     format!("couldn't get version/kind; json parse error: {cause}")
 }
 
@@ -115,10 +115,10 @@ fn char_at(text: &str, error: &serde_json::Error) -> char {
     line.get(at..).and_then(|rest| rest.chars().next()).unwrap_or('\n')
 }
 
-/// Reads a value at a depth.
-struct Level(usize);
+/// Reads a value at this depth.
+struct NodeReader(usize);
 
-impl<'de> DeserializeSeed<'de> for Level {
+impl<'de> DeserializeSeed<'de> for NodeReader {
     type Value = Node;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
@@ -126,7 +126,7 @@ impl<'de> DeserializeSeed<'de> for Level {
     }
 }
 
-impl<'de> Visitor<'de> for Level {
+impl<'de> Visitor<'de> for NodeReader {
     type Value = Node;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
