@@ -137,7 +137,7 @@ impl Service {
         let Ok(runtime) = Handle::try_current() else {
             return AnswerSource::Rejected(CallError::Lost);
         };
-        let permit = match self.limit.acquire(authz::limit_name(caller)) {
+        let permit = match self.limit.acquire(authz::user_limit_key(caller)) {
             Ok(permit) => permit,
             Err(busy) => return AnswerSource::Rejected(CallError::Busy(busy)),
         };

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use authz::{
-    Attributes, Decision, Failure, Reason, Recorder, Rules, SharedText, Subjects, User, Verdict,
+    Attributes, Decision, EvaluationErrors, Reason, Recorder, Rules, SharedText, Subjects, User,
+    Verdict,
 };
 use tokio::time::Instant;
 
@@ -97,7 +98,7 @@ impl Webhook {
             }
             MatchResult::Failed(error) => {
                 let cause = FailOpenCause::MatchCondition;
-                return self.apply_failure_policy(cause, None, Failure::message(error));
+                return self.apply_failure_policy(cause, None, EvaluationErrors::message(error));
             }
         }
         let hash = self.service.hash(attributes);
@@ -223,7 +224,7 @@ impl Webhook {
             (false, false) => (Verdict::NoOpinion, None),
             (true, true) => {
                 let text = "webhook subject access review returned both allow and deny response";
-                (Verdict::Deny, Some(Failure::message(text)))
+                (Verdict::Deny, Some(EvaluationErrors::message(text)))
             }
         };
         Decision { verdict, reason: self.reason(status.reason.clone()), error }
@@ -246,7 +247,7 @@ impl Webhook {
         &self,
         cause: FailOpenCause,
         result: Option<AttemptResult>,
-        error: impl Into<Failure>,
+        error: impl Into<EvaluationErrors>,
     ) -> WebhookDecision {
         match self.settings.failure_policy {
             FailurePolicy::NoOpinion => {

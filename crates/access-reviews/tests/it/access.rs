@@ -1,7 +1,7 @@
 //! SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview.
 
 use access_reviews::Kind;
-use authz::{Decision, Failure};
+use authz::{Decision, EvaluationErrors};
 use authz_chain::{Chain, Member};
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ fn pods(namespace: &str) -> Value {
 /// Cases AR-1 to AR-3 and CHN-31.
 #[test]
 fn the_status_says_what_was_decided() {
-    let error = || Failure::message("e");
+    let error = || EvaluationErrors::message("e");
     for (decision, want) in [
         (
             Decision::no_opinion("r").with_error(error()),

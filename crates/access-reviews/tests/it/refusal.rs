@@ -1,7 +1,7 @@
 //! What a client and the audit log see of a decision.
 
 use access_reviews::{Refusal, refusal as refuse};
-use authz::{Attributes, Decision, Failure, Resource, Target, Unavailable};
+use authz::{Attributes, Decision, EvaluationErrors, Resource, Target, Unavailable};
 use serde_json::json;
 
 use crate::asking::user;
@@ -88,7 +88,7 @@ fn refusals_are_those_of_kubernetes() {
 #[test]
 fn failures_count_only_where_nothing_is_allowed() {
     let attributes = Attributes { user: None, verb: "get", target: Target::Path("/") };
-    let failed = |decision: Decision| decision.with_error(Failure::message("ARGH & <x>"));
+    let failed = |decision: Decision| decision.with_error(EvaluationErrors::message("ARGH & <x>"));
     assert_eq!(refuse(&attributes, "/", &failed(Decision::allow(""))), None);
     for decision in [Decision::deny("r"), Decision::no_opinion("r")] {
         let want = "Internal Server Error: \"/&lt;script&gt;?a=b\": ARGH &amp; &lt;x&gt;\n";
@@ -109,7 +109,7 @@ fn failures_of_this_server_have_codes_of_their_own() {
         (Unavailable::OutOfResources, 503, Some(1)),
         (Unavailable::DeadlineExceeded, 504, None),
     ] {
-        let decision = Decision::unavailable(why).with_error(Failure::message("secret"));
+        let decision = Decision::unavailable(why).with_error(EvaluationErrors::message("secret"));
         let Some(Refusal::Unavailable(status)) = refuse(&attributes, "/uri", &decision) else {
             panic!("{why:?}");
         };

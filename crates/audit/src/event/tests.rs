@@ -1,4 +1,4 @@
-use authz::{Failure, Resource, Target, Unavailable};
+use authz::{EvaluationErrors, Resource, Target, Unavailable};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -38,7 +38,7 @@ fn ana() -> User {
 }
 
 fn line(event: &Event, stage: Stage) -> Value {
-    let line = event.line(stage, "2026-11-16T03:04:05.5Z".parse().unwrap());
+    let line = event.encode_line(stage, "2026-11-16T03:04:05.5Z".parse().unwrap());
     assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
     assert_eq!(line.last(), Some(&b'\n'));
     serde_json::from_slice(&line).unwrap()
@@ -54,7 +54,7 @@ fn a_creation_at_level_request_response() {
     event.respond(201, None);
     event.response_object(&json!({"kind": "Pod", "metadata": {"name": "a", "uid": "u"}}));
     let text = String::from_utf8(
-        event.line(Stage::ResponseComplete, "2026-11-16T03:04:05.5Z".parse().unwrap()),
+        event.encode_line(Stage::ResponseComplete, "2026-11-16T03:04:05.5Z".parse().unwrap()),
     );
     assert_eq!(
         text.unwrap(),
@@ -84,14 +84,14 @@ fn a_denial() {
     event.annotate_decision(&Decision::deny(""));
     event.respond(
         403,
-        Some(&json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        Some(&json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "EvaluationErrors",
                      "message": "no", "reason": "Forbidden", "details": {"kind": "pods"},
                      "code": 403})),
     );
     let line = line(&event, Stage::ResponseComplete);
     assert_eq!(
         line["responseStatus"],
-        json!({"metadata": {}, "status": "Failure", "message": "no", "reason": "Forbidden",
+        json!({"metadata": {}, "status": "EvaluationErrors", "message": "no", "reason": "Forbidden",
                "details": {"kind": "pods"}, "code": 403})
     );
     assert_eq!(
@@ -102,7 +102,7 @@ fn a_denial() {
 
 #[test]
 fn decisions_become_annotations() {
-    let failed = |decision: Decision| decision.with_error(Failure::message("e"));
+    let failed = |decision: Decision| decision.with_error(EvaluationErrors::message("e"));
     let both = |decision: &str, reason: &str| json!({"authorization.k8s.io/decision": decision, "authorization.k8s.io/reason": reason});
     let unavailable = || Decision::unavailable(Unavailable::TooManyCalls);
     for (decision, want) in [
@@ -196,11 +196,14 @@ fn the_first_annotation_of_a_key_stays_and_their_number_is_bounded() {
 
 #[test]
 fn a_long_user_agent_is_cut() {
-    assert_eq!(shortened(&"a".repeat(1024)), "a".repeat(1024));
-    assert_eq!(shortened(&"a".repeat(1025)), format!("{}...TRUNCATED", "a".repeat(1024)));
+    assert_eq!(truncate_user_agent(&"a".repeat(1024)), "a".repeat(1024));
+    assert_eq!(truncate_user_agent(&"a".repeat(1025)), format!("{}...TRUNCATED", "a".repeat(1024)));
     // A character is not cut in two.
-    assert_eq!(shortened(&"é".repeat(513)), format!("{}...TRUNCATED", "é".repeat(512)));
-    assert_eq!(shortened(&format!("a{}", "é".repeat(512))).len(), 1023 + "...TRUNCATED".len());
+    assert_eq!(truncate_user_agent(&"é".repeat(513)), format!("{}...TRUNCATED", "é".repeat(512)));
+    assert_eq!(
+        truncate_user_agent(&format!("a{}", "é".repeat(512))).len(),
+        1023 + "...TRUNCATED".len()
+    );
 }
 
 #[test]
@@ -297,7 +300,7 @@ proptest! {
                     event.request_patch(&body);
                 }
                 for stage in Stage::ALL {
-                    let line = String::from_utf8(event.line(stage, received.at)).unwrap();
+                    let line = String::from_utf8(event.encode_line(stage, received.at)).unwrap();
                     prop_assert!(!line.contains(&secret), "{body} gives {line}");
                 }
             }

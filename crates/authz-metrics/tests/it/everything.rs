@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use authz::{Decision, Failure, Verdict};
+use authz::{Decision, EvaluationErrors, Verdict};
 use authz_chain::AuthorizerType;
 use authz_metrics::Metrics;
 use authz_reload::{AppliedConfig, AuthorizationObservers, ReloadStatus, sha256_hash};
@@ -63,7 +63,8 @@ pub(crate) fn happened() -> (Registry, Arc<Metrics>, Kept) {
         }
         member
     });
-    let failed = Decision { error: Some(Failure::message("broken")), ..Decision::no_opinion("") };
+    let failed =
+        Decision { error: Some(EvaluationErrors::message("broken")), ..Decision::no_opinion("") };
     for decision in [Decision::allow(""), Decision::deny(""), Decision::no_opinion(""), failed] {
         metrics.decided(&decision, took);
     }

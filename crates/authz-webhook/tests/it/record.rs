@@ -22,7 +22,7 @@ fn field<'e>(event: &'e Event, name: &str) -> Option<&'e Value> {
 
 /// The events as lines: the kind, and the particulars as `name=value`.
 fn lines(trace: &Trace) -> Vec<String> {
-    let line = |entry: &authz::Entry| {
+    let line = |entry: &authz::TraceEntry| {
         let mut line = format!("{}{}", "  ".repeat(entry.depth), entry.event.kind);
         for (name, value) in &entry.event.fields {
             match value {

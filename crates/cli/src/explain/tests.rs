@@ -143,7 +143,7 @@ fn question() -> impl Strategy<Value = Question<'static>> {
     )
 }
 
-fn show(answer: &Answer<'_>) -> String {
+fn show(answer: &DecisionFuture<'_>) -> String {
     Value::Object(answer.to_map()).to_string()
 }
 
@@ -151,7 +151,7 @@ proptest! {
     #[test]
     fn an_explanation_is_the_answer(policy in policy(), question in question()) {
         let quiet = policy.ask(&question.attributes(), Recorder::off());
-        let quiet = Answer::new(&question, quiet);
+        let quiet = DecisionFuture::new(&question, quiet);
         let explanation = explain(&policy, &question);
         prop_assert_eq!(show(&quiet), show(&explanation.answer));
         prop_assert_eq!(quiet.exit(), explanation.answer.exit());
@@ -189,7 +189,7 @@ fn unknown_events_are_shown_as_they_are() {
             &'a self,
             _: &'a authz::Attributes<'a>,
             mut recorder: Recorder<'a>,
-        ) -> authz::Answer<'a> {
+        ) -> authz::DecisionFuture<'a> {
             let event = || {
                 authz::Event::new("moon")
                     .with("phase", "full")

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use api::manifest::{Found, Kept, Object};
 use api::{abac, rbac};
 use authz::{Attributes, Recorder};
-use authz_chain::{Authorizer, Chain, Member, Outcome, Webhook};
+use authz_chain::{Authorizer, Chain, ChainDecision, Member, Webhook};
 use authz_rbac::{Extras, Snapshot};
 use authz_reload::AuthorizationPlan;
 use tokio::runtime::{self, Runtime};
@@ -104,7 +104,11 @@ impl Policy {
     }
 
     /// What the chain answers, however long that takes.
-    pub(crate) fn ask(&self, attributes: &Attributes<'_>, recorder: Recorder<'_>) -> Outcome<'_> {
+    pub(crate) fn ask(
+        &self,
+        attributes: &Attributes<'_>,
+        recorder: Recorder<'_>,
+    ) -> ChainDecision<'_> {
         self.runtime.block_on(self.chain.authorize(attributes, recorder))
     }
 

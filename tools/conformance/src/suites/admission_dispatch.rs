@@ -16,7 +16,7 @@ use admission_hooks::{
     Untyped, admit,
 };
 use api_object::Tree;
-use authz::{Answer as Decided, Authorizer, Decision, Recorder};
+use authz::{Authorizer, Decision, DecisionFuture as Decided, Recorder};
 use serde_json::{Map, Value, json};
 
 use self::peers::Peers;
@@ -27,7 +27,7 @@ use crate::vectors::Vector;
 /// What a request may take; the recorded ones had no limit.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(34);
 
-pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
+pub(super) fn answer(vector: &Vector) -> Result<DecisionFuture, String> {
     let peers = Peers::start(vector)?;
     let mut configurations = Vec::new();
     for object in vector.list("configurations")? {
@@ -75,7 +75,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
         admit(HookSession::new(deadline), &asking).await
     });
     let want = vector.member("expect")?.clone();
-    Ok(Answer { want, got: shown(admission, peers.calls()), warnings: Vec::new() })
+    Ok(DecisionFuture { want, got: shown(admission, peers.calls()), warnings: Vec::new() })
 }
 
 /// What was behind match conditions when the answers were recorded.

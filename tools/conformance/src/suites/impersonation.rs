@@ -18,7 +18,7 @@ use super::question;
 use super::user_info::user;
 use crate::vectors::Vector;
 
-pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
+pub(super) fn answer(vector: &Vector) -> Result<DecisionFuture, String> {
     let requestor = question::user(vector.member("requestor")?)?.unwrap_or_default();
     let authorizer = Granted {
         snapshot: snapshot(&requestor.name, vector.member("rules")?)?,
@@ -57,7 +57,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
     if let Some(checks) = want.get("checks").and_then(Value::as_array).cloned() {
         want["checks"] = in_order(checks).into();
     }
-    Ok(Answer { want, got, warnings: Vec::new() })
+    Ok(DecisionFuture { want, got, warnings: Vec::new() })
 }
 
 /// Every text is written by Kubernetes itself.
@@ -76,7 +76,7 @@ impl Authorizer for Granted {
         &'a self,
         attributes: &'a Attributes<'a>,
         recorder: Recorder<'a>,
-    ) -> authz::Answer<'a> {
+    ) -> authz::DecisionFuture<'a> {
         let decision = self.snapshot.authorize(attributes, recorder);
         let mut check = json!({
             "verb": attributes.verb,

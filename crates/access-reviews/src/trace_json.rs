@@ -1,38 +1,36 @@
-//! How an answer came about, as a tree and as JSON.
+//! A trace as a tree and as JSON.
 
 use std::iter::Peekable;
 use std::slice::Iter;
 
-use authz::{Entry, Event, Trace, Value};
+use authz::{Event, Trace, TraceEntry, Value};
 use authz_chain::Chain;
 use serde_json::{Map, Value as Json, json};
 
-/// The deepest nesting that is shown; what lies deeper is shown there. Authorizers nest a few
-/// levels, and a plugin may not exhaust the stack.
+/// The deepest nesting; deeper events are shown at this depth. A plugin must not exhaust the stack.
 const DEPTH_MAX: usize = 32;
 
-/// An event and what happened as part of it.
+/// An event and the events below it.
 #[derive(Debug)]
 pub struct TraceNode<'t> {
     /// The event.
     pub event: &'t Event,
-    /// What happened as part of it, in order.
+    /// The events below it, in order.
     pub children: Vec<TraceNode<'t>>,
 }
 
 /// The events of a trace, outermost first.
 pub fn trace_tree(trace: &Trace) -> Vec<TraceNode<'_>> {
-    level(&mut trace.entries().iter().peekable(), 0)
+    collect_level(&mut trace.entries().iter().peekable(), 0)
 }
 
-/// The same as JSON. An event has a `kind`, its particulars as `fields`, and what happened as part
-/// of it as `children`.
+/// The trace as JSON. An event has a `kind`, its values as `fields`, and the events below it as `children`.
 pub fn trace_json(trace: &Trace) -> Json {
-    trace_tree(trace).iter().map(event).collect()
+    trace_tree(trace).iter().map(event_json).collect()
 }
 
-/// The authorizers that were not asked, because one before them decided.
-pub fn not_asked<'c>(chain: &'c Chain, trace: &Trace) -> Vec<&'c str> {
+/// The authorizers that were not consulted, because an earlier one decided.
+pub fn authorizers_not_consulted<'c>(chain: &'c Chain, trace: &Trace) -> Vec<&'c str> {
     let outermost = trace.entries().iter().filter(|entry| entry.depth == 0);
     let asked: Vec<&str> = outermost.filter_map(|entry| authorizer_name(&entry.event)).collect();
     let names = chain.members().map(|member| member.name());
@@ -48,26 +46,30 @@ fn authorizer_name(event: &Event) -> Option<&str> {
 }
 
 /// Takes the entries at `depth` or below, up to the first that lies above.
-fn level<'t>(entries: &mut Peekable<Iter<'t, Entry>>, depth: usize) -> Vec<TraceNode<'t>> {
+fn collect_level<'t>(
+    entries: &mut Peekable<Iter<'t, TraceEntry>>,
+    depth: usize,
+) -> Vec<TraceNode<'t>> {
     let mut nodes = Vec::new();
     while let Some(entry) = entries.next_if(|entry| entry.depth.min(DEPTH_MAX) >= depth) {
-        let children = if depth < DEPTH_MAX { level(entries, depth + 1) } else { Vec::new() };
+        let children =
+            if depth < DEPTH_MAX { collect_level(entries, depth + 1) } else { Vec::new() };
         nodes.push(TraceNode { event: &entry.event, children });
     }
     nodes
 }
 
-fn event(node: &TraceNode<'_>) -> Json {
+fn event_json(node: &TraceNode<'_>) -> Json {
     let fields =
-        node.event.fields.iter().map(|(name, value)| (name.to_string(), particular(value)));
+        node.event.fields.iter().map(|(name, value)| (name.to_string(), value_json(value)));
     let mut shown = json!({ "kind": node.event.kind, "fields": fields.collect::<Map<_, _>>() });
     if !node.children.is_empty() {
-        shown["children"] = node.children.iter().map(event).collect();
+        shown["children"] = node.children.iter().map(event_json).collect();
     }
     shown
 }
 
-fn particular(value: &Value) -> Json {
+fn value_json(value: &Value) -> Json {
     match value {
         Value::Bool(truth) => (*truth).into(),
         Value::Integer(number) => (*number).into(),

@@ -9,11 +9,11 @@ use authz::User;
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::{Map, Value};
 
-use crate::kind::Kind;
 use crate::metadata::wrong_namespace;
 use crate::prepare::Request;
-use crate::read::{Fields, Malformed, spec_fields};
+use crate::read_body::{Fields, MalformedBody, spec_fields};
 use crate::response::Response;
+use crate::review_kind::Kind;
 use crate::subjects::SubjectsReview;
 
 const KIND: Kind = Kind::LegacyResourceAccessReview;
@@ -33,7 +33,7 @@ pub(crate) fn prepare(body: &Value, request: &Request<'_>) -> Result<SubjectsRev
         return Err(Status::bad_request("namespace is required on this type: "));
     }
     let fields = Fields::of_body(body, KIND);
-    let malformed = |error: Malformed| error.into_status(KIND, request.version);
+    let malformed = |error: MalformedBody| error.into_status(KIND, request.version);
     check_type(&fields, request).map_err(malformed)?;
     let mut metadata = match fields.get("metadata") {
         None => Map::new(),
@@ -57,30 +57,30 @@ pub(crate) fn prepare(body: &Value, request: &Request<'_>) -> Result<SubjectsRev
     Ok(SubjectsReview { response, question, guarded_namespace: None })
 }
 
-fn check_type(fields: &Fields<'_>, request: &Request<'_>) -> Result<(), Malformed> {
-    let kind = fields.text("kind")?;
+fn check_type(fields: &Fields<'_>, request: &Request<'_>) -> Result<(), MalformedBody> {
+    let kind = fields.read_string("kind")?;
     if !kind.is_empty() && kind != KIND.name() {
         let kind = go_compat::quote(kind);
-        return Err(Malformed::new(format!("no kind {kind} is served here")));
+        return Err(MalformedBody::new(format!("no kind {kind} is served here")));
     }
-    let api_version = fields.text("apiVersion")?;
+    let api_version = fields.read_string("apiVersion")?;
     if !api_version.is_empty() && api_version != request.version {
         let api_version = go_compat::quote(api_version);
-        return Err(Malformed::new(format!(
+        return Err(MalformedBody::new(format!(
             "the apiVersion {api_version} is not that of the path"
         )));
     }
     Ok(())
 }
 
-fn asked<'t>(fields: &Fields<'t>, version: &str) -> Result<Asked<'t>, Malformed> {
+fn asked<'t>(fields: &Fields<'t>, version: &str) -> Result<Asked<'t>, MalformedBody> {
     let Some(spec) = spec_fields(fields, version, "ResourceAccessReviewSpec")? else {
         return Ok(Asked { verb: "", resource_kind: "", resource_name: "" });
     };
     Ok(Asked {
-        verb: spec.text("verb")?,
-        resource_kind: spec.text("resourceKind")?,
-        resource_name: spec.text("resourceName")?,
+        verb: spec.read_string("verb")?,
+        resource_kind: spec.read_string("resourceKind")?,
+        resource_name: spec.read_string("resourceName")?,
     })
 }
 

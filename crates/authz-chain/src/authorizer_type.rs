@@ -13,7 +13,7 @@ pub enum AuthorizerType {
     Node,
     /// Allows by roles and bindings.
     Rbac,
-    /// Asks a remote service.
+    /// Calls a remote service.
     Webhook,
 }
 
@@ -39,7 +39,7 @@ impl AuthorizerType {
         }
     }
 
-    /// The one name that an authorizer of this type may bear; `None` if it is free.
+    /// The only name of an authorizer of this type; `None` if the configuration chooses it.
     pub fn required_authorizer_name(self) -> Option<&'static str> {
         match self {
             Self::Abac => Some("abac"),
@@ -51,7 +51,7 @@ impl AuthorizerType {
         }
     }
 
-    /// Whether a chain may hold several authorizers of this type.
+    /// Reports whether a chain may have several authorizers of this type.
     pub fn is_repeatable(self) -> bool {
         self == Self::Webhook
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{REDACTED, Subject};
+use super::{BodySensitivity, REDACTED};
 
 /// How the message about a body begins that can not be read at all. It ends with the first bytes of the body,
 /// and whether those are a secret nobody knows.
@@ -28,13 +28,14 @@ const NAMING_REASONS: [&str; 14] = [
 
 /// A Status without what it quotes: the bytes of a body that can not be read, whatever it was sent to, and for
 /// a sensitive body every message but those that only name objects.
-pub(crate) fn without_quotes(status: &Value, subject: Subject) -> Value {
+pub(crate) fn redact_quoted_body(status: &Value, sensitivity: BodySensitivity) -> Value {
     let mut status = status.clone();
     let text = |name: &str| status.get(name).and_then(Value::as_str).unwrap_or_default();
     let is_unrecognized = text("message").starts_with(UNRECOGNIZED);
     let is_failure = text("status") == "Failure";
-    let quotes =
-        subject != Subject::Plain && is_failure && !NAMING_REASONS.contains(&text("reason"));
+    let quotes = sensitivity != BodySensitivity::Plain
+        && is_failure
+        && !NAMING_REASONS.contains(&text("reason"));
     if is_unrecognized {
         status["message"] = format!("{UNRECOGNIZED}: {REDACTED}").into();
     } else if quotes {
@@ -68,31 +69,44 @@ mod tests {
         let unread = "the object provided is unrecognized (must be of type Secret): hunter";
         let cases = [
             (
-                Subject::Data,
+                BodySensitivity::SecretData,
                 "BadRequest",
                 unread,
                 "the object provided is unrecognized: [redacted]",
             ),
             (
-                Subject::Plain,
+                BodySensitivity::Plain,
                 "BadRequest",
                 unread,
                 "the object provided is unrecognized: [redacted]",
             ),
-            (Subject::Data, "BadRequest", "Secret in version: hunter", "[redacted]"),
-            (Subject::Data, "Invalid", "Secret \"db\" is invalid: hunter", "[redacted]"),
-            (Subject::Data, "InternalError", "hunter", "[redacted]"),
-            (Subject::TokenReview, "BadRequest", "hunter", "[redacted]"),
-            (Subject::TokenRequest, "Invalid", "hunter", "[redacted]"),
-            (Subject::Data, "NotFound", "secrets \"db\" not found", "secrets \"db\" not found"),
-            (Subject::Plain, "Invalid", "wrong", "wrong"),
+            (BodySensitivity::SecretData, "BadRequest", "Secret in version: hunter", "[redacted]"),
+            (
+                BodySensitivity::SecretData,
+                "Invalid",
+                "Secret \"db\" is invalid: hunter",
+                "[redacted]",
+            ),
+            (BodySensitivity::SecretData, "InternalError", "hunter", "[redacted]"),
+            (BodySensitivity::TokenReview, "BadRequest", "hunter", "[redacted]"),
+            (BodySensitivity::TokenRequest, "Invalid", "hunter", "[redacted]"),
+            (
+                BodySensitivity::SecretData,
+                "NotFound",
+                "secrets \"db\" not found",
+                "secrets \"db\" not found",
+            ),
+            (BodySensitivity::Plain, "Invalid", "wrong", "wrong"),
         ];
-        for (subject, reason, message, want) in cases {
-            let masked = without_quotes(&status(reason, message), subject);
-            assert_eq!(masked["message"], want, "{subject:?} {reason}");
+        for (sensitivity, reason, message, want) in cases {
+            let masked = redact_quoted_body(&status(reason, message), sensitivity);
+            assert_eq!(masked["message"], want, "{sensitivity:?} {reason}");
             let is_kept = message == want;
             let cause = if is_kept { message } else { REDACTED };
-            assert_eq!(masked["details"]["causes"][0]["message"], cause, "{subject:?} {reason}");
+            assert_eq!(
+                masked["details"]["causes"][0]["message"], cause,
+                "{sensitivity:?} {reason}"
+            );
             assert_eq!(masked["details"]["causes"][0]["field"], "data[a]");
             assert_eq!(masked["details"]["name"], "db");
         }

@@ -1,4 +1,4 @@
-//! From the bytes of a policy file to a policy, or to everything that is wrong with it.
+//! Parses an audit policy file and reports every fault in it.
 
 use field_errors::{BadValue, FieldErrors, FieldPath, dns1123_subdomain_faults};
 use serde_json::{Map, Value};
@@ -24,41 +24,41 @@ const RULE_FIELDS: &[&str] = &[
 ];
 const GROUP_FIELDS: &[&str] = &["group", "resources", "resourceNames"];
 
-/// Why a policy file is refused.
+/// A policy file can not be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
-    /// The file is longer than any policy would be.
+    /// The file is longer than the limit.
     #[error("the policy is longer than {} bytes", api::DOCUMENT_BYTES_MAX)]
     TooLong,
     /// The file is neither YAML nor JSON.
     #[error("the policy can not be read: {0}")]
     Syntax(String),
-    /// The file is about something else.
+    /// The file is not an audit policy.
     #[error(
         "not an audit policy: found kind `{kind}` of `{api_version}`, want `Policy` of `audit.k8s.io/v1`"
     )]
     OtherKind {
-        /// What the file says it is.
+        /// The `kind` in the file.
         kind: String,
-        /// Of which version it says it is.
+        /// The `apiVersion` in the file.
         api_version: String,
     },
-    /// Without rules nothing would be recorded, which nobody who writes a policy wants.
+    /// The policy has no rules, so that it would record nothing.
     #[error("the policy has no rules")]
     NoRules,
-    /// Values that no policy may have, all of them.
+    /// All invalid values in the file.
     #[error("{0}")]
     Fields(FieldErrors),
 }
 
 impl Policy {
-    /// Reads a policy from YAML or JSON. Beside it are warnings: fields that no policy has and
-    /// keys that stand twice, which Kubernetes passes over and so does this.
+    /// Parses a policy from YAML or JSON. Also returns warnings about unknown fields and repeated keys, which
+    /// Kubernetes ignores.
     ///
     /// # Errors
-    /// [`PolicyError`] if the file is no usable policy. Then the server should not start: it would
-    /// not record what its operator relies on.
-    pub fn read(bytes: &[u8]) -> Result<(Self, Vec<String>), PolicyError> {
+    /// [`PolicyError`] if the file is not a valid policy. The server should not start then, because it would not record
+    /// the requests that its operator relies on.
+    pub fn parse(bytes: &[u8]) -> Result<(Self, Vec<String>), PolicyError> {
         if bytes.len() > api::DOCUMENT_BYTES_MAX {
             return Err(PolicyError::TooLong);
         }
@@ -71,10 +71,12 @@ impl Policy {
             });
         }
         let warnings = tree.duplicates.iter().map(|path| format!("{path}: key stands twice"));
-        let mut reader = Reader { errors: FieldErrors::new(), warnings: warnings.collect() };
-        let policy =
-            tree.value.as_object().map(|members| reader.policy(Node { members, at: None }));
-        let Reader { errors, warnings } = reader;
+        let mut reader = PolicyReader { errors: FieldErrors::new(), warnings: warnings.collect() };
+        let policy = tree
+            .value
+            .as_object()
+            .map(|members| reader.read_policy(ObjectNode { members, path: None }));
+        let PolicyReader { errors, warnings } = reader;
         if !errors.is_empty() {
             return Err(PolicyError::Fields(errors));
         }
@@ -85,75 +87,77 @@ impl Policy {
     }
 }
 
-/// Collects what is wrong on the way through the tree.
-struct Reader {
+/// Reads the document tree and collects its faults.
+struct PolicyReader {
     errors: FieldErrors,
     warnings: Vec<String>,
 }
 
-/// An object of the file.
+/// An object in the file.
 #[derive(Clone, Copy)]
-struct Node<'a> {
+struct ObjectNode<'a> {
     members: &'a Map<String, Value>,
-    /// `None` is the file itself.
-    at: Option<&'a FieldPath<'a>>,
+    /// The path of the object; `None` for the root of the file.
+    path: Option<&'a FieldPath<'a>>,
 }
 
-/// A member of an object, whether or not it is there.
-struct Member<'a> {
+/// A member of an object, which may be absent.
+struct ObjectMember<'a> {
     value: Option<&'a Value>,
-    at: FieldPath<'a>,
+    path: FieldPath<'a>,
 }
 
-impl<'a> Node<'a> {
+impl<'a> ObjectNode<'a> {
     /// Absent and null are the same, as everywhere in Kubernetes.
-    fn member(self, name: &'a str) -> Member<'a> {
-        Member {
+    fn member(self, name: &'a str) -> ObjectMember<'a> {
+        ObjectMember {
             value: self.members.get(name).filter(|value| !value.is_null()),
-            at: self.at.map_or(FieldPath::root(name), |at| at.child(name)),
+            path: self.path.map_or(FieldPath::root(name), |path| path.child(name)),
         }
     }
 }
 
-impl Reader {
-    fn policy(&mut self, node: Node<'_>) -> Policy {
-        self.warn_of_unknown(node, POLICY_FIELDS);
-        let omit_stages = self.stages(&node.member("omitStages"));
-        let omit_managed_fields = self.flag(&node.member("omitManagedFields")).unwrap_or(false);
+impl PolicyReader {
+    fn read_policy(&mut self, node: ObjectNode<'_>) -> Policy {
+        self.warn_about_unknown_fields(node, POLICY_FIELDS);
+        let omit_stages = self.read_stages(&node.member("omitStages"));
+        let omit_managed_fields =
+            self.read_bool(&node.member("omitManagedFields")).unwrap_or(false);
         let list = node.member("rules");
         let mut rules = Vec::new();
-        for (idx, rule) in self.list(&list).iter().enumerate() {
-            let at = list.at.index(idx);
-            let Some(members) = self.object(rule, &at) else { continue };
-            let mut rule = self.rule(Node { members, at: Some(&at) }, omit_managed_fields);
+        for (idx, rule) in self.read_list(&list).iter().enumerate() {
+            let at = list.path.index(idx);
+            let Some(members) = self.read_object(rule, &at) else { continue };
+            let mut rule =
+                self.read_rule(ObjectNode { members, path: Some(&at) }, omit_managed_fields);
             rule.config.omit_stages = rule.config.omit_stages.union(omit_stages);
             rules.push(rule);
         }
         Policy { rules, omit_stages, omit_managed_fields }
     }
 
-    fn rule(&mut self, node: Node<'_>, omit_managed_fields: bool) -> Rule {
-        self.warn_of_unknown(node, RULE_FIELDS);
+    fn read_rule(&mut self, node: ObjectNode<'_>, omit_managed_fields: bool) -> Rule {
+        self.warn_about_unknown_fields(node, RULE_FIELDS);
         let config = RequestAuditConfig {
-            level: self.level(&node.member("level")),
-            omit_stages: self.stages(&node.member("omitStages")),
+            level: self.read_level(&node.member("level")),
+            omit_stages: self.read_stages(&node.member("omitStages")),
             omit_managed_fields: self
-                .flag(&node.member("omitManagedFields"))
+                .read_bool(&node.member("omitManagedFields"))
                 .unwrap_or(omit_managed_fields),
         };
         let rule = Rule {
             config,
-            users: self.texts(&node.member("users")),
-            user_groups: self.texts(&node.member("userGroups")),
-            verbs: self.texts(&node.member("verbs")),
-            resources: self.resources(&node.member("resources")),
-            namespaces: self.texts(&node.member("namespaces")),
-            non_resource_urls: self.urls(&node.member("nonResourceURLs")),
+            users: self.read_strings(&node.member("users")),
+            user_groups: self.read_strings(&node.member("userGroups")),
+            verbs: self.read_strings(&node.member("verbs")),
+            resources: self.read_resources(&node.member("resources")),
+            namespaces: self.read_strings(&node.member("namespaces")),
+            non_resource_urls: self.read_non_resource_urls(&node.member("nonResourceURLs")),
         };
         let has_resources = !rule.resources.is_empty() || !rule.namespaces.is_empty();
         if has_resources && !rule.non_resource_urls.is_empty() {
-            self.errors.push(node.member("nonResourceURLs").at.invalid(
-                json(&rule.non_resource_urls),
+            self.errors.push(node.member("nonResourceURLs").path.invalid(
+                bad_json_value(&rule.non_resource_urls),
                 "rules cannot apply to both regular resources and non-resource URLs",
             ));
         }
@@ -161,44 +165,44 @@ impl Reader {
     }
 
     /// An unknown level is an error, so what stands in for it is never used.
-    fn level(&mut self, member: &Member<'_>) -> Level {
-        let name = self.text(member);
+    fn read_level(&mut self, member: &ObjectMember<'_>) -> Level {
+        let name = self.read_string(member);
         let level = Level::ALL.into_iter().find(|level| level.name() == name);
         let is_text = member.value.is_none_or(Value::is_string);
         if name.is_empty() && is_text {
-            self.errors.push(member.at.required(""));
+            self.errors.push(member.path.required(""));
         } else if level.is_none() && is_text {
-            self.errors.push(member.at.not_supported(name, &Level::ALL.map(Level::name)));
+            self.errors.push(member.path.not_supported(name, &Level::ALL.map(Level::name)));
         }
         level.unwrap_or(Level::None)
     }
 
-    fn stages(&mut self, member: &Member<'_>) -> Stages {
+    fn read_stages(&mut self, member: &ObjectMember<'_>) -> Stages {
         let mut stages = Stages::default();
-        for (idx, name) in self.texts(member).iter().enumerate() {
+        for (idx, name) in self.read_strings(member).iter().enumerate() {
             match Stage::ALL.into_iter().find(|stage| stage.name() == name) {
                 Some(stage) => stages = stages.with(stage),
                 None => {
                     let detail =
                         format!("allowed stages are {}", Stage::ALL.map(Stage::name).join(","));
-                    self.errors.push(member.at.index(idx).invalid(name.as_str(), &detail));
+                    self.errors.push(member.path.index(idx).invalid(name.as_str(), &detail));
                 }
             }
         }
         stages
     }
 
-    fn resources(&mut self, member: &Member<'_>) -> Vec<GroupResources> {
+    fn read_resources(&mut self, member: &ObjectMember<'_>) -> Vec<GroupResources> {
         let mut all = Vec::new();
-        for (idx, entry) in self.list(member).iter().enumerate() {
-            let at = member.at.index(idx);
-            let Some(members) = self.object(entry, &at) else { continue };
-            let node = Node { members, at: Some(&at) };
-            self.warn_of_unknown(node, GROUP_FIELDS);
+        for (idx, entry) in self.read_list(member).iter().enumerate() {
+            let at = member.path.index(idx);
+            let Some(members) = self.read_object(entry, &at) else { continue };
+            let node = ObjectNode { members, path: Some(&at) };
+            self.warn_about_unknown_fields(node, GROUP_FIELDS);
             let entry = GroupResources {
-                group: self.text(&node.member("group")).to_owned(),
-                resources: self.texts(&node.member("resources")),
-                resource_names: self.texts(&node.member("resourceNames")),
+                group: self.read_string(&node.member("group")).to_owned(),
+                resources: self.read_strings(&node.member("resources")),
+                resource_names: self.read_strings(&node.member("resourceNames")),
             };
             self.check_group_resources(&entry, &at);
             all.push(entry);
@@ -217,16 +221,16 @@ impl Reader {
         }
         if !entry.resource_names.is_empty() && entry.resources.is_empty() {
             self.errors.push(at.child("resourceNames").invalid(
-                json(&entry.resource_names),
+                bad_json_value(&entry.resource_names),
                 "using resourceNames requires at least one resource",
             ));
         }
     }
 
-    fn urls(&mut self, member: &Member<'_>) -> Vec<String> {
-        let urls = self.texts(member);
+    fn read_non_resource_urls(&mut self, member: &ObjectMember<'_>) -> Vec<String> {
+        let urls = self.read_strings(member);
         for (idx, url) in urls.iter().enumerate().filter(|(_, url)| *url != "*") {
-            let at = member.at.index(idx);
+            let at = member.path.index(idx);
             if !url.starts_with('/') {
                 let detail = "non-resource URL rules must begin with a '/' character";
                 self.errors.push(at.invalid(url.as_str(), detail));
@@ -242,69 +246,69 @@ impl Reader {
         urls
     }
 
-    fn text<'m>(&mut self, member: &Member<'m>) -> &'m str {
+    fn read_string<'m>(&mut self, member: &ObjectMember<'m>) -> &'m str {
         match member.value {
             None => "",
             Some(Value::String(text)) => text,
             Some(other) => {
-                self.wrong_type(other, &member.at, "must be a string");
+                self.report_wrong_type(other, &member.path, "must be a string");
                 ""
             }
         }
     }
 
-    fn flag(&mut self, member: &Member<'_>) -> Option<bool> {
+    fn read_bool(&mut self, member: &ObjectMember<'_>) -> Option<bool> {
         match member.value {
             None => None,
             Some(Value::Bool(flag)) => Some(*flag),
             Some(other) => {
-                self.wrong_type(other, &member.at, "must be a boolean");
+                self.report_wrong_type(other, &member.path, "must be a boolean");
                 None
             }
         }
     }
 
-    fn list<'m>(&mut self, member: &Member<'m>) -> &'m [Value] {
+    fn read_list<'m>(&mut self, member: &ObjectMember<'m>) -> &'m [Value] {
         match member.value {
             None => &[],
             Some(Value::Array(items)) => items,
             Some(other) => {
-                self.wrong_type(other, &member.at, "must be a list");
+                self.report_wrong_type(other, &member.path, "must be a list");
                 &[]
             }
         }
     }
 
-    fn texts(&mut self, member: &Member<'_>) -> Vec<String> {
+    fn read_strings(&mut self, member: &ObjectMember<'_>) -> Vec<String> {
         let mut texts = Vec::new();
-        for (idx, item) in self.list(member).iter().enumerate() {
+        for (idx, item) in self.read_list(member).iter().enumerate() {
             match item {
                 Value::String(text) => texts.push(text.clone()),
                 Value::Null => texts.push(String::new()),
-                other => self.wrong_type(other, &member.at.index(idx), "must be a string"),
+                other => self.report_wrong_type(other, &member.path.index(idx), "must be a string"),
             }
         }
         texts
     }
 
-    fn object<'m>(
+    fn read_object<'m>(
         &mut self,
         value: &'m Value,
         at: &FieldPath<'_>,
     ) -> Option<&'m Map<String, Value>> {
         if !value.is_object() {
-            self.wrong_type(value, at, "must be an object");
+            self.report_wrong_type(value, at, "must be an object");
         }
         value.as_object()
     }
 
-    fn wrong_type(&mut self, value: &Value, at: &FieldPath<'_>, detail: &str) {
+    fn report_wrong_type(&mut self, value: &Value, at: &FieldPath<'_>, detail: &str) {
         self.errors.push(at.type_invalid(BadValue::Json(value.to_string()), detail));
     }
 
-    fn warn_of_unknown(&mut self, node: Node<'_>, known: &[&str]) {
+    fn warn_about_unknown_fields(&mut self, node: ObjectNode<'_>, known: &[&str]) {
         for name in node.members.keys().filter(|name| !known.contains(&name.as_str())) {
-            let path = node.member(name).at.to_string();
+            let path = node.member(name).path.to_string();
             self.warnings.push(match field_errors::nearest(name, known.iter().copied()) {
                 Some(near) => format!("{path}: unknown field, did you mean `{near}`?"),
                 None => format!("{path}: unknown field"),
@@ -313,6 +317,6 @@ impl Reader {
     }
 }
 
-fn json(texts: &[String]) -> BadValue {
+fn bad_json_value(texts: &[String]) -> BadValue {
     BadValue::Json(Value::from(texts).to_string())
 }

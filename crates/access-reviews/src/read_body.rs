@@ -1,5 +1,5 @@
-//! Reading the tree of a body as Kubernetes reads typed objects: `null` is nothing, fields that are
-//! not known are nobody's concern, and a wrong type is told in Go's words.
+//! Reads the tree of a body as Kubernetes decodes typed objects: `null` is absent, unknown fields are ignored, and errors
+//! about types have Go's words.
 
 use api::review::{
     NonResourceAttributes, Requirement, ResourceAttributes, SelectorAttributes, Spec,
@@ -7,18 +7,18 @@ use api::review::{
 use api_object::Status;
 use serde_json::{Map, Value};
 
-use crate::kind::Kind;
+use crate::review_kind::Kind;
 
-/// A body that is not of its kind: a value of the wrong type.
+/// A value in the body has the wrong type.
 #[derive(Debug)]
-pub(crate) struct Malformed(String);
+pub(crate) struct MalformedBody(String);
 
-impl Malformed {
+impl MalformedBody {
     pub(crate) fn new(message: String) -> Self {
         Self(message)
     }
 
-    /// The answer to whoever sent it.
+    /// The error response.
     pub(crate) fn into_status(self, kind: Kind, version: &str) -> Status {
         let (kind, version) = (kind.name(), go_compat::quote(version));
         let Self(why) = self;
@@ -28,7 +28,7 @@ impl Malformed {
     }
 }
 
-/// The members of an object, and what messages call it.
+/// The members of an object, with its name in messages.
 #[derive(Clone, Copy)]
 pub(crate) struct Fields<'t> {
     members: Option<&'t Map<String, Value>>,
@@ -39,17 +39,17 @@ pub(crate) struct Fields<'t> {
 }
 
 impl<'t> Fields<'t> {
-    /// The members of a body, which has been found to be an object already; anything else has none.
+    /// The members of a body; none if it is not an object.
     pub(crate) fn of_body(tree: &'t Value, kind: Kind) -> Self {
         Self { members: tree.as_object(), owner: kind.name(), path: "" }
     }
 
-    /// A member that is there and not null.
+    /// A member that is present and not null.
     pub(crate) fn get(&self, name: &str) -> Option<&'t Value> {
         self.members?.get(name).filter(|value| !value.is_null())
     }
 
-    pub(crate) fn text(&self, name: &str) -> Result<&'t str, Malformed> {
+    pub(crate) fn read_string(&self, name: &str) -> Result<&'t str, MalformedBody> {
         match self.get(name) {
             None => Ok(""),
             Some(Value::String(text)) => Ok(text),
@@ -57,19 +57,19 @@ impl<'t> Fields<'t> {
         }
     }
 
-    pub(crate) fn texts(&self, name: &str) -> Result<Option<Vec<&'t str>>, Malformed> {
+    pub(crate) fn read_strings(&self, name: &str) -> Result<Option<Vec<&'t str>>, MalformedBody> {
         let Some(value) = self.get(name) else { return Ok(None) };
         self.texts_of(name, value, "[]string").map(Some)
     }
 
-    /// The members of a member, if it is there.
-    pub(crate) fn fields(
+    /// The members of a member, if it is present.
+    pub(crate) fn read_object(
         &self,
         name: &str,
         type_name: &'static str,
         go_type: &str,
         path: &'static str,
-    ) -> Result<Option<Self>, Malformed> {
+    ) -> Result<Option<Self>, MalformedBody> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::Object(members)) => {
@@ -79,9 +79,9 @@ impl<'t> Fields<'t> {
         }
     }
 
-    pub(crate) fn wrong_type(&self, name: &str, value: &Value, go_type: &str) -> Malformed {
+    pub(crate) fn wrong_type(&self, name: &str, value: &Value, go_type: &str) -> MalformedBody {
         let dot = if self.path.is_empty() { "" } else { "." };
-        Malformed(format!(
+        MalformedBody(format!(
             "json: cannot unmarshal {} into Go struct field {}.{}{dot}{name} of type {go_type}",
             json_kind(value),
             self.owner,
@@ -94,7 +94,7 @@ impl<'t> Fields<'t> {
         name: &str,
         value: &'t Value,
         go_type: &str,
-    ) -> Result<Vec<&'t str>, Malformed> {
+    ) -> Result<Vec<&'t str>, MalformedBody> {
         let Value::Array(items) = value else {
             return Err(self.wrong_type(name, value, go_type));
         };
@@ -118,20 +118,19 @@ fn json_kind(value: &Value) -> &'static str {
     }
 }
 
-/// The spec of a review that asks about a user whom it names. The list of groups has another name
-/// in v1beta1.
-pub(crate) fn subject_spec<'t>(
+/// Reads the spec of a review that names a user. The list of groups has another name in v1beta1.
+pub(crate) fn read_subject_spec<'t>(
     body: &Fields<'t>,
     version: &str,
     type_name: &'static str,
-) -> Result<Spec<'t>, Malformed> {
+) -> Result<Spec<'t>, MalformedBody> {
     let Some(fields) = spec_fields(body, version, type_name)? else { return Ok(Spec::default()) };
     let mut spec = attribute_spec(&fields)?;
-    spec.user = fields.text("user")?;
-    spec.uid = fields.text("uid")?;
+    spec.user = fields.read_string("user")?;
+    spec.uid = fields.read_string("uid")?;
     match version {
-        "v1beta1" => spec.group = fields.texts("group")?,
-        _ => spec.groups = fields.texts("groups")?,
+        "v1beta1" => spec.group = fields.read_strings("group")?,
+        _ => spec.groups = fields.read_strings("groups")?,
     }
     let value_type = format!("{version}.ExtraValue");
     match fields.get("extra") {
@@ -152,12 +151,12 @@ pub(crate) fn subject_spec<'t>(
     Ok(spec)
 }
 
-/// The spec of a review that names no user.
-pub(crate) fn target_spec<'t>(
+/// Reads the spec of a review that names no user.
+pub(crate) fn read_target_spec<'t>(
     body: &Fields<'t>,
     version: &str,
     type_name: &'static str,
-) -> Result<Spec<'t>, Malformed> {
+) -> Result<Spec<'t>, MalformedBody> {
     match spec_fields(body, version, type_name)? {
         Some(fields) => attribute_spec(&fields),
         None => Ok(Spec::default()),
@@ -169,18 +168,18 @@ pub(crate) fn spec_fields<'t>(
     body: &Fields<'t>,
     version: &str,
     type_name: &'static str,
-) -> Result<Option<Fields<'t>>, Malformed> {
-    body.fields("spec", type_name, &format!("{version}.{type_name}"), "spec")
+) -> Result<Option<Fields<'t>>, MalformedBody> {
+    body.read_object("spec", type_name, &format!("{version}.{type_name}"), "spec")
 }
 
-fn attribute_spec<'t>(spec: &Fields<'t>) -> Result<Spec<'t>, Malformed> {
-    let resource = spec.fields(
+fn attribute_spec<'t>(spec: &Fields<'t>) -> Result<Spec<'t>, MalformedBody> {
+    let resource = spec.read_object(
         "resourceAttributes",
         "ResourceAttributes",
         "v1.ResourceAttributes",
         "spec.resourceAttributes",
     )?;
-    let path = spec.fields(
+    let path = spec.read_object(
         "nonResourceAttributes",
         "NonResourceAttributes",
         "v1.NonResourceAttributes",
@@ -193,22 +192,25 @@ fn attribute_spec<'t>(spec: &Fields<'t>) -> Result<Spec<'t>, Malformed> {
     })
 }
 
-fn resource_attributes<'t>(fields: &Fields<'t>) -> Result<ResourceAttributes<'t>, Malformed> {
+fn resource_attributes<'t>(fields: &Fields<'t>) -> Result<ResourceAttributes<'t>, MalformedBody> {
     Ok(ResourceAttributes {
-        namespace: fields.text("namespace")?,
-        verb: fields.text("verb")?,
-        group: fields.text("group")?,
-        version: fields.text("version")?,
-        resource: fields.text("resource")?,
-        subresource: fields.text("subresource")?,
-        name: fields.text("name")?,
-        field_selector: selector(fields, &FIELD_SELECTOR)?,
-        label_selector: selector(fields, &LABEL_SELECTOR)?,
+        namespace: fields.read_string("namespace")?,
+        verb: fields.read_string("verb")?,
+        group: fields.read_string("group")?,
+        version: fields.read_string("version")?,
+        resource: fields.read_string("resource")?,
+        subresource: fields.read_string("subresource")?,
+        name: fields.read_string("name")?,
+        field_selector: read_selector(fields, &FIELD_SELECTOR)?,
+        label_selector: read_selector(fields, &LABEL_SELECTOR)?,
     })
 }
 
-fn path_attributes<'t>(fields: &Fields<'t>) -> Result<NonResourceAttributes<'t>, Malformed> {
-    Ok(NonResourceAttributes { path: fields.text("path")?, verb: fields.text("verb")? })
+fn path_attributes<'t>(fields: &Fields<'t>) -> Result<NonResourceAttributes<'t>, MalformedBody> {
+    Ok(NonResourceAttributes {
+        path: fields.read_string("path")?,
+        verb: fields.read_string("verb")?,
+    })
 }
 
 /// What messages call the parts of a selector.
@@ -245,11 +247,11 @@ const LABEL_SELECTOR: SelectorNames = SelectorNames {
     list_path: "spec.resourceAttributes.labelSelector.requirements",
 };
 
-fn selector<'t>(
+fn read_selector<'t>(
     resource: &Fields<'t>,
     names: &SelectorNames,
-) -> Result<Option<SelectorAttributes<'t>>, Malformed> {
-    let found = resource.fields(names.name, names.type_name, names.go_type, names.path)?;
+) -> Result<Option<SelectorAttributes<'t>>, MalformedBody> {
+    let found = resource.read_object(names.name, names.type_name, names.go_type, names.path)?;
     let Some(fields) = found else { return Ok(None) };
     let requirements = match fields.get("requirements") {
         None => Vec::new(),
@@ -259,14 +261,14 @@ fn selector<'t>(
         }
         Some(other) => return Err(fields.wrong_type("requirements", other, names.list_go_type)),
     };
-    Ok(Some(SelectorAttributes { raw_selector: fields.text("rawSelector")?, requirements }))
+    Ok(Some(SelectorAttributes { raw_selector: fields.read_string("rawSelector")?, requirements }))
 }
 
 fn requirement<'t>(
     selector: &Fields<'t>,
     item: &'t Value,
     names: &SelectorNames,
-) -> Result<Requirement<'t>, Malformed> {
+) -> Result<Requirement<'t>, MalformedBody> {
     let members = match item {
         Value::Null => return Ok(Requirement::default()),
         Value::Object(members) => members,
@@ -276,8 +278,8 @@ fn requirement<'t>(
     };
     let fields = Fields { members: Some(members), owner: names.requirement, path: names.list_path };
     Ok(Requirement {
-        key: fields.text("key")?,
-        operator: fields.text("operator")?,
-        values: fields.texts("values")?.unwrap_or_default(),
+        key: fields.read_string("key")?,
+        operator: fields.read_string("operator")?,
+        values: fields.read_strings("values")?.unwrap_or_default(),
     })
 }

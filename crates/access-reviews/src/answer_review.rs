@@ -1,4 +1,4 @@
-//! Asking a chain what a review asks.
+//! Answers reviews with a chain.
 
 use api_object::Status;
 use authz::{Decision, Recorder, Trace, User, Verdict};
@@ -8,14 +8,13 @@ use serde_json::Value;
 use crate::prepare::Review;
 use crate::refusal::forbidden;
 
-/// The body of the answer.
+/// Answers a review and returns the body of the response.
 ///
-/// The whole chain is asked, superusers included, but for rules, which only configured authorizers
-/// list.
+/// The whole chain decides, with `system:masters`; only configured authorizers list rules.
 ///
 /// # Errors
-/// 403 if the caller may post the review and not ask this with it; 500 if nobody can say; 429, 503 or 504
-/// if this server failed to ask.
+/// 403 if the caller lacks a further permission; 500 if an authorizer failed to decide that; 429, 503 or 504 if this server
+/// could not consult an authorizer.
 pub async fn answer(chain: &Chain, review: Review, caller: Option<&User>) -> Result<Value, Status> {
     let caller_name = caller.map_or("", |user| &user.name);
     match review {
@@ -57,10 +56,10 @@ pub async fn answer(chain: &Chain, review: Review, caller: Option<&User>) -> Res
     }
 }
 
-/// A review tells what authorizers answer, and nothing if this server failed to ask them.
+/// Checks that the authorizers could be consulted, so that a review can report their decision.
 ///
 /// # Errors
-/// 429, 503 or 504 if it did.
+/// 429, 503 or 504 if this server could not consult them.
 pub fn check_decided(decision: &Decision) -> Result<(), Status> {
     match decision.verdict {
         Verdict::Allow | Verdict::Deny | Verdict::NoOpinion => Ok(()),

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// The name of an authorizer: a DNS-1123 subdomain, for it labels metrics and begins reasons.
+/// The name of an authorizer: a DNS-1123 subdomain, because metrics and reasons contain it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AuthorizerName(Arc<str>);
 
-/// Why a text can not be the name of an authorizer.
+/// A text is not a valid name for an authorizer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("authorizer name is invalid: {}", reasons.join(", "))]
 pub struct NameError {
@@ -15,7 +15,7 @@ pub struct NameError {
 }
 
 impl AuthorizerName {
-    /// The name, if it is one.
+    /// Checks and makes a name.
     ///
     /// # Errors
     /// Fails if the text is not a DNS-1123 subdomain.

@@ -1,6 +1,6 @@
-//! Which reviews exist, and where they are posted.
+//! The kinds of reviews, with their API groups, versions and resources.
 
-/// The group of the reviews that Kubernetes does not have.
+/// The API group of the reviews that Kubernetes does not have.
 pub const PORTCULLIS_GROUP: &str = "authorization.portcullis.io";
 
 const AUTHORIZATION: &str = "authorization.k8s.io";
@@ -10,30 +10,30 @@ const LEGACY_VERSIONS: [&str; 4] = ["v1beta1", "v1beta2", "v1beta3", "v1"];
 /// A kind of review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// May this user do that?
+    /// Reports whether a user may do something.
     SubjectAccessReview,
-    /// The same, about one namespace, for those who may ask about no other.
+    /// The same for one namespace.
     LocalSubjectAccessReview,
-    /// May I do that?
+    /// Reports whether the caller may do something.
     SelfSubjectAccessReview,
-    /// What may I do in a namespace?
+    /// Lists the rules of the caller in a namespace.
     SelfSubjectRulesReview,
-    /// Who am I?
+    /// Returns the user attributes of the caller.
     SelfSubjectReview,
-    /// Who may do that?
+    /// Lists the subjects that may do something.
     ResourceAccessReview,
-    /// The same, about one namespace.
+    /// The same for one namespace.
     LocalResourceAccessReview,
-    /// Who may do that, in the form of the first proposal.
+    /// Lists subjects, in the form of the first proposal.
     LegacyResourceAccessReview,
-    /// May this user do that, and how does the answer come about?
+    /// Reports whether a user may do something, with a trace of the decision.
     ///
-    /// Who may `create` these learns of every role, binding and policy that the answer touches.
+    /// A user who may `create` these sees every role, binding and policy that the decision uses.
     SubjectAccessExplanation,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 9] = [
         Self::SubjectAccessReview,
         Self::LocalSubjectAccessReview,

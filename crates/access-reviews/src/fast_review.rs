@@ -1,4 +1,4 @@
-//! The quick way for the review that servers are asked most.
+//! The fast path for the most frequent review.
 
 use api::review::{Question, Spec, Version, plain_review};
 use authz::{Attributes, Decision};
@@ -6,11 +6,10 @@ use serde::Serialize;
 
 use crate::response::AccessStatus;
 
-/// A SubjectAccessReview of version v1 that is written plainly and breaks no rule.
+/// A valid SubjectAccessReview of version v1 without unusual syntax.
 ///
-/// It borrows from the body, and neither reading it nor writing the answer makes a tree. Whatever is
-/// out of the ordinary is left to [`prepare`](crate::prepare), which gives the same answers and
-/// knows how to tell what is wrong.
+/// It borrows from the body, and neither reading it nor writing the response makes a tree. [`prepare`](crate::prepare)
+/// handles every other body, gives the same responses, and reports errors.
 ///
 /// ```
 /// let body = br#"{"kind": "SubjectAccessReview", "apiVersion": "authorization.k8s.io/v1",
@@ -30,19 +29,19 @@ pub struct SubjectAccessReview<'b> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Written<'a> {
+struct ResponseBody<'a> {
     kind: &'static str,
     api_version: &'static str,
-    metadata: Empty,
+    metadata: EmptyObject,
     spec: &'a Spec<'a>,
     status: AccessStatus<'a>,
 }
 
 #[derive(Serialize)]
-struct Empty {}
+struct EmptyObject {}
 
 impl<'b> SubjectAccessReview<'b> {
-    /// The review, or `None` if the body is to be read the long way.
+    /// Parses a review; returns `None` if [`prepare`](crate::prepare) has to read the body.
     pub fn parse(body: &'b [u8]) -> Option<Self> {
         match plain_review(body)? {
             (Version::V1, spec) => {
@@ -53,22 +52,22 @@ impl<'b> SubjectAccessReview<'b> {
         }
     }
 
-    /// What the chain is to be asked.
+    /// The attributes for the chain.
     pub fn attributes(&self) -> Attributes<'_> {
         self.question.attributes()
     }
 
-    /// Appends the body of the answer: JSON and a line feed.
+    /// Appends the body of the response: JSON and a line feed.
     pub fn write_response(&self, decision: &Decision, out: &mut Vec<u8>) {
-        let written = Written {
+        let response = ResponseBody {
             kind: "SubjectAccessReview",
             api_version: "authorization.k8s.io/v1",
-            metadata: Empty {},
+            metadata: EmptyObject {},
             spec: &self.spec,
             status: AccessStatus::new(&self.question, decision),
         };
-        // Memory takes whatever is written to it.
-        let _ = serde_json::to_writer(&mut *out, &written);
+        // Writing to memory does not fail.
+        let _ = serde_json::to_writer(&mut *out, &response);
         out.push(b'\n');
     }
 }

@@ -1,27 +1,27 @@
-//! The group whose members may do everything, whatever the chain.
+//! The authorizer for the group `system:masters`, which every chain begins with.
 
-use authz::{Attributes, Decision, Failure, Reason, Subjects};
+use authz::{Attributes, Decision, EvaluationErrors, Reason, Subjects};
 
-/// How the chain names this authorizer. No configured one can bear a name with a slash.
+/// The name of this authorizer. The name of a configured one can not contain a slash.
 pub(crate) const NAME: &str = "kubernetes.io/system-privileged-group";
 
-/// The group; its name is compared exactly.
+/// The group that is allowed everything.
 const GROUP: &str = "system:masters";
 
-/// Allows members of the group and abstains otherwise. A request without a user is a fault of the
-/// server, and is reported as one.
+/// Allows members of the group and abstains otherwise. A request without a user is a fault of the server and gives an
+/// error.
 pub(crate) fn authorize(attributes: &Attributes<'_>) -> Decision {
     match attributes.user {
         Some(user) if user.is_in_group(GROUP) => Decision::allow(Reason::SystemMasters),
         Some(_) => Decision::no_opinion(""),
         None => Decision {
-            error: Some(Failure::message("no user on request.")),
+            error: Some(EvaluationErrors::message("no user on request.")),
             ..Decision::no_opinion("Error")
         },
     }
 }
 
-/// The group, whatever is asked.
+/// The subjects that this authorizer allows: the group.
 pub(crate) fn subjects() -> Subjects {
     Subjects { groups: [GROUP.to_owned()].into(), ..Subjects::default() }
 }

@@ -1,13 +1,13 @@
-//! The number by which the events of one request are found.
+//! The audit id, which all events of a request share.
 
 use ring::rand::{SecureRandom, SystemRandom};
 
-/// The system has no random bytes to give.
+/// The system has no random bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the system has no random bytes")]
 pub struct NoRandomness;
 
-/// The audit id of a request: what its header `Audit-ID` says, else a random UUID.
+/// The audit id of a request: its header `Audit-ID`, or else a random UUID.
 ///
 /// # Errors
 /// [`NoRandomness`] if a UUID is needed and can not be made.
@@ -22,7 +22,7 @@ pub fn audit_id(header: Option<&str>) -> Result<String, NoRandomness> {
     }
 }
 
-/// Version 4 in the variant of RFC 9562, from random bits.
+/// A UUID of version 4 (RFC 9562) from random bits.
 fn uuid(random: u128) -> String {
     let bits = random & !(0xf << 76) | 4 << 76;
     let bits = bits & !(0b11 << 62) | 0b10 << 62;

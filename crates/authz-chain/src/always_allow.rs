@@ -1,14 +1,14 @@
-//! The two authorizers that answer without looking.
+//! The authorizers `AlwaysAllow` and `AlwaysDeny`.
 
 use authz::{Decision, NonResourceRule, Reason, ResourceRule, Rules, Subjects};
 
-/// Everything is allowed.
-pub(crate) fn allow() -> Decision {
+/// Allows every request.
+pub(crate) fn always_allow() -> Decision {
     Decision::allow(Reason::AlwaysAllow)
 }
 
-/// Everything may be done, which is one rule for resources and one for paths.
-pub(crate) fn allow_rules() -> Rules {
+/// The rules of `AlwaysAllow`: one for all resources and one for all paths.
+pub(crate) fn always_allow_rules() -> Rules {
     let all = || vec!["*".to_owned()];
     Rules {
         resource_rules: vec![ResourceRule {
@@ -22,14 +22,13 @@ pub(crate) fn allow_rules() -> Rules {
     }
 }
 
-/// Everybody is in one of these two groups.
-pub(crate) fn allow_subjects() -> Subjects {
+/// The subjects of `AlwaysAllow`: every user is in one of these two groups.
+pub(crate) fn always_allow_subjects() -> Subjects {
     let everybody = ["system:authenticated", "system:unauthenticated"];
     Subjects { groups: everybody.map(str::to_owned).into(), ..Subjects::default() }
 }
 
-/// Nothing is allowed here. In spite of its name AlwaysDeny only abstains, as it does in
-/// Kubernetes, so that authorizers after it may still allow.
-pub(crate) fn deny() -> Decision {
+/// Abstains. As in Kubernetes and in spite of its name, `AlwaysDeny` does not deny, so that a later authorizer may allow.
+pub(crate) fn always_deny() -> Decision {
     Decision::no_opinion(Reason::AlwaysDeny)
 }

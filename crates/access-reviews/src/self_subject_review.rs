@@ -3,11 +3,11 @@
 use api_object::Status;
 use serde_json::{Map, Value, json};
 
-use crate::kind::Kind;
 use crate::metadata::Metadata;
 use crate::prepare::{Request, no_user};
-use crate::read::Fields;
+use crate::read_body::Fields;
 use crate::response::Response;
+use crate::review_kind::Kind;
 
 const KIND: Kind = Kind::SelfSubjectReview;
 
