@@ -1,6 +1,6 @@
 //! SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview.
 
-use api::review::{Question, Spec};
+use crate::review::{Question, Spec};
 use api_object::{GroupKind, Status};
 use authz::{Attributes, Decision, User};
 use field_errors::{FieldErrors, FieldPath};

@@ -1,6 +1,6 @@
 //! SubjectAccessExplanation: an access review with a trace of the decision.
 
-use api::review::Question;
+use crate::review::Question;
 use api_object::{GroupKind, Status};
 use authz::{Attributes, Trace};
 use authz_chain::{Chain, ChainDecision};

@@ -1,6 +1,6 @@
 //! The fast path for the most frequent review.
 
-use api::review::{Question, Spec, Version, plain_review};
+use crate::review::{Question, Spec, Version, plain_review};
 use authz::{Attributes, Decision};
 use serde::Serialize;
 

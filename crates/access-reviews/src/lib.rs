@@ -19,6 +19,7 @@ mod prepare;
 mod read_body;
 mod refusal;
 mod response;
+pub mod review;
 mod review_kind;
 mod rules;
 mod self_subject_review;

@@ -1,7 +1,7 @@
 //! Reads the tree of a body as Kubernetes decodes typed objects: `null` is absent, unknown fields are ignored, and errors
 //! about types have Go's words.
 
-use api::review::{
+use crate::review::{
     NonResourceAttributes, Requirement, ResourceAttributes, SelectorAttributes, Spec,
 };
 use api_object::Status;
@@ -213,7 +213,7 @@ fn path_attributes<'t>(fields: &Fields<'t>) -> Result<NonResourceAttributes<'t>,
     })
 }
 
-/// What messages call the parts of a selector.
+/// The names of a selector's parts in messages.
 struct SelectorNames {
     name: &'static str,
     type_name: &'static str,

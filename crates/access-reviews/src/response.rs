@@ -1,6 +1,6 @@
 //! The common parts of responses to reviews.
 
-use api::review::Question;
+use crate::review::Question;
 use authz::{Decision, Reason, Verdict};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! What may I do in a namespace: SelfSubjectRulesReview.
+//! SelfSubjectRulesReview: the rules of the caller in a namespace.
 
 use api_object::Status;
 use authz::{Rules, User};
@@ -20,7 +20,7 @@ pub struct RulesReview {
 }
 
 impl RulesReview {
-    /// Whom it is about.
+    /// The user that it is about.
     pub fn user(&self) -> &User {
         &self.user
     }

@@ -1,4 +1,4 @@
-//! Who am I: SelfSubjectReview.
+//! SelfSubjectReview: the user attributes of the caller.
 
 use api_object::Status;
 use serde_json::{Map, Value, json};

@@ -1,8 +1,8 @@
-//! Who may do something: ResourceAccessReview and its local form.
+//! ResourceAccessReview and LocalResourceAccessReview: the subjects that may do something.
 
 use std::borrow::Cow;
 
-use api::review::{Question, QuestionTarget, Spec};
+use crate::review::{Question, QuestionTarget, Spec};
 use api_object::{GroupKind, Status};
 use authz::{Attributes, Resource, Subjects, Target, User};
 use field_errors::{FieldErrors, FieldPath};
@@ -40,7 +40,7 @@ impl SubjectsReview {
         Some(Attributes { user: caller, verb: "create", target: Target::Resource(resource) })
     }
 
-    /// What the chain is to be asked; nobody is named.
+    /// The attributes for the chain, without a user.
     pub fn attributes(&self) -> Attributes<'_> {
         Attributes { user: None, ..self.question.attributes() }
     }

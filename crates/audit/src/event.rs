@@ -158,7 +158,7 @@ impl Event {
         if self.annotations.contains_key(&key) || self.annotations.len() >= ANNOTATIONS_MAX {
             return false;
         }
-        let value = field_errors::truncate_text(value, ANNOTATION_BYTES_MAX);
+        let value = field_errors::truncate(value, ANNOTATION_BYTES_MAX);
         self.annotations.insert(key, value.to_owned());
         true
     }

@@ -1,7 +1,7 @@
 //! Reads the answer of a webhook from an HTTP response.
 
 use authz::SharedText;
-use field_errors::truncate_text;
+use field_errors::truncate;
 
 use crate::error::{CallError, RetryAdvice};
 use crate::http_error;
@@ -61,7 +61,7 @@ fn decode_review(
 ) -> Result<ReviewStatus, String> {
     if body.is_empty() {
         let status = reply.status;
-        let content_type = truncate_text(content_type, NAME_BYTES_MAX);
+        let content_type = truncate(content_type, NAME_BYTES_MAX);
         return Err(format!(
             "0-length response with status code: {status} and content type: {content_type}"
         ));
@@ -107,7 +107,7 @@ pub(crate) fn read_document_type(document: &Node) -> Result<DocumentType, String
     let (group, version) = match api_version.split_once('/') {
         None => ("", api_version),
         Some((_, version)) if version.contains('/') => {
-            let shown = truncate_text(api_version, NAME_BYTES_MAX);
+            let shown = truncate(api_version, NAME_BYTES_MAX);
             return Err(format!("unexpected GroupVersion string: {shown}"));
         }
         Some(parts) => parts,
@@ -140,8 +140,8 @@ fn check_type(found: &DocumentType, expected: ReviewVersion) -> Result<(), Strin
         if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     Err(format!(
         "no kind {} is registered for version {} in scheme \"{SCHEME}\"",
-        go_compat::quote(truncate_text(kind, NAME_BYTES_MAX)),
-        go_compat::quote(truncate_text(&api_version, NAME_BYTES_MAX))
+        go_compat::quote(truncate(kind, NAME_BYTES_MAX)),
+        go_compat::quote(truncate(&api_version, NAME_BYTES_MAX))
     ))
 }
 

@@ -49,7 +49,7 @@ impl RecentCalls {
     }
 
     pub(crate) fn record_failure(&self, message: &str) {
-        let message = field_errors::truncate_text(message, MESSAGE_BYTES_MAX).to_owned();
+        let message = field_errors::truncate(message, MESSAGE_BYTES_MAX).to_owned();
         let failure = LastFailure { at: SystemTime::now(), message };
         self.last_results.lock().unwrap_or_else(PoisonError::into_inner).failure = Some(failure);
     }

@@ -4,7 +4,7 @@
 //! over the status code. A body that is not a `Status` is not repeated: the message reaches users who create access
 //! reviews, and the body may be that of a service that they can not reach themselves.
 
-use field_errors::truncate_text;
+use field_errors::truncate;
 
 use crate::decode::read_document_type;
 use crate::error::{CallError, RetryAdvice};
@@ -114,7 +114,7 @@ fn parse_status(body: &str) -> Option<Failure> {
             (_, Node::Null) => {}
             ("status", Node::Text(text)) => status = text,
             ("message", Node::Text(text)) => {
-                truncate_text(&text, MESSAGE_BYTES_MAX).clone_into(&mut failure.message);
+                truncate(&text, MESSAGE_BYTES_MAX).clone_into(&mut failure.message);
             }
             ("reason", Node::Text(text)) => failure.reason = text,
             ("code", Node::Number(Some(code))) if i32::try_from(code).is_ok() => {

@@ -220,7 +220,7 @@ fn local_reviews_are_about_their_namespace() {
     assert_eq!(local(&chain, "").refused(&json!({"spec": pods("")})).0, 400);
 }
 
-/// Cases AR-20, AR-21 and H-141: the caller is whoever the server says, after impersonation.
+/// Cases AR-20 and AR-21: the caller is the user after impersonation.
 #[test]
 fn self_reviews_are_about_the_caller() {
     let chain = chain(vec![rbac(&[

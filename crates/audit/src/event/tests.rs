@@ -44,7 +44,7 @@ fn line(event: &Event, stage: Stage) -> Value {
     serde_json::from_slice(&line).unwrap()
 }
 
-/// api-server H-147: the second line of a creation.
+/// The line of stage ResponseComplete for a creation.
 #[test]
 fn a_creation_at_level_request_response() {
     let user = ana();
@@ -77,7 +77,7 @@ fn a_creation_at_level_request_response() {
     );
 }
 
-/// api-server H-149: a request that was denied.
+/// The line for a request that was denied.
 #[test]
 fn a_denial() {
     let mut event = event(Level::Metadata, "create", Some(pods()), Some(&ana()));

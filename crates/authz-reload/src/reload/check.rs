@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use api::Diagnostic;
 use arc_swap::ArcSwap;
 use authz_chain::AuthorizerType;
+use document::Diagnostic;
 
 use super::health;
 use super::inspect_files::{CurrentConfig, Inspection, RejectedFiles, inspect_files};

@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use authz_chain::{AuthorizerType, DecisionObserver};
-use authz_metrics::Metrics;
 use authz_reload::{AppliedConfig, AuthorizationObservers, ReloadStatus};
 use authz_webhook::{
     AttemptResult, CacheEvent, FailOpenCause, MatchOutcome, Rejection, WebhookObserver,
 };
+use metrics::AuthorizationMetrics;
 use server::Log;
 
 /// The metrics, and the log beside them.
 pub(super) struct Logged {
-    pub(super) metrics: Arc<Metrics>,
+    pub(super) metrics: Arc<AuthorizationMetrics>,
     pub(super) log: Log,
 }
 

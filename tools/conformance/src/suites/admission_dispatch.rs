@@ -27,7 +27,7 @@ use crate::vectors::Vector;
 /// What a request may take; the recorded ones had no limit.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(34);
 
-pub(super) fn answer(vector: &Vector) -> Result<DecisionFuture, String> {
+pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
     let peers = Peers::start(vector)?;
     let mut configurations = Vec::new();
     for object in vector.list("configurations")? {
@@ -75,7 +75,7 @@ pub(super) fn answer(vector: &Vector) -> Result<DecisionFuture, String> {
         admit(HookSession::new(deadline), &asking).await
     });
     let want = vector.member("expect")?.clone();
-    Ok(DecisionFuture { want, got: shown(admission, peers.calls()), warnings: Vec::new() })
+    Ok(Answer { want, got: shown(admission, peers.calls()), warnings: Vec::new() })
 }
 
 /// What was behind match conditions when the answers were recorded.

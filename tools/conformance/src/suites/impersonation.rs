@@ -5,11 +5,11 @@ use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use api::rbac::{Object, decode};
 use authn::{Impersonator, strip_impersonation};
 use authz::{Attributes, Authorizer, Recorder, RequestInfo};
 use authz_rbac::Snapshot;
 use http::HeaderMap;
+use manifests::rbac::{Object, decode};
 use serde_json::{Value, json};
 
 use super::Answer;
@@ -18,7 +18,7 @@ use super::question;
 use super::user_info::user;
 use crate::vectors::Vector;
 
-pub(super) fn answer(vector: &Vector) -> Result<DecisionFuture, String> {
+pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
     let requestor = question::user(vector.member("requestor")?)?.unwrap_or_default();
     let authorizer = Granted {
         snapshot: snapshot(&requestor.name, vector.member("rules")?)?,
@@ -57,7 +57,7 @@ pub(super) fn answer(vector: &Vector) -> Result<DecisionFuture, String> {
     if let Some(checks) = want.get("checks").and_then(Value::as_array).cloned() {
         want["checks"] = in_order(checks).into();
     }
-    Ok(DecisionFuture { want, got, warnings: Vec::new() })
+    Ok(Answer { want, got, warnings: Vec::new() })
 }
 
 /// Every text is written by Kubernetes itself.
