@@ -2,7 +2,7 @@
 
 use authz::{Decision, NonResourceRule, Reason, ResourceRule, Rules, Subjects};
 
-/// Allows every request.
+/// The decision of `AlwaysAllow`: every request is allowed.
 pub(crate) fn always_allow() -> Decision {
     Decision::allow(Reason::AlwaysAllow)
 }

@@ -1,4 +1,4 @@
-//! Names of authorizers.
+//! The validated name of an authorizer.
 
 use std::fmt;
 use std::sync::Arc;
