@@ -159,9 +159,7 @@ impl Record {
     pub(crate) fn decided<S>(&mut self, server: &ServerState<S>, decided: &Decided) {
         server.authorization_metrics.record_decision(&decided.decision, decided.took);
         if let Some(event) = &mut self.event {
-            for (key, value) in access_reviews::audit_annotations(&decided.decision) {
-                event.annotate(key, &value);
-            }
+            event.annotate_decision(&decided.decision);
             if let Some(names) = &decided.skipped {
                 event.annotate(WEBHOOK_SKIPPED, names);
             }

@@ -170,7 +170,9 @@ impl<S: Store> Server<S> {
     ) -> Result<Self, StartError> {
         let admission_metrics = metrics::AdmissionMetrics::new(
             &options.metrics_registry,
-            authz_reload::Instruments::remote(options.authorization_metrics.as_ref()),
+            authz_reload::AuthorizationObservers::connection_observer(
+                options.authorization_metrics.as_ref(),
+            ),
         )?;
         let default_environment = HookEnvironment::default();
         let hooks = Hooks::none(Arc::new(HookEnvironment {

@@ -165,7 +165,7 @@ mod tests {
             (Decision::deny("r"), (false, "r", None)),
             (Decision::no_opinion("r"), (false, "r", None)),
             (
-                Decision::no_opinion("").with_error(authz::Failure::message("down")),
+                Decision::no_opinion("").with_error(authz::EvaluationErrors::message("down")),
                 (false, "", Some("down")),
             ),
             (Decision::default(), (false, "", None)),

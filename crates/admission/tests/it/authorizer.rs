@@ -24,7 +24,7 @@ fn hook(expressions: &[&str]) -> Snapshot {
 fn decide(asked: &authz::Attributes<'_>) -> Decision {
     match asked.verb {
         "no" => Decision::deny("because"),
-        "fail" => Decision::no_opinion("").with_error(authz::Failure::message("down")),
+        "fail" => Decision::no_opinion("").with_error(authz::EvaluationErrors::message("down")),
         _ => Decision::allow("as you like"),
     }
 }

@@ -52,8 +52,8 @@ struct AuthorizerStripe {
     durations: Histogram<{ BUCKETS_NS.len() }>,
 }
 
-impl authz_chain::Observe for AuthorizerCounters {
-    fn answered(&self, verdict: Verdict, took: Duration) {
+impl AuthorizerCounters {
+    pub(crate) fn count_decision(&self, verdict: Verdict, took: Duration) {
         let stripe = self.stripes.for_this_thread();
         match verdict {
             Verdict::Allow => increment(&stripe.n_allowed),

@@ -41,7 +41,7 @@ impl<S: Store> Call<'_, S> {
             (admitted.tree(), bytes::Bytes::from(codec::to_stored(admitted.tree())));
         let user = self.authorized.user();
         let creator = Creator {
-            name: authz::limit_name(&user.name),
+            name: authz::user_limit_key(&user.name),
             is_exempt: user.is_in_group("system:masters"),
         };
         let waiting = self.server.snapshot_cache.waiting();

@@ -91,7 +91,7 @@ pub(super) struct Due {
 /// The user who creates an object.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Creator<'a> {
-    /// The name that counts: see [`authz::limit_name`].
+    /// The name that counts: see [`authz::user_limit_key`].
     pub(super) name: &'a str,
     /// An administrator, who is never refused: somebody has to be able to repair.
     pub(super) is_exempt: bool,

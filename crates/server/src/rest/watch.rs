@@ -121,7 +121,7 @@ impl<S: Store> Call<'_, S> {
         if user.is_in_group("system:masters") {
             return Ok(None);
         }
-        self.server.watch_limit.acquire(authz::limit_name(&user.name)).map(Some).map_err(|busy| {
+        self.server.watch_limit.acquire(authz::user_limit_key(&user.name)).map(Some).map_err(|busy| {
             self.server.metrics.terminations.with_label_values(&["429"]).inc();
             let why = match busy {
                 Busy::User { calls_max } => format!(

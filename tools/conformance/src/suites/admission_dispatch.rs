@@ -16,7 +16,7 @@ use admission_hooks::{
     Untyped, admit,
 };
 use api_object::Tree;
-use authz::{Answer as Decided, Authorizer, Decision, Recorder};
+use authz::{Authorizer, Decision, DecisionFuture as Decided, Recorder};
 use serde_json::{Map, Value, json};
 
 use self::peers::Peers;
