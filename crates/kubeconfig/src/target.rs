@@ -1,7 +1,7 @@
 //! From a cluster and a user to a service that can be called.
 
-use api::kubeconfig::{Cluster, User};
-use api::{Place as FilePlace, Warning, WarningCode};
+use crate::kubeconfig_file::{Cluster, User};
+use document::{Place as FilePlace, Warning, WarningCode};
 use https_client::{
     CaBundle, Credentials, Impersonate, Place, Proxy, ProxyUrl, Scheme, Target, Trust,
 };

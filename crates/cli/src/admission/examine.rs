@@ -1,10 +1,10 @@
 //! What is wrong with one configuration.
 
 use admission::{ConfigurationKind, Warning};
-use api::Diagnostic;
-use api::manifest::Kept;
 use api_object::Tree;
+use document::Diagnostic;
 use field_errors::{FieldErrors, Kind, dns1123_subdomain_faults};
+use manifests::Kept;
 use serde_json::Value;
 
 /// The most values of a wrong type that are told of one configuration.

@@ -1,7 +1,7 @@
 //! The classes of findings: stable names for programs, descriptions for people.
 
 use admission::WarningCause;
-use api::{Fault, WarningCode};
+use document::{Fault, WarningCode};
 use field_errors::Kind;
 
 /// A class of findings.

@@ -1,6 +1,6 @@
 //! Files of hooks: SHW-01 to SHW-08 and SHW-15, as far as they are about the file.
 
-use api::WarningCode;
+use document::WarningCode;
 use https_client::{Place, Proxy, Scheme, ServiceName, Trust};
 use kubeconfig::{HookConnection, Loaded};
 

@@ -1,6 +1,6 @@
 //! Whom to trust: WHK-51, and the client certificate: WHK-52.
 
-use api::WarningCode;
+use document::WarningCode;
 use https_client::{CaBundle, Material, Trust};
 
 use crate::workplace::{Workplace, base64, config, is_at};
