@@ -22,7 +22,7 @@ pub enum HookTargetError {
 /// [`HookTargetError`], which is a failure of the call.
 pub fn hook_target(config: &ClientConfig, default_port: u16) -> Result<Target, HookTargetError> {
     let place = match &config.endpoint {
-        Endpoint::Nowhere => return Err(HookTargetError::InvalidClientConfig),
+        Endpoint::Invalid => return Err(HookTargetError::InvalidClientConfig),
         Endpoint::Url { host, port } => {
             Place::Url { scheme: Scheme::Https, host: host.clone(), port: *port }
         }

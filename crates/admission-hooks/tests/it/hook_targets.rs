@@ -42,7 +42,7 @@ fn ca_bundles_replace_the_certificates_of_the_system() {
 
 #[test]
 fn a_configuration_without_url_and_service_has_no_target() {
-    let error = hook_target(&config(Endpoint::Nowhere), 443).unwrap_err();
+    let error = hook_target(&config(Endpoint::Invalid), 443).unwrap_err();
     assert_eq!(error, HookTargetError::InvalidClientConfig);
     assert_eq!(error.to_string(), "could not get REST client: invalid client configuration");
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use admission::ConfigurationKind::{self, ExternalHook, Initializer, Mutating, Validating};
 use admission::{
-    Attributes, ConditionInput, Consideration, Equivalent, GroupVersionKind, GroupVersionResource,
-    Hook, Operation, Skip, Snapshot,
+    Attributes, CallDecision, ConditionInput, EquivalentResource, GroupVersionKind,
+    GroupVersionResource, Hook, Operation, SkipCause, Snapshot,
 };
 use api_object::Tree;
 use serde_json::{Value, json};
@@ -74,7 +74,7 @@ fn hook_of(changes: Value) -> Snapshot {
 /// Whether one webhook with this rule is called as far as rules go.
 fn is_called(kind: ConfigurationKind, changes: Value, attributes: &Attributes<'_>) -> bool {
     let snapshot = snapshot(&[(kind, "a", json!([webhook(json!({"rules": [rule(changes)]}))]))]);
-    !snapshot.validating().matching(attributes).is_empty()
+    !snapshot.validating().match_hooks(attributes).is_empty()
 }
 
 /// What becomes of the one hook of a snapshot; the namespace is stored if it is given.
@@ -83,26 +83,26 @@ fn considered(
     attributes: &Attributes<'_>,
     namespace: Option<&Tree>,
 ) -> Option<String> {
-    let matches = snapshot.validating().matching(attributes);
+    let matches = snapshot.validating().match_hooks(attributes);
     let found = matches.first()?;
     let hook: &Arc<Hook> = found.hook;
-    let mut outcome = hook.select(attributes, &found.identity, namespace);
-    if outcome == Consideration::Go {
+    let mut outcome = hook.evaluate_selectors(attributes, &found.matched_resource, namespace);
+    if outcome == CallDecision::Call {
         let input = ConditionInput::new(
             attributes,
             attributes,
-            found.identity.kind.unwrap(),
-            found.identity.resource,
+            found.matched_resource.kind.unwrap(),
+            found.matched_resource.resource,
         );
-        outcome = hook.check_conditions(attributes, &input, None).unwrap();
+        outcome = hook.evaluate_conditions(attributes, &input, None).unwrap();
     }
     Some(match outcome {
-        Consideration::Go => "called".to_owned(),
-        Consideration::Skip(Skip::NamespaceSelector) => "namespace".to_owned(),
-        Consideration::Skip(Skip::ObjectSelector) => "object".to_owned(),
-        Consideration::Skip(Skip::Condition { name }) => format!("condition {name}"),
-        Consideration::Skip(Skip::ConditionError(_)) => "condition error".to_owned(),
-        Consideration::Refuse(status) => format!("{} {}", status.code, status.message),
+        CallDecision::Call => "called".to_owned(),
+        CallDecision::Skip(SkipCause::NamespaceSelector) => "namespace".to_owned(),
+        CallDecision::Skip(SkipCause::ObjectSelector) => "object".to_owned(),
+        CallDecision::Skip(SkipCause::Condition { name }) => format!("condition {name}"),
+        CallDecision::Skip(SkipCause::ConditionError(_)) => "condition error".to_owned(),
+        CallDecision::Refuse(status) => format!("{} {}", status.code, status.message),
     })
 }
 
@@ -112,7 +112,7 @@ fn outcome(changes: Value, attributes: &Attributes<'_>, namespace: Option<&Tree>
 
 #[test]
 fn t058_to_t065_rules() {
-    assert!(hook_of(json!({"rules": []})).validating().matching(&pod()).is_empty(), "T-058");
+    assert!(hook_of(json!({"rules": []})).validating().match_hooks(&pod()).is_empty(), "T-058");
     for operation in Operation::ALL {
         let attributes = request(operation, ("", "v1", "pods"), "Pod", "", "team-a");
         assert!(is_called(Validating, json!({}), &attributes), "T-059");
@@ -167,8 +167,8 @@ fn t058_to_t065_rules() {
 fn equivalents(
     kind: &'static str,
     kind_group: Option<(&'static str, &'static str)>,
-) -> Vec<Equivalent<'static>> {
-    let of = |(group, version)| Equivalent {
+) -> Vec<EquivalentResource<'static>> {
+    let of = |(group, version)| EquivalentResource {
         resource: GroupVersionResource { group, version, resource: "deployments" },
         kind: Some({
             let (group, version) = kind_group.unwrap_or((group, version));
@@ -196,8 +196,8 @@ fn t066_to_t070_equivalents() {
         ("T-068", [of("extensions", "v1beta1"), of("apps", "v1")], ("apps", "v1")),
     ] {
         let snapshot = hook_of(json!({"rules": rules}));
-        let matches = snapshot.validating().matching(&deployment);
-        let identity = matches[0].identity;
+        let matches = snapshot.validating().match_hooks(&deployment);
+        let identity = matches[0].matched_resource;
         assert_eq!((identity.resource.group, identity.resource.version), want, "{row}");
         let kind = identity.kind.unwrap();
         assert_eq!((kind.group, kind.version, kind.kind), (want.0, want.1, "Deployment"), "{row}");
@@ -209,9 +209,10 @@ fn t066_to_t070_equivalents() {
     };
     let one = json!({"rules": [rule(json!({"apiGroups": ["extensions"], "resources": ["deployments/scale"]}))]});
     let snapshot = hook_of(one.clone());
-    let matches = snapshot.validating().matching(&scale);
-    assert_eq!(matches[0].identity.kind.unwrap().kind, "Scale", "T-069");
-    let unknown: Vec<_> = scales.iter().map(|it| Equivalent { kind: None, ..*it }).collect();
+    let matches = snapshot.validating().match_hooks(&scale);
+    assert_eq!(matches[0].matched_resource.kind.unwrap().kind, "Scale", "T-069");
+    let unknown: Vec<_> =
+        scales.iter().map(|it| EquivalentResource { kind: None, ..*it }).collect();
     let scale = Attributes { equivalents: &unknown, ..scale };
     assert_eq!(
         outcome(one, &scale, None),
@@ -245,7 +246,7 @@ fn t071_to_t074_namespace_selectors() {
     let not_this = with(selects("prod"), json!({"objectSelector": {"matchLabels": {"a": "b"}}}));
     assert_eq!(outcome(not_this.clone(), &pod(), None), "object", "a clean no counts first");
     let needs = |changes: Value, attributes: &Attributes<'_>| {
-        hook_of(changes).validating().hooks()[0].needs_namespace(attributes)
+        hook_of(changes).validating().hooks()[0].needs_stored_namespace(attributes)
     };
     assert!(needs(selects("prod"), &pod()) && needs(selects("prod"), &deletion));
     assert!(!needs(json!({}), &pod()) && !needs(not_this, &pod()));
@@ -387,9 +388,9 @@ fn t082_to_t085_exemptions() {
         ),
     ]);
     let is_free = |attributes: &Attributes<'_>| {
-        all.validating().matching(attributes).is_empty()
-            && all.mutating().matching(attributes).is_empty()
-            && all.initializers(attributes).is_empty()
+        all.validating().match_hooks(attributes).is_empty()
+            && all.mutating().match_hooks(attributes).is_empty()
+            && all.match_initializers(attributes).is_empty()
     };
     for kind in ConfigurationKind::ALL {
         let resource = (group, kind.version(), kind.resource());
@@ -413,9 +414,9 @@ fn t082_to_t085_exemptions() {
         request(Operation::Create, ("apps", "v1", "deployments"), "Deployment", "", "a");
     assert!(!is_free(&deployment), "T-083");
     let update = request(Operation::Update, ("", "v1", "pods"), "Pod", "", "a");
-    assert!(all.initializers(&update).is_empty(), "only creations are initialized");
+    assert!(all.match_initializers(&update).is_empty(), "only creations are initialized");
     let binding = request(Operation::Create, ("", "v1", "pods"), "Binding", "binding", "a");
-    assert!(all.initializers(&binding).is_empty(), "only objects themselves are initialized");
+    assert!(all.match_initializers(&binding).is_empty(), "only objects themselves are initialized");
 }
 
 #[test]
@@ -423,9 +424,9 @@ fn t084_any_rule_of_an_initializer_suffices() {
     let of = |group: &str, resource: &str| json!({"apiGroups": [group], "apiVersions": ["v1"], "resources": [resource]});
     let rules = json!([of("", "pods"), of("apps", "deployments")]);
     let all = snapshot(&[(Initializer, "a", json!([{"name": "a.b.c", "rules": rules}]))]);
-    assert_eq!(all.initializers(&pod()).len(), 1);
+    assert_eq!(all.match_initializers(&pod()).len(), 1);
     let secret = request(Operation::Create, ("", "v1", "secrets"), "Secret", "", "a");
-    assert!(all.initializers(&secret).is_empty());
+    assert!(all.match_initializers(&secret).is_empty());
 }
 
 /// admission §1.7.
@@ -442,7 +443,7 @@ fn hooks_come_by_kind_then_by_name_then_as_listed() {
         (ExternalHook, "z", json!([external("3.b.c")])),
         (Mutating, "a", json!([named("4.b.c")])),
     ]);
-    let matches = all.validating().matching(&pod());
+    let matches = all.validating().match_hooks(&pod());
     let names: Vec<_> = matches.iter().map(|it| (it.position, it.hook.name.as_str())).collect();
     assert_eq!(names, [(0, "3.b.c"), (1, "2.b.c"), (2, "1.b.c"), (3, "0.b.c")]);
     assert_eq!(all.mutating().hooks().len(), 1);
@@ -467,11 +468,11 @@ fn matched_hooks_do_not_depend_on_the_object() {
     let patched = Attributes { object: Some(&object), ..deployment };
     let found: Vec<_> = matched.mutating(&patched).collect();
     assert_eq!((found.len(), found[0].position), (1, 0));
-    assert_eq!(found[0].identity.resource.version, "v1beta1");
+    assert_eq!(found[0].matched_resource.resource.version, "v1beta1");
     let other = Attributes { equivalents: &[], ..deployment };
     let found = matched.mutating(&other).next().unwrap();
-    let selected = found.hook.select(&other, &found.identity, None);
-    assert!(matches!(selected, Consideration::Refuse(_)), "{selected:?}");
+    let selected = found.hook.evaluate_selectors(&other, &found.matched_resource, None);
+    assert!(matches!(selected, CallDecision::Refuse(_)), "{selected:?}");
 }
 
 #[test]
@@ -482,7 +483,7 @@ fn wildcards_do_not_come_first() {
         (Validating, "b", json!([webhook(json!({"name": "1.b.c"}))])),
         (Validating, "c", json!([webhook(json!({"name": "2.b.c", "rules": [exact, exact]}))])),
     ]);
-    let matches = all.validating().matching(&pod());
+    let matches = all.validating().match_hooks(&pod());
     assert_eq!(matches.iter().map(|it| it.position).collect::<Vec<_>>(), [0, 1, 2]);
 }
 
@@ -493,7 +494,7 @@ fn a_rule_of_many_names_matches() {
     let many = rule(json!({"apiGroups": names("g"), "resources": names("r")}));
     let all = hook_of(json!({"rules": [many]}));
     let known = request(Operation::Create, ("g99", "v1", "r99"), "X", "", "a");
-    assert_eq!(all.validating().matching(&known).len(), 1);
+    assert_eq!(all.validating().match_hooks(&known).len(), 1);
     let unknown = request(Operation::Create, ("g100", "v1", "r99"), "X", "", "a");
-    assert!(all.validating().matching(&unknown).is_empty());
+    assert!(all.validating().match_hooks(&unknown).is_empty());
 }

@@ -336,9 +336,12 @@ fn reserved_names_are_refused_when_new_and_told_later() {
     let errors = validate_create(Initializer, &stored).to_string();
     assert!(errors.starts_with("metadata.name: Invalid value: \"x.static.k8s.io\": names ending"));
     assert!(validate_update(Initializer, &stored, &stored).is_empty());
-    let warnings = admission::warnings(Initializer, &stored, Some(&stored));
+    let warnings = admission::configuration_warnings(Initializer, &stored, Some(&stored));
     assert_eq!(warnings.len(), 1);
-    assert!(admission::warnings(Initializer, &stored, None).is_empty(), "then it is an error");
+    assert!(
+        admission::configuration_warnings(Initializer, &stored, None).is_empty(),
+        "then it is an error"
+    );
 }
 
 /// A path of megabytes must not make an answer of its length squared.

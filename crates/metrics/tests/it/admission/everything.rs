@@ -26,7 +26,7 @@ pub(crate) fn nothing() -> (Registry, Arc<AdmissionMetrics>) {
 pub(crate) fn snapshot(hooks: &[&str], initializers: &[&str]) -> Arc<Snapshot> {
     let configuration = |kind: ConfigurationKind, names: &[&str]| {
         let entries: Vec<_> = names.iter().map(|name| json!({ "name": name })).collect();
-        let object = json!({ "metadata": {"name": "c"}, (kind.list()): entries });
+        let object = json!({ "metadata": {"name": "c"}, (kind.list_member()): entries });
         Arc::new(Configuration::compile(kind, object.as_object().unwrap()))
     };
     Arc::new(Snapshot::new(&[

@@ -1,37 +1,39 @@
-//! Objects as the expression language sees them.
+//! Objects as CEL values.
 
 use api_object::Tree;
 use cel::{List, ListSource, Map, MapSource, Value};
 use serde_json::Value as Json;
 
-/// A value of an object, made once so that expressions can borrow from it.
+/// A JSON value in a form that CEL values can borrow from.
 #[derive(Debug)]
 pub(super) enum Document<'a> {
     Scalar(&'a Json),
-    List(Items<'a>),
-    Map(Members<'a>),
+    List(DocumentList<'a>),
+    Map(DocumentMap<'a>),
 }
 
 #[derive(Debug)]
-pub(super) struct Items<'a>(Vec<Document<'a>>);
+pub(super) struct DocumentList<'a>(Vec<Document<'a>>);
 
-/// INVARIANT: sorted by key, so that an expression finds one of many members quickly.
+/// INVARIANT: sorted by key, so that a lookup is a binary search.
 #[derive(Debug)]
-pub(super) struct Members<'a>(Vec<(&'a str, Document<'a>)>);
+pub(super) struct DocumentMap<'a>(Vec<(&'a str, Document<'a>)>);
 
 impl<'a> Document<'a> {
-    pub(super) fn of_tree(tree: &'a Tree) -> Self {
-        let members = tree.iter().map(|(key, value)| (key.as_str(), Self::of_value(value)));
+    pub(super) fn from_tree(tree: &'a Tree) -> Self {
+        let members = tree.iter().map(|(key, value)| (key.as_str(), Self::from_value(value)));
         let mut members: Vec<_> = members.collect();
         members.sort_unstable_by_key(|(key, _)| *key);
-        Self::Map(Members(members))
+        Self::Map(DocumentMap(members))
     }
 
-    /// How deep values nest is bounded by whoever read the text they came in.
-    fn of_value(value: &'a Json) -> Self {
+    /// The decoder of the request bounds the nesting of values, so the recursion is bounded.
+    fn from_value(value: &'a Json) -> Self {
         match value {
-            Json::Object(tree) => Self::of_tree(tree),
-            Json::Array(items) => Self::List(Items(items.iter().map(Self::of_value).collect())),
+            Json::Object(tree) => Self::from_tree(tree),
+            Json::Array(items) => {
+                Self::List(DocumentList(items.iter().map(Self::from_value).collect()))
+            }
             Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => Self::Scalar(value),
         }
     }
@@ -45,7 +47,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Numbers are integers if they were written so and fit; otherwise they are floating.
+/// Numbers are integers if they are written as such and fit into 64 bits; otherwise they are doubles.
 fn scalar_value(scalar: &Json) -> Value<'_> {
     match scalar {
         Json::Bool(truth) => Value::Bool(*truth),
@@ -58,7 +60,7 @@ fn scalar_value(scalar: &Json) -> Value<'_> {
     }
 }
 
-impl ListSource for Items<'_> {
+impl ListSource for DocumentList<'_> {
     fn len(&self) -> usize {
         self.0.len()
     }
@@ -68,7 +70,7 @@ impl ListSource for Items<'_> {
     }
 }
 
-impl MapSource for Members<'_> {
+impl MapSource for DocumentMap<'_> {
     fn len(&self) -> usize {
         self.0.len()
     }

@@ -1,60 +1,62 @@
-//! Match conditions: expressions that decide whether a hook is called (admission §3.9).
+//! Match conditions: CEL expressions that decide whether a hook is called.
 
-mod authorizer;
-mod document;
-mod environment;
+mod authorizer_questions;
+mod cel_document;
+mod cel_environment;
 mod explain;
-mod request;
+mod request_variable;
 
 use cel::{
     Authorizer, Budget, CHECK_COST, COST_LIMIT, Environment, Failure, Map, Program, Type, Value,
 };
 
-pub use self::authorizer::{Decisions, Question};
-use self::document::Document;
-use self::environment::{AUTHORIZER, NEW, REQUEST_RESOURCE, STORED};
+pub use self::authorizer_questions::{AuthorizerDecisions, AuthorizerQuestion};
+use self::cel_document::Document;
+use self::cel_environment::{
+    AUTHORIZER_INDEX, NEW_CONDITIONS, REQUEST_RESOURCE_INDEX, STORED_CONDITIONS,
+};
 pub use self::explain::ExplainedCondition;
-use self::request::AdmissionRequest;
+use self::request_variable::AdmissionRequest;
 use crate::attributes::{Attributes, GroupVersionKind, GroupVersionResource};
 
 /// The most conditions that one hook may have.
 pub const MATCH_CONDITIONS_MAX: usize = 64;
 
-/// What the conditions of one hook may cost together in one evaluation. Each of them has
-/// [`COST_LIMIT`] for itself.
+/// The CEL cost that all conditions of one hook may have together in one evaluation. Each of them is also limited to
+/// [`COST_LIMIT`].
 const TOTAL_COST_LIMIT: u64 = 2_500_000;
 
-/// The most checks that one evaluation of the conditions of a hook can afford, so that it asks the
-/// authorizer no more often.
-pub const CHECKS_MAX: u64 = TOTAL_COST_LIMIT / CHECK_COST;
+/// The most authorizer checks that one evaluation of the conditions of a hook can afford. It bounds the questions to the
+/// authorizer.
+pub const AUTHORIZER_CHECKS_MAX: u64 = TOTAL_COST_LIMIT / CHECK_COST;
 
-/// How much text there may be about the faults of one configuration in full. The compiler shows the
-/// line for each of a hundred issues, so it can say a hundred times as much as the object does.
+/// The total length of compiler messages for one configuration that are reported in full. The compiler repeats the source
+/// line for each of up to a hundred issues, so messages can be a hundred times as long as the object.
 const DETAIL_BYTES_MAX: usize = 8 << 20;
 
-/// How much of a text is told when there is too much of it.
+/// The length to which a message is cut after [`DETAIL_BYTES_MAX`] is used up.
 const SHORT_DETAIL_BYTES_MAX: usize = 1 << 10;
 
-/// Why an expression can not be a condition.
+/// Why an expression is not a valid match condition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
     /// The expression does not compile, or its type is not bool. The text is Kubernetes'.
     #[error("{0}")]
     Invalid(String),
-    /// It compiles, but a constant part of it fails.
+    /// The expression compiles, but the evaluation of a constant part fails.
     #[error("{0}")]
     Internal(String),
 }
 
-/// The conditions of one hook, in order.
+/// The compiled match conditions of one hook, in order.
 #[derive(Debug, Default)]
 pub struct MatchConditions {
     conditions: Vec<MatchCondition>,
-    /// Whether some condition names the authorizer. Most do not, and are not given one.
-    names_authorizer: bool,
+    /// Whether a condition uses the authorizer. Most do not, and then the variable is not set.
+    uses_authorizer: bool,
 }
 
-/// One condition. A stored one that does not compile fails whenever it is evaluated.
+/// One match condition. A stored condition that does not compile fails whenever it is evaluated.
 #[derive(Debug)]
 struct MatchCondition {
     name: String,
@@ -62,25 +64,24 @@ struct MatchCondition {
     program: Result<Program, ConditionError>,
 }
 
-/// Whether conditions let a hook be called.
+/// The result of evaluating all match conditions of a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Conditions<'a> {
-    /// All hold, or there are none.
+pub enum MatchConditionsResult<'a> {
+    /// All conditions are true, or there are none.
     Hold,
     /// The condition of this name is the first that is false.
     Exclude {
-        /// Its name.
+        /// The name of the condition.
         condition: &'a str,
     },
-    /// None is false, and at least one could not be evaluated; or they cost too much together. The
-    /// failure policy decides.
+    /// No condition is false and the evaluation of at least one failed, or all together exceed the cost limit. The failure
+    /// policy of the hook decides.
     Fail(String),
 }
 
-/// What conditions see of a request, in the version that a hook asked for.
+/// The CEL variables of match conditions, in the version that a rule of the hook matched.
 ///
-/// Building it takes time in proportion to the objects, so that it is built once for all hooks that
-/// want the same version of the same state.
+/// Building them takes time in proportion to the size of the objects.
 #[derive(Debug)]
 pub struct ConditionInput<'a> {
     request: AdmissionRequest<'a>,
@@ -89,10 +90,10 @@ pub struct ConditionInput<'a> {
 }
 
 impl<'a> ConditionInput<'a> {
-    /// What conditions see.
+    /// Builds the variables.
     ///
-    /// `kind` and `resource` are those that the hook is to be told, and the objects of `converted`
-    /// are of that kind. `requested` says what the request itself was for.
+    /// `kind` and `resource` are those of the review, and the objects of `converted` have that kind. `requested` has the
+    /// attributes of the request itself.
     #[must_use]
     pub fn new(
         requested: &Attributes<'a>,
@@ -102,21 +103,21 @@ impl<'a> ConditionInput<'a> {
     ) -> Self {
         Self {
             request: AdmissionRequest::new(requested, kind, resource),
-            object: converted.object.map(Document::of_tree),
-            old_object: converted.old_object.map(Document::of_tree),
+            object: converted.object.map(Document::from_tree),
+            old_object: converted.old_object.map(Document::from_tree),
         }
     }
 
-    /// The values of the environment's variables, in its order.
+    /// The values of the variables, in the order of their declaration.
     ///
-    /// Webhooks are not told the namespace's object. Where there is no authorizer, nothing stands for
-    /// it, so that an expression that asks it fails, and the failure policy decides.
-    fn variables(&self, decisions: Option<&Decisions>) -> [Value<'_>; 6] {
+    /// `namespaceObject` is always null for webhooks. Without an authorizer, `authorizer` is null: an expression that uses
+    /// it fails, and the failure policy decides.
+    fn variables(&self, decisions: Option<&AuthorizerDecisions>) -> [Value<'_>; 6] {
         let object = self.object.as_ref().map(Document::value);
         let old_object = self.old_object.as_ref().map(Document::value);
         let (authorizer, request_resource) = match decisions {
             None => (Value::Null, Value::Null),
-            Some(Decisions(known)) => {
+            Some(AuthorizerDecisions(known)) => {
                 let authorizer = Authorizer::new(known.clone());
                 let target = self.request.resource_target();
                 (authorizer.clone().value(), authorizer.resource_check(target))
@@ -142,43 +143,41 @@ impl MatchConditions {
         let conditions = conditions.into_iter().map(|(name, expression)| MatchCondition {
             name: name.to_owned(),
             expression: expression.to_owned(),
-            program: compiler.compile(expression),
+            program: compiler.compile_stored(expression),
         });
         let conditions: Vec<_> = conditions.collect();
         let programs = conditions.iter().filter_map(|condition| condition.program.as_ref().ok());
-        let names_authorizer = programs
-            .into_iter()
-            .any(|program| program.reads(AUTHORIZER) || program.reads(REQUEST_RESOURCE));
-        Self { conditions, names_authorizer }
+        let uses_authorizer = programs.into_iter().any(|program| {
+            program.reads(AUTHORIZER_INDEX) || program.reads(REQUEST_RESOURCE_INDEX)
+        });
+        Self { conditions, uses_authorizer }
     }
 
-    /// Whether there are none, so that no input need be built.
+    /// Whether there are no conditions, so that the caller need not build the variables.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.conditions.is_empty()
     }
 
-    /// Evaluates the conditions with what the authorizer has answered so far; `None` if there is
-    /// nobody to ask.
+    /// Evaluates the conditions. `decisions` are the decisions of the authorizer so far; `None` if there is no authorizer.
     ///
-    /// 1. All are evaluated, also after one was false: together they must not cost too much, and
-    ///    that they do is an error whatever they say.
+    /// 1. All conditions are evaluated, even after one is false, because all together must stay below the cost limit.
     /// 2. If one is false, the hook is not called.
-    /// 3. Otherwise errors count.
+    /// 3. Otherwise, errors count.
     ///
     /// # Errors
-    /// A question whose answer is not known. Whoever calls asks it, [remembers](Decisions::remember)
-    /// the answer and evaluates again: with each answer that is added an evaluation gets further, and
-    /// it can not afford more than [`CHECKS_MAX`] checks, so that it ends after as many answers.
+    /// A question for the authorizer. The caller asks it, [records](AuthorizerDecisions::record) the decision and evaluates again.
+    /// Each recorded decision lets the evaluation proceed, and an evaluation can afford at most [`AUTHORIZER_CHECKS_MAX`] checks, so
+    /// the loop ends.
     pub fn evaluate(
         &self,
         input: &ConditionInput<'_>,
-        decisions: Option<&Decisions>,
-    ) -> Result<Conditions<'_>, Box<Question>> {
+        decisions: Option<&AuthorizerDecisions>,
+    ) -> Result<MatchConditionsResult<'_>, Box<AuthorizerQuestion>> {
         if self.conditions.is_empty() {
-            return Ok(Conditions::Hold);
+            return Ok(MatchConditionsResult::Hold);
         }
-        let variables = input.variables(decisions.filter(|_| self.names_authorizer));
+        let variables = input.variables(decisions.filter(|_| self.uses_authorizer));
         let mut budget = TOTAL_COST_LIMIT;
         let mut first_false = None;
         let mut errors = Vec::new();
@@ -190,18 +189,20 @@ impl MatchConditions {
                     continue;
                 }
             };
-            // What does not fit into the budget need not be finished.
+            // An evaluation that exceeds the budget is not finished.
             let (outcome, cost) = program.evaluate_bool(&variables, COST_LIMIT.min(budget));
             match budget.checked_sub(cost) {
                 Some(left) => budget = left,
-                None => return Ok(Conditions::Fail(OUT_OF_BUDGET.to_owned())),
+                None => return Ok(MatchConditionsResult::Fail(OUT_OF_BUDGET.to_owned())),
             }
             match outcome {
                 Ok(true) => {}
                 Ok(false) => {
                     first_false.get_or_insert(condition.name.as_str());
                 }
-                Err(Failure::Wanted(question)) => return Err(Box::new(Question::new(*question))),
+                Err(Failure::Wanted(question)) => {
+                    return Err(Box::new(AuthorizerQuestion::new(*question)));
+                }
                 Err(cause) => errors.push(format!(
                     "expression '{}' resulted in error: {cause}",
                     condition.expression
@@ -209,9 +210,9 @@ impl MatchConditions {
             }
         }
         Ok(match first_false {
-            Some(condition) => Conditions::Exclude { condition },
-            None if errors.is_empty() => Conditions::Hold,
-            None => Conditions::Fail(field_errors::aggregate(&errors)),
+            Some(condition) => MatchConditionsResult::Exclude { condition },
+            None if errors.is_empty() => MatchConditionsResult::Hold,
+            None => MatchConditionsResult::Fail(field_errors::aggregate(&errors)),
         })
     }
 }
@@ -219,8 +220,8 @@ impl MatchConditions {
 const OUT_OF_BUDGET: &str = "validation failed due to running out of cost budget, no further \
      validation rules will be run";
 
-/// Compiles the conditions of one configuration. What they take together is bounded: thousands of
-/// them fit into an object, and each may be large.
+/// Compiles the conditions of one configuration with a common budget: thousands of them fit into an object, and each can
+/// be large.
 #[derive(Debug)]
 pub(crate) struct ConditionCompiler {
     budget: Budget,
@@ -234,14 +235,14 @@ impl Default for ConditionCompiler {
 }
 
 impl ConditionCompiler {
-    /// Compiles one expression that is stored; it must be of type bool.
-    pub(crate) fn compile(&mut self, expression: &str) -> Result<Program, ConditionError> {
-        self.compile_in(&STORED, expression)
+    /// Compiles a stored expression, which must be of type bool.
+    pub(crate) fn compile_stored(&mut self, expression: &str) -> Result<Program, ConditionError> {
+        self.compile_in(&STORED_CONDITIONS, expression)
     }
 
-    /// Checks one expression that is not stored yet. It may use less.
+    /// Checks a new expression. It may use only functions that the previous version also has.
     pub(crate) fn check_new(&mut self, expression: &str) -> Result<(), ConditionError> {
-        self.compile_in(&NEW, expression).map(|_| ())
+        self.compile_in(&NEW_CONDITIONS, expression).map(|_| ())
     }
 
     fn compile_in(
@@ -262,11 +263,11 @@ impl ConditionCompiler {
                 }
             },
         };
-        Err(self.bounded(error))
+        Err(self.truncate_detail(error))
     }
 
-    /// The error in full, or the beginning of it when that would be too much.
-    fn bounded(&mut self, mut error: ConditionError) -> ConditionError {
+    /// Returns the error in full, or cut if the messages so far are too long.
+    fn truncate_detail(&mut self, mut error: ConditionError) -> ConditionError {
         let (ConditionError::Invalid(detail) | ConditionError::Internal(detail)) = &mut error;
         match self.detail_bytes_left.checked_sub(detail.len()) {
             Some(left) => self.detail_bytes_left = left,

@@ -1,32 +1,31 @@
-//! How conditions come out one by one, for whoever wonders why a hook is called or not.
+//! Explains the result of each match condition, for `portcullis explain`.
 
 use cel::{COST_LIMIT, Explanation};
 
-use super::authorizer::Decisions;
-use super::environment::STORED;
+use super::authorizer_questions::AuthorizerDecisions;
+use super::cel_environment::STORED_CONDITIONS;
 use super::{ConditionError, ConditionInput, MatchConditions};
 
-/// One condition and how it comes out.
+/// One match condition and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExplainedCondition<'c> {
-    /// Its name.
+    /// The name of the condition.
     pub name: &'c str,
-    /// What it says.
+    /// The CEL expression.
     pub expression: &'c str,
-    /// What it gives as a whole, then what its parts give; or why it can not be evaluated.
+    /// The value of the whole expression and of its parts, or the reason why it can not be evaluated.
     pub explanation: Result<Explanation, ConditionError>,
 }
 
 impl MatchConditions {
-    /// What each condition and its parts give, in order, with what the authorizer has answered when
-    /// they were [evaluated](Self::evaluate), which says what follows from it.
+    /// Explains each condition in order. `decisions` are those of the [evaluation](Self::evaluate) before.
     ///
-    /// Conditions keep nothing for this: each is compiled and evaluated again.
+    /// Each condition is compiled and evaluated again, since compiled programs keep no source positions.
     #[must_use]
     pub fn explain(
         &self,
         input: &ConditionInput<'_>,
-        decisions: Option<&Decisions>,
+        decisions: Option<&AuthorizerDecisions>,
     ) -> Vec<ExplainedCondition<'_>> {
         let variables = input.variables(decisions);
         let explained = self.conditions.iter().map(|condition| ExplainedCondition {
@@ -34,7 +33,7 @@ impl MatchConditions {
             expression: &condition.expression,
             explanation: match &condition.program {
                 Err(error) => Err(error.clone()),
-                Ok(_) => STORED
+                Ok(_) => STORED_CONDITIONS
                     .explain(&condition.expression, &variables, COST_LIMIT)
                     .map_err(|error| ConditionError::Internal(error.to_string())),
             },
@@ -50,7 +49,7 @@ mod tests {
 
     use super::*;
     use crate::attributes::{Attributes, GroupVersionKind, GroupVersionResource, Operation};
-    use crate::conditions::{ConditionCompiler, Conditions};
+    use crate::match_conditions::{ConditionCompiler, MatchConditionsResult};
 
     const ATTRIBUTES: Attributes<'static> = Attributes {
         operation: Operation::Create,
@@ -68,7 +67,7 @@ mod tests {
     };
 
     #[test]
-    fn each_condition_is_told_with_its_parts() {
+    fn each_condition_is_explained_with_its_parts() {
         let conditions = [
             ("named", "request.name == 'web' && request.namespace != 'prod'"),
             ("broken", "request.name +"),
@@ -77,11 +76,11 @@ mod tests {
         let conditions = MatchConditions::compile(conditions, &mut ConditionCompiler::default());
         let Attributes { kind, resource, .. } = ATTRIBUTES;
         let input = ConditionInput::new(&ATTRIBUTES, &ATTRIBUTES, kind, resource);
-        let mut decisions = Decisions::default();
+        let mut decisions = AuthorizerDecisions::default();
         let question = conditions.evaluate(&input, Some(&decisions)).unwrap_err();
-        decisions.remember(*question, &Decision::allow(""));
+        decisions.record(*question, &Decision::allow(""));
         let outcome = conditions.evaluate(&input, Some(&decisions)).unwrap();
-        assert_eq!(outcome, Conditions::Exclude { condition: "named" });
+        assert_eq!(outcome, MatchConditionsResult::Exclude { condition: "named" });
 
         let explained = conditions.explain(&input, Some(&decisions));
         let [named, broken, asks] = explained.as_slice() else { panic!("{explained:?}") };

@@ -1,4 +1,4 @@
-//! What is accepted and still deserves a word.
+//! Warnings about valid configurations.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,21 +8,21 @@ use api_object::{Tree, name};
 use go_compat::Url;
 use x509_verify::CaBundle;
 
+use super::fail_open_registration::{StoredEntries, is_raised_to_fail_with_changes};
 use super::kind::ConfigurationKind;
-use super::registration::{Stored, is_raised_with_changes};
-use super::{STATIC_SUFFIX, rules, static_suffix_detail};
-use crate::client::ca_bundle;
+use super::{STATIC_SUFFIX, check_rules, reserved_suffix_detail};
+use crate::client_config::decode_ca_bundle;
 use crate::exemption::{is_review, is_review_group, is_review_resource};
-use crate::members::{object, objects, text, texts};
+use crate::json_members::{read_object, read_objects, read_string, read_strings};
 
-/// Something to tell the author of an accepted configuration. Displays as `<path>: <message>`.
+/// A warning about a valid configuration. Displays as `<path>: <message>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    /// Which kind of warning it is.
+    /// The kind of warning.
     pub cause: WarningCause,
-    /// Where in the object.
+    /// The path of the field.
     pub path: String,
-    /// What about it.
+    /// The text for the client.
     pub message: String,
 }
 
@@ -33,20 +33,20 @@ pub enum WarningCause {
     ExcludedResource,
     /// An entry of a rule is covered by another one, in an order that is accepted.
     OverlappingResources,
-    /// A bundle of authorities can not be read, so that calls will fail.
+    /// The CA bundle holds no usable certificate, so calls will fail.
     UnusableCaBundle,
-    /// The server does not connect to the address of a webhook.
+    /// The server refuses to connect to the address of a webhook.
     RefusedAddress,
-    /// Failures begin to count together with other changes.
+    /// An update raises the failure policy to `Fail` and changes the client configuration or rules at the same time.
     RaisedWithChanges,
-    /// A constraint names an initializer that nobody registers.
+    /// An ordering constraint names an initializer that no configuration registers.
     UnknownInitializer,
-    /// The name of the object is reserved.
+    /// The name of the object is reserved for static manifests.
     ReservedName,
 }
 
 impl WarningCause {
-    /// A stable name.
+    /// The stable name of the cause, for machine-readable output.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -67,25 +67,29 @@ impl fmt::Display for Warning {
     }
 }
 
-pub(super) fn find(kind: ConfigurationKind, new: &Tree, old: Option<&Tree>) -> Vec<Warning> {
+pub(super) fn find_warnings(
+    kind: ConfigurationKind,
+    new: &Tree,
+    old: Option<&Tree>,
+) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if old.is_some() && name(new).ends_with(STATIC_SUFFIX) {
         warnings.push(Warning {
             cause: WarningCause::ReservedName,
             path: "metadata.name".to_owned(),
-            message: static_suffix_detail(),
+            message: reserved_suffix_detail(),
         });
     }
-    let stored = old.map(|old| objects(old, kind.list())).unwrap_or_default();
-    let stored = Stored::new(&stored);
-    for (idx, entry) in objects(new, kind.list()).into_iter().enumerate() {
-        let at = format!("{}[{idx}]", kind.list());
+    let stored = old.map(|old| read_objects(old, kind.list_member())).unwrap_or_default();
+    let stored = StoredEntries::new(&stored);
+    for (idx, entry) in read_objects(new, kind.list_member()).into_iter().enumerate() {
+        let at = format!("{}[{idx}]", kind.list_member());
         if kind != ConfigurationKind::Initializer {
-            find_excluded(entry, &at, &mut warnings);
+            find_excluded_resources(entry, &at, &mut warnings);
         }
         match kind {
             ConfigurationKind::Initializer | ConfigurationKind::ExternalHook => {
-                if is_raised_with_changes(entry, &stored) {
+                if is_raised_to_fail_with_changes(entry, &stored) {
                     warnings.push(Warning {
                         cause: WarningCause::RaisedWithChanges,
                         path: at,
@@ -95,8 +99,8 @@ pub(super) fn find(kind: ConfigurationKind, new: &Tree, old: Option<&Tree>) -> V
                 }
             }
             ConfigurationKind::Mutating | ConfigurationKind::Validating => {
-                find_overlaps(entry, &at, &mut warnings);
-                find_unusable_bundle(entry, &at, &mut warnings);
+                find_overlapping_resources(entry, &at, &mut warnings);
+                find_unusable_ca_bundle(entry, &at, &mut warnings);
             }
         }
     }
@@ -108,15 +112,16 @@ pub(super) fn find_refused_addresses(
     new: &Tree,
     refusal: &dyn Fn(IpAddr) -> Option<String>,
 ) -> Vec<Warning> {
-    let hooks = objects(new, kind.list()).into_iter().enumerate();
+    let hooks = read_objects(new, kind.list_member()).into_iter().enumerate();
     let refused = hooks.filter_map(|(idx, hook)| {
-        let url = object(hook, "clientConfig").and_then(|config| text(config, "url"))?;
+        let url =
+            read_object(hook, "clientConfig").and_then(|config| read_string(config, "url"))?;
         let url = Url::parse(url).ok()?;
         let address: IpAddr = str::from_utf8(url.hostname()).ok()?.parse().ok()?;
         let refused = refusal(address)?;
         Some(Warning {
             cause: WarningCause::RefusedAddress,
-            path: format!("{}[{idx}].clientConfig.url", kind.list()),
+            path: format!("{}[{idx}].clientConfig.url", kind.list_member()),
             message: format!(
                 "webhooks may not be at a {refused} address; the server refuses every request that \
                  this webhook matches"
@@ -126,16 +131,17 @@ pub(super) fn find_refused_addresses(
     refused.collect()
 }
 
-/// Rules that name reviews one by one; a wildcard is not meant for them.
-fn find_excluded(hook: &Tree, at: &str, warnings: &mut Vec<Warning>) {
-    for (idx, rule) in objects(hook, "rules").into_iter().enumerate() {
-        let (groups, resources) = (texts(rule, "apiGroups"), texts(rule, "resources"));
+/// Warns of rules that name review resources, which hooks never see. A wildcard gets no warning.
+fn find_excluded_resources(hook: &Tree, at: &str, warnings: &mut Vec<Warning>) {
+    for (idx, rule) in read_objects(hook, "rules").into_iter().enumerate() {
+        let (groups, resources) =
+            (read_strings(rule, "apiGroups"), read_strings(rule, "resources"));
         if groups.contains(&"*") || resources.contains(&"*") {
             continue;
         }
-        // Few are left of each, however many a rule names.
-        let groups = distinct(groups, &|group| is_review_group(group));
-        let resources = distinct(resources, &|resource| is_review_resource(resource));
+        // Few distinct review groups and resources exist, however many entries a rule has.
+        let groups = distinct_matching(groups, &|group| is_review_group(group));
+        let resources = distinct_matching(resources, &|resource| is_review_resource(resource));
         for group in groups {
             for resource in resources.iter().filter(|resource| is_review(group, resource)) {
                 warnings.push(Warning {
@@ -151,15 +157,17 @@ fn find_excluded(hook: &Tree, at: &str, warnings: &mut Vec<Warning>) {
     }
 }
 
-/// The items that are kept, each once, in their order.
-fn distinct<'t>(items: Vec<&'t str>, is_kept: &dyn Fn(&str) -> bool) -> Vec<&'t str> {
+/// Returns the distinct items for which `is_kept` is true, in their order.
+fn distinct_matching<'t>(items: Vec<&'t str>, is_kept: &dyn Fn(&str) -> bool) -> Vec<&'t str> {
     let mut seen = HashSet::new();
     items.into_iter().filter(|item| is_kept(item) && seen.insert(*item)).collect()
 }
 
-fn find_overlaps(hook: &Tree, at: &str, warnings: &mut Vec<Warning>) {
-    for (rule_idx, rule) in objects(hook, "rules").into_iter().enumerate() {
-        for (idx, entry, wider) in rules::overlaps(&texts(rule, "resources")) {
+fn find_overlapping_resources(hook: &Tree, at: &str, warnings: &mut Vec<Warning>) {
+    for (rule_idx, rule) in read_objects(hook, "rules").into_iter().enumerate() {
+        for (idx, entry, wider) in
+            check_rules::overlapping_resources(&read_strings(rule, "resources"))
+        {
             warnings.push(Warning {
                 cause: WarningCause::OverlappingResources,
                 path: format!("{at}.rules[{rule_idx}].resources[{idx}]"),
@@ -169,8 +177,8 @@ fn find_overlaps(hook: &Tree, at: &str, warnings: &mut Vec<Warning>) {
     }
 }
 
-fn find_unusable_bundle(hook: &Tree, at: &str, warnings: &mut Vec<Warning>) {
-    let bundle = object(hook, "clientConfig").and_then(ca_bundle);
+fn find_unusable_ca_bundle(hook: &Tree, at: &str, warnings: &mut Vec<Warning>) {
+    let bundle = read_object(hook, "clientConfig").and_then(decode_ca_bundle);
     if let Some(Err(error)) = bundle.map(|bundle| CaBundle::from_pem(&bundle)) {
         warnings.push(Warning {
             cause: WarningCause::UnusableCaBundle,

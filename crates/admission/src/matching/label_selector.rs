@@ -1,47 +1,45 @@
-//! Label selectors of hooks (admission §3.8).
+//! Label selectors of hooks.
 
 use api_object::{Tree, matches_labels};
 use authz::{LabelOperator, LabelRequirement};
 use field_errors::{label_key_faults, label_value_faults};
 use serde_json::Value;
 
-use crate::members::{object, objects, owned_texts, text};
+use crate::json_members::{read_object, read_objects, read_owned_strings, read_string};
 
-/// A label selector as a stored hook has it. It was valid when it was stored, by the rules of that
-/// day.
+/// The label selector of a stored hook. It was valid by the rules of the version that stored it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LabelSelector {
-    /// Selects what satisfies all requirements, which is everything if there are none.
+    /// Selects objects that satisfy all requirements; without requirements, all objects.
     Requirements(Vec<LabelRequirement>),
-    /// Can not be understood; the text says why.
-    Unusable(String),
+    /// The stored selector is invalid; the text is the reason.
+    Invalid(String),
 }
 
 impl LabelSelector {
-    /// Reads the selector in a member of a hook; an absent one selects everything.
+    /// Reads the selector in a member of a hook; an absent selector selects everything.
     pub(crate) fn read(hook: &Tree, member: &str) -> Self {
-        let Some(tree) = object(hook, member) else { return Self::Requirements(Vec::new()) };
-        match requirements(tree) {
+        let Some(tree) = read_object(hook, member) else { return Self::Requirements(Vec::new()) };
+        match read_requirements(tree) {
             Ok(requirements) => Self::Requirements(requirements),
-            Err(cause) => Self::Unusable(cause),
+            Err(cause) => Self::Invalid(cause),
         }
     }
 
-    /// Whether there is nothing to look at.
+    /// Whether the selector has no requirements, so that it selects everything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::Requirements(requirements) if requirements.is_empty())
     }
 
-    /// Whether one of the objects is selected; objects that are absent or have no metadata never
-    /// are.
+    /// Whether at least one of the objects is selected. Objects that are absent or have no metadata never are.
     ///
     /// # Errors
-    /// Says why the selector can not be understood.
-    pub(crate) fn selects(&self, objects: &[Option<&Tree>]) -> Result<bool, &str> {
+    /// The reason why the selector is invalid.
+    pub(crate) fn selects_any(&self, objects: &[Option<&Tree>]) -> Result<bool, &str> {
         let requirements = match self {
             Self::Requirements(requirements) => requirements,
-            Self::Unusable(cause) => return Err(cause),
+            Self::Invalid(cause) => return Err(cause),
         };
         let has_metadata = |tree: &&Tree| tree.get("metadata").is_some_and(Value::is_object);
         let mut objects = objects.iter().flatten().copied().filter(has_metadata);
@@ -50,27 +48,27 @@ impl LabelSelector {
 }
 
 /// Reads `matchLabels` in the order of their keys, then `matchExpressions`.
-fn requirements(tree: &Tree) -> Result<Vec<LabelRequirement>, String> {
-    let labels = object(tree, "matchLabels").into_iter().flatten();
+fn read_requirements(tree: &Tree) -> Result<Vec<LabelRequirement>, String> {
+    let labels = read_object(tree, "matchLabels").into_iter().flatten();
     let mut labels: Vec<(&str, &str)> =
         labels.map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default())).collect();
     labels.sort_unstable();
     let equals = labels
         .into_iter()
-        .map(|(key, value)| requirement(key, LabelOperator::In, vec![value.to_owned()]));
-    let expressions = objects(tree, "matchExpressions").into_iter().map(|expression| {
-        let name = text(expression, "operator").unwrap_or_default();
-        let operator = operator(name).ok_or_else(|| {
+        .map(|(key, value)| validated_requirement(key, LabelOperator::In, vec![value.to_owned()]));
+    let expressions = read_objects(tree, "matchExpressions").into_iter().map(|expression| {
+        let name = read_string(expression, "operator").unwrap_or_default();
+        let operator = parse_operator(name).ok_or_else(|| {
             format!("{} is not a valid label selector operator", go_compat::quote(name))
         })?;
-        let key = text(expression, "key").unwrap_or_default();
-        requirement(key, operator, owned_texts(expression, "values"))
+        let key = read_string(expression, "key").unwrap_or_default();
+        validated_requirement(key, operator, read_owned_strings(expression, "values"))
     });
     equals.chain(expressions).collect()
 }
 
-/// The operator of an expression.
-pub(crate) fn operator(name: &str) -> Option<LabelOperator> {
+/// Parses the operator of a match expression.
+pub(crate) fn parse_operator(name: &str) -> Option<LabelOperator> {
     match name {
         "In" => Some(LabelOperator::In),
         "NotIn" => Some(LabelOperator::NotIn),
@@ -80,8 +78,8 @@ pub(crate) fn operator(name: &str) -> Option<LabelOperator> {
     }
 }
 
-/// Checks what the requirements of a selector must be like to mean something.
-fn requirement(
+/// Validates a requirement as Kubernetes does when it evaluates a stored selector.
+fn validated_requirement(
     key: &str,
     operator: LabelOperator,
     mut values: Vec<String>,

@@ -1,4 +1,4 @@
-//! The webhooks of today's kinds (admission §2.3), in the order of Kubernetes' own validation.
+//! Validation of `v1` webhooks, in the order in which Kubernetes reports errors.
 
 use std::collections::HashSet;
 
@@ -6,14 +6,14 @@ use api_object::Tree;
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::Value;
 
+use super::check_names::{UniqueNames, check_qualified_name, string_list_value};
 use super::kind::ConfigurationKind;
-use super::names::{Seen, check_qualified, shown};
-use super::ratchet::Strictness;
-use super::{client, conditions, rules, selectors};
-use crate::conditions::ConditionCompiler;
+use super::ratcheting::UpdateRatchet;
+use super::{check_client_config, check_conditions, check_rules, check_selectors};
 use crate::hook::ReviewVersion;
-use crate::matching::Dialect;
-use crate::members::{object, text, texts};
+use crate::json_members::{read_object, read_string, read_strings};
+use crate::match_conditions::ConditionCompiler;
+use crate::matching::RuleDialect;
 
 // Values are sorted as messages list them.
 pub(super) const NO_SIDE_EFFECTS: [&str; 2] = ["None", "NoneOnDryRun"];
@@ -23,40 +23,46 @@ const MATCH_POLICIES: [&str; 2] = ["Equivalent", "Exact"];
 const REINVOCATION_POLICIES: [&str; 2] = ["IfNeeded", "Never"];
 const TIMEOUT_SECONDS_MAX: i64 = 30;
 
-pub(super) fn check(
+pub(super) fn check_webhooks(
     kind: ConfigurationKind,
     webhooks: &[&Tree],
-    strictness: &Strictness<'_>,
+    strictness: &UpdateRatchet<'_>,
     at: &FieldPath<'_>,
     errors: &mut FieldErrors,
 ) {
     let mut compiler = ConditionCompiler::default();
-    let mut seen = Seen::default();
+    let mut seen = UniqueNames::default();
     for (idx, webhook) in webhooks.iter().enumerate() {
         let at = at.index(idx);
-        let name = text(webhook, "name").unwrap_or_default();
-        check_qualified(name, &at.child("name"), errors);
-        rules::check(webhook, Dialect::V1, &at, errors);
+        let name = read_string(webhook, "name").unwrap_or_default();
+        check_qualified_name(name, &at.child("name"), errors);
+        check_rules::check_rules(webhook, RuleDialect::V1, &at, errors);
         check_supported(webhook, "failurePolicy", &FAILURE_POLICIES, &at, errors);
         check_supported(webhook, "matchPolicy", &MATCH_POLICIES, &at, errors);
         check_side_effects(webhook, strictness, &at, errors);
         check_timeout(webhook, &at, errors);
-        for member in selectors::MEMBERS {
-            if let Some(selector) = object(webhook, member) {
+        for member in check_selectors::SELECTOR_MEMBERS {
+            if let Some(selector) = read_object(webhook, member) {
                 let checks_values = strictness.checks_label_values;
-                selectors::check(selector, checks_values, &at.child(member), errors);
+                check_selectors::check_selector(selector, checks_values, &at.child(member), errors);
             }
         }
         if kind == ConfigurationKind::Mutating {
             check_supported(webhook, "reinvocationPolicy", &REINVOCATION_POLICIES, &at, errors);
         }
-        client::check(webhook, &at, errors);
+        check_client_config::check_client_config(webhook, &at, errors);
         if strictness.checks_conditions {
-            conditions::check(webhook, strictness, &mut compiler, &at, errors);
+            check_conditions::check_match_conditions(
+                webhook,
+                strictness,
+                &mut compiler,
+                &at,
+                errors,
+            );
         }
         check_versions(webhook, strictness, &at, errors);
         if strictness.requires_unique_names {
-            seen.check(name, &at.child("name"), errors);
+            seen.check_unique(name, &at.child("name"), errors);
         }
     }
 }
@@ -69,7 +75,7 @@ pub(super) fn check_supported(
     at: &FieldPath<'_>,
     errors: &mut FieldErrors,
 ) {
-    if let Some(value) = text(entry, member)
+    if let Some(value) = read_string(entry, member)
         && !supported.contains(&value)
     {
         errors.push(at.child(member).not_supported(value, supported));
@@ -78,13 +84,13 @@ pub(super) fn check_supported(
 
 fn check_side_effects(
     webhook: &Tree,
-    strictness: &Strictness<'_>,
+    strictness: &UpdateRatchet<'_>,
     at: &FieldPath<'_>,
     errors: &mut FieldErrors,
 ) {
     let allowed: &[&str] =
         if strictness.forbids_side_effects { &NO_SIDE_EFFECTS } else { &SIDE_EFFECTS };
-    if text(webhook, "sideEffects").is_none() {
+    if read_string(webhook, "sideEffects").is_none() {
         let detail = format!("must specify one of {}", allowed.join(", "));
         errors.push(at.child("sideEffects").required(&detail));
     }
@@ -102,12 +108,12 @@ fn check_timeout(webhook: &Tree, at: &FieldPath<'_>, errors: &mut FieldErrors) {
 
 fn check_versions(
     webhook: &Tree,
-    strictness: &Strictness<'_>,
+    strictness: &UpdateRatchet<'_>,
     at: &FieldPath<'_>,
     errors: &mut FieldErrors,
 ) {
     let at = at.child("admissionReviewVersions");
-    let versions = texts(webhook, "admissionReviewVersions");
+    let versions = read_strings(webhook, "admissionReviewVersions");
     if versions.is_empty() {
         errors.push(at.required("must specify one of v1, v1beta1"));
         return;
@@ -121,17 +127,17 @@ fn check_versions(
         }
         errors.extend(dns1035_faults(version).iter().map(|fault| at.invalid(*version, fault)));
     }
-    let is_known = |version: &&str| ReviewVersion::of_webhook(version).is_some();
+    let is_known = |version: &&str| ReviewVersion::parse_for_webhook(version).is_some();
     if strictness.requires_known_version && !versions.iter().any(is_known) {
         let detail = "must include at least one of v1, v1beta1";
-        errors.push(at.invalid(shown(&versions), detail));
+        errors.push(at.invalid(string_list_value(&versions), detail));
     }
 }
 
 /// The most bytes in a DNS-1035 label.
 const DNS1035_LABEL_BYTES_MAX: usize = 63;
 
-/// Reasons why a text is not a DNS-1035 label.
+/// Lists why a text is not a DNS-1035 label.
 fn dns1035_faults(text: &str) -> Vec<String> {
     let mut faults = Vec::new();
     if text.len() > DNS1035_LABEL_BYTES_MAX {

@@ -1,4 +1,4 @@
-//! Where hooks are (admission §2.4, V18 to V20).
+//! Validation of client configurations.
 
 use api_object::Tree;
 use field_errors::{BadValue, FieldErrors, FieldPath, dns1123_subdomain_faults};
@@ -6,21 +6,21 @@ use go_compat::Url;
 use serde_json::Value;
 use x509_verify::CaBundle;
 
-use crate::client::ca_bundle;
-use crate::members::{object, text};
+use crate::client_config::decode_ca_bundle;
+use crate::json_members::{read_object, read_string};
 
-/// The most faults of one path that are told. Each shows the path, so that without a limit the faults
-/// of a long one would take its length squared.
+/// The most errors that are reported for one path. Each shows the path, so without a limit the errors of a long path would
+/// take the square of its length.
 const PATH_FAULTS_MAX: usize = 32;
 
-const FORM: &str = "; desired format: https://host[/path]";
+const URL_FORMAT_HINT: &str = "; desired format: https://host[/path]";
 
-/// Checks the `clientConfig` of a webhook of today.
-pub(super) fn check(webhook: &Tree, at: &FieldPath<'_>, errors: &mut FieldErrors) {
+/// Checks the `clientConfig` of a webhook of `v1`.
+pub(super) fn check_client_config(webhook: &Tree, at: &FieldPath<'_>, errors: &mut FieldErrors) {
     let at = at.child("clientConfig");
-    let config = object(webhook, "clientConfig");
-    let url = config.and_then(|config| text(config, "url"));
-    let service = config.and_then(|config| object(config, "service"));
+    let config = read_object(webhook, "clientConfig");
+    let url = config.and_then(|config| read_string(config, "url"));
+    let service = config.and_then(|config| read_object(config, "service"));
     match (url, service) {
         (Some(_), Some(_)) | (None, None) => {
             errors.push(at.required("exactly one of url or service is required"));
@@ -34,46 +34,51 @@ pub(super) fn check(webhook: &Tree, at: &FieldPath<'_>, errors: &mut FieldErrors
                 let detail = "port is not valid: must be between 1 and 65535, inclusive";
                 errors.push(at.child("port").invalid(port, detail));
             }
-            check_path(text(service, "path").unwrap_or_default(), &at.child("path"), errors);
+            check_path(read_string(service, "path").unwrap_or_default(), &at.child("path"), errors);
         }
     }
 }
 
-/// Checks the `clientConfig` of a hook of v1alpha1.
-pub(super) fn check_v1alpha1(hook: &Tree, at: &FieldPath<'_>, errors: &mut FieldErrors) {
+/// Checks the `clientConfig` of a hook of `v1alpha1`.
+pub(super) fn check_v1alpha1_client_config(
+    hook: &Tree,
+    at: &FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
     let at = at.child("clientConfig");
     let empty = Tree::new();
-    let config = object(hook, "clientConfig").unwrap_or(&empty);
-    let service = object(config, "service").unwrap_or(&empty);
+    let config = read_object(hook, "clientConfig").unwrap_or(&empty);
+    let service = read_object(config, "service").unwrap_or(&empty);
     check_service(service, &at.child("service"), errors);
     let path = at.child("caBundle");
-    match ca_bundle(config) {
+    match decode_ca_bundle(config) {
         None => errors.push(path.required("")),
         Some(bundle) if CaBundle::from_pem(&bundle).is_err() => {
-            // Bytes show in their text form, as they would in JSON.
-            let shown = BadValue::Text(text(config, "caBundle").unwrap_or_default().to_owned());
+            // The error shows the bytes in base64, as JSON has them.
+            let shown =
+                BadValue::Text(read_string(config, "caBundle").unwrap_or_default().to_owned());
             errors.push(path.invalid(shown, "unable to parse any certificate"));
         }
         Some(_) => {}
     }
-    check_path(text(config, "urlPath").unwrap_or_default(), &at.child("urlPath"), errors);
+    check_path(read_string(config, "urlPath").unwrap_or_default(), &at.child("urlPath"), errors);
 }
 
 fn check_url(url: &str, at: &FieldPath<'_>, errors: &mut FieldErrors) {
     let url = match Url::parse(url) {
         Ok(url) => url,
         Err(error) => {
-            errors.push(at.required(&format!("url must be a valid URL: {error}{FORM}")));
+            errors.push(at.required(&format!("url must be a valid URL: {error}{URL_FORMAT_HINT}")));
             return;
         }
     };
     let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if url.scheme() != "https" {
-        let detail = format!("'https' is the only allowed URL scheme{FORM}");
+        let detail = format!("'https' is the only allowed URL scheme{URL_FORMAT_HINT}");
         errors.push(at.invalid(url.scheme(), &detail));
     }
     if url.host().is_empty() {
-        errors.push(at.invalid("", &format!("host must be specified{FORM}")));
+        errors.push(at.invalid("", &format!("host must be specified{URL_FORMAT_HINT}")));
     }
     if let Some(user) = url.user() {
         let detail = "user information is not permitted in the URL";
@@ -89,10 +94,10 @@ fn check_url(url: &str, at: &FieldPath<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Kubernetes tells the one where the other is missing; here it is the one that is (admission Q2).
+/// Kubernetes names `namespace` if `name` is missing and the reverse; this function names the missing member.
 fn check_service(service: &Tree, at: &FieldPath<'_>, errors: &mut FieldErrors) {
     for member in ["name", "namespace"] {
-        if text(service, member).unwrap_or_default().is_empty() {
+        if read_string(service, member).unwrap_or_default().is_empty() {
             errors.push(at.child(member).required(""));
         }
     }
@@ -109,7 +114,7 @@ fn check_path(path: &str, at: &FieldPath<'_>, errors: &mut FieldErrors) {
     if !path.starts_with('/') {
         errors.push(at.invalid(path, "must start with a '/'"));
     }
-    // The rest is checked from the second byte on, whatever the first one is.
+    // Kubernetes checks the rest from the second byte on, whatever the first byte is.
     let rest = String::from_utf8_lossy(path.as_bytes().get(1..).unwrap_or_default());
     let rest = rest.strip_suffix('/').unwrap_or(&rest);
     let mut faults = Vec::new();

@@ -1,4 +1,4 @@
-//! Finding the few among many whose rules can match a request.
+//! An index over the rules of all hooks or initializers.
 
 use std::collections::HashMap;
 
@@ -7,17 +7,16 @@ use foldhash::fast::RandomState;
 use super::rule::{ANY, Rule, Subresource};
 use crate::attributes::{Attributes, Operation};
 
-/// Which holders of rules speak of which operation, group, resource and subresource.
+/// Finds the hooks or initializers whose rules can match a request, by operation, group, resource and subresource.
 ///
-/// A request is looked up under its own names and under the wildcard in each place, so that the work
-/// depends on how many rules speak of it and not on how many there are. Versions and scopes are left
-/// to the rules themselves.
+/// A request is looked up under its own names and under the wildcard of each part. So the cost depends on the number of
+/// rules that match, not on the number of all rules. Versions and scopes are checked by the rules themselves.
 #[derive(Debug)]
-pub(crate) struct Index {
-    /// The texts that occur in rules. A text of a request that does not occur matches wildcards only.
+pub(crate) struct RuleIndex {
+    /// The texts that occur in rules. A text of a request that does not occur here matches wildcards only.
     symbols: HashMap<Box<str>, Symbol, RandomState>,
-    /// One table for each operation.
-    tables: [HashMap<Key, Vec<u32>, RandomState>; Operation::ALL.len()],
+    /// Positions by key, one table for each operation.
+    positions_by_operation: [HashMap<Key, Vec<u32>, RandomState>; Operation::ALL.len()],
 }
 
 type Symbol = u32;
@@ -25,27 +24,27 @@ type Symbol = u32;
 /// Group, resource and subresource.
 type Key = (Symbol, Symbol, Symbol);
 
-/// The most pairs of group and resource that one rule is found under. One with more is found under
-/// the wildcards, which takes time for each request but no memory.
+/// The most pairs of group and resource that one rule is indexed by. A rule with more is indexed by the wildcards, which
+/// costs time for each request but no memory.
 const KEYS_PER_RULE_MAX: usize = 1024;
 
-/// The wildcard.
+/// The symbol of the wildcard.
 const ANY_SYMBOL: Symbol = 0;
 
-impl Index {
-    /// Indexes the rules of each holder, who are known by their positions.
-    pub(crate) fn new<'r>(holders: impl Iterator<Item = &'r [Rule]>) -> Self {
+impl RuleIndex {
+    /// Indexes lists of rules by their positions.
+    pub(crate) fn new<'r>(rule_lists: impl Iterator<Item = &'r [Rule]>) -> Self {
         let mut index = Self {
             symbols: HashMap::from_iter([(ANY.into(), ANY_SYMBOL)]),
-            tables: Default::default(),
+            positions_by_operation: Default::default(),
         };
-        for (position, rules) in (0..).zip(holders) {
-            rules.iter().for_each(|rule| index.add(position, rule));
+        for (position, rules) in (0..).zip(rule_lists) {
+            rules.iter().for_each(|rule| index.add_rule(position, rule));
         }
         index
     }
 
-    fn add(&mut self, position: u32, rule: &Rule) {
+    fn add_rule(&mut self, position: u32, rule: &Rule) {
         let operations = Operation::ALL.into_iter().filter(|operation| {
             rule.operations.iter().any(|own| own == ANY || own == operation.name())
         });
@@ -60,8 +59,8 @@ impl Index {
                     Subresource::Exactly(own) => own,
                     Subresource::All | Subresource::AllAndNone => ANY,
                 };
-                let (group, resource) = (self.symbol(group), self.symbol(&pattern.resource));
-                let key = (group, resource, self.symbol(subresource));
+                let (group, resource) = (self.intern(group), self.intern(&pattern.resource));
+                let key = (group, resource, self.intern(subresource));
                 self.insert(position, &operations, key);
             }
         }
@@ -70,24 +69,24 @@ impl Index {
     fn insert(&mut self, position: u32, operations: &[Operation], key: Key) {
         for operation in operations {
             let positions = self.table_mut(*operation).entry(key).or_default();
-            // Positions grow, so that a repetition is always the last one.
+            // Positions grow, so a duplicate is always the last one.
             if positions.last() != Some(&position) {
                 positions.push(position);
             }
         }
     }
 
-    /// The positions of those whose rules can match, in order: all that do, and seldom another.
-    pub(crate) fn candidates(&self, attributes: &Attributes<'_>) -> Vec<u32> {
+    /// Returns the positions of lists whose rules can match, in order. It contains all that match, and seldom another.
+    pub(crate) fn find_candidates(&self, attributes: &Attributes<'_>) -> Vec<u32> {
         let mut found = Vec::new();
         let own = (attributes.resource.group, attributes.resource.resource);
-        self.collect(attributes, own, &mut found);
+        self.collect_candidates(attributes, own, &mut found);
         let mut before = own;
         for other in attributes.equivalents {
             // Most equivalents are other versions of the same resource, one after the other.
             let names = (other.resource.group, other.resource.resource);
             if names != own && names != before {
-                self.collect(attributes, names, &mut found);
+                self.collect_candidates(attributes, names, &mut found);
             }
             before = names;
         }
@@ -96,7 +95,12 @@ impl Index {
         found
     }
 
-    fn collect(&self, attributes: &Attributes<'_>, names: (&str, &str), found: &mut Vec<u32>) {
+    fn collect_candidates(
+        &self,
+        attributes: &Attributes<'_>,
+        names: (&str, &str),
+        found: &mut Vec<u32>,
+    ) {
         let table = self.table(attributes.operation);
         let symbols = |name: &str| [Some(ANY_SYMBOL), self.symbols.get(name).copied()];
         let (groups, resources) = (symbols(names.0), symbols(names.1));
@@ -112,7 +116,7 @@ impl Index {
         }
     }
 
-    fn symbol(&mut self, name: &str) -> Symbol {
+    fn intern(&mut self, name: &str) -> Symbol {
         if let Some(symbol) = self.symbols.get(name) {
             return *symbol;
         }
@@ -122,7 +126,7 @@ impl Index {
     }
 
     fn table(&self, operation: Operation) -> &HashMap<Key, Vec<u32>, RandomState> {
-        let [create, update, delete, connect] = &self.tables;
+        let [create, update, delete, connect] = &self.positions_by_operation;
         match operation {
             Operation::Create => create,
             Operation::Update => update,
@@ -132,7 +136,7 @@ impl Index {
     }
 
     fn table_mut(&mut self, operation: Operation) -> &mut HashMap<Key, Vec<u32>, RandomState> {
-        let [create, update, delete, connect] = &mut self.tables;
+        let [create, update, delete, connect] = &mut self.positions_by_operation;
         match operation {
             Operation::Create => create,
             Operation::Update => update,

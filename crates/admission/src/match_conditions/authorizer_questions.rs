@@ -1,4 +1,4 @@
-//! What conditions ask the authorizer, and what it has answered.
+//! The questions of match conditions to the authorizer, and its decisions.
 
 use authz::{
     Attributes, Decision, FieldRequirement, LabelRequirement, Resource, Selector, Target, User,
@@ -6,32 +6,32 @@ use authz::{
 };
 use cel::CheckTarget;
 
-/// What a condition needs to know from the authorizer before it can go on.
+/// A question that the authorizer must answer before a condition can be evaluated further.
 #[derive(Debug, Clone)]
-pub struct Question {
-    asked: cel::Question,
-    /// The service account that it is about, if it is not about whoever makes the request.
-    account: Option<User>,
+pub struct AuthorizerQuestion {
+    cel_question: cel::Question,
+    /// The service account that the question is about; `None` for the user of the request.
+    service_account: Option<User>,
     field_selector: Option<Selector<FieldRequirement>>,
     label_selector: Option<Selector<LabelRequirement>>,
 }
 
-impl Question {
-    pub(super) fn new(asked: cel::Question) -> Self {
-        let account = asked.account.as_ref().map(as_user);
-        let (fields, labels) = match &asked.target {
+impl AuthorizerQuestion {
+    pub(super) fn new(cel_question: cel::Question) -> Self {
+        let service_account = cel_question.account.as_ref().map(service_account_user);
+        let (fields, labels) = match &cel_question.target {
             CheckTarget::Path(_) => ("", ""),
             CheckTarget::Resource(target) => (&*target.field_selector, &*target.label_selector),
         };
         let field_selector = Selector::from_parsed(parse_field_selector(fields));
         let label_selector = Selector::from_parsed(parse_label_selector(labels));
-        Self { asked, account, field_selector, label_selector }
+        Self { cel_question, service_account, field_selector, label_selector }
     }
 
-    /// The question as authorizers take it, for a request that this user makes.
+    /// Converts the question into the attributes that authorizers decide about. `requester` is the user of the request.
     #[must_use]
     pub fn attributes<'a>(&'a self, requester: Option<&'a User>) -> Attributes<'a> {
-        let target = match &self.asked.target {
+        let target = match &self.cel_question.target {
             CheckTarget::Path(path) => Target::Path(path),
             CheckTarget::Resource(target) => Target::Resource(Resource {
                 path: "",
@@ -45,12 +45,16 @@ impl Question {
                 label_selector: self.label_selector.as_ref(),
             }),
         };
-        Attributes { user: self.account.as_ref().or(requester), verb: &self.asked.verb, target }
+        Attributes {
+            user: self.service_account.as_ref().or(requester),
+            verb: &self.cel_question.verb,
+            target,
+        }
     }
 }
 
-/// A service account as authentication would tell of it.
-fn as_user(account: &cel::ServiceAccount) -> User {
+/// The user that authentication gives for a service account.
+fn service_account_user(account: &cel::ServiceAccount) -> User {
     let cel::ServiceAccount { namespace, name } = account;
     User {
         name: format!("system:serviceaccount:{namespace}:{name}"),
@@ -62,19 +66,19 @@ fn as_user(account: &cel::ServiceAccount) -> User {
     }
 }
 
-/// What the authorizer has answered in the course of one request.
+/// The decisions of the authorizer for the match conditions of one request.
 ///
-/// Questions do not say who makes the request, so it must not be kept for another one. It grows with
-/// the hooks that match the request, by [`CHECKS_MAX`](crate::CHECKS_MAX) for each evaluation of one.
+/// Questions do not contain the user of the request, so decisions must not be used for another request. The number of
+/// decisions is at most [`AUTHORIZER_CHECKS_MAX`](crate::AUTHORIZER_CHECKS_MAX) for each evaluation of the conditions of a hook.
 #[derive(Debug, Clone, Default)]
-pub struct Decisions(pub(super) cel::Decisions);
+pub struct AuthorizerDecisions(pub(super) cel::Decisions);
 
-impl Decisions {
-    /// Takes note of an answer.
+impl AuthorizerDecisions {
+    /// Records a decision.
     ///
-    /// It is allowed only if the authorizer allows it: no opinion, with or without an error, is no. A
-    /// caller that this server failed to answer refuses the request and does not come here.
-    pub fn remember(&mut self, question: Question, decision: &Decision) {
+    /// Only `Allow` counts as allowed: no opinion, with or without an error, does not. If the decision is unavailable
+    /// because of this server, the caller refuses the request instead.
+    pub fn record(&mut self, question: AuthorizerQuestion, decision: &Decision) {
         let decision = cel::Decision {
             is_allowed: match decision.verdict {
                 Verdict::Allow => true,
@@ -83,7 +87,7 @@ impl Decisions {
             reason: decision.reason.to_string().into(),
             error: decision.error.as_ref().map(|error| error.to_string().into()),
         };
-        self.0.insert(question.asked, decision);
+        self.0.insert(question.cel_question, decision);
     }
 }
 
@@ -113,7 +117,7 @@ mod tests {
             target.namespace = "ns".into();
             target.name = "n".into();
         });
-        let question = Question::new(asked);
+        let question = AuthorizerQuestion::new(asked);
         let user = User { name: "ana".to_owned(), ..User::default() };
         let attributes = question.attributes(Some(&user));
         assert_eq!((attributes.user, attributes.verb), (Some(&user), "list"));
@@ -126,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_path_is_not_a_resource() {
-        let question = Question::new(question(CheckTarget::Path(Arc::from("healthz"))));
+        let question = AuthorizerQuestion::new(question(CheckTarget::Path(Arc::from("healthz"))));
         let attributes = question.attributes(None);
         assert!(attributes.resource().is_none());
         assert_eq!(attributes.path(), "healthz");
@@ -138,7 +142,7 @@ mod tests {
             target.field_selector = "a=b,c!=d".into();
             target.label_selector = "x in (".into();
         });
-        let question = Question::new(asked);
+        let question = AuthorizerQuestion::new(asked);
         let attributes = question.attributes(None);
         let found = attributes.resource().unwrap();
         assert_eq!(found.field_requirements().len(), 2);
@@ -150,7 +154,7 @@ mod tests {
     fn a_service_account_is_asked_about_in_place_of_the_user() {
         let account = cel::ServiceAccount { namespace: "ns".into(), name: "robot".into() };
         let asked = cel::Question { account: Some(account), ..resource(|_| {}) };
-        let question = Question::new(asked);
+        let question = AuthorizerQuestion::new(asked);
         let user = User { name: "ana".to_owned(), ..User::default() };
         let found = question.attributes(Some(&user)).user.unwrap();
         assert_eq!(found.name, "system:serviceaccount:ns:robot");
@@ -171,8 +175,8 @@ mod tests {
             (Decision::default(), (false, "", None)),
         ] {
             let asked = resource(|_| {});
-            let mut decisions = Decisions::default();
-            decisions.remember(Question::new(asked.clone()), &decision);
+            let mut decisions = AuthorizerDecisions::default();
+            decisions.record(AuthorizerQuestion::new(asked.clone()), &decision);
             let known = decisions.0.get(&asked).unwrap();
             let found = (known.is_allowed, &*known.reason, known.error.as_deref());
             assert_eq!(found, want, "{decision:?}");

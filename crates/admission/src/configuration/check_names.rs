@@ -1,15 +1,15 @@
-//! The names of entries, and how values of lists show in faults.
+//! Validation of the names of entries.
 
 use std::collections::HashSet;
 
 use field_errors::{BadValue, FieldErrors, FieldPath, dns1123_subdomain_faults};
 use serde_json::Value;
 
-/// How many segments a fully qualified name has at least.
+/// The least number of segments of a fully qualified name.
 const SEGMENTS_MIN: usize = 3;
 
-/// Checks that a name is a domain with at least three segments (admission V2 to V4).
-pub(crate) fn check_qualified(name: &str, at: &FieldPath<'_>, errors: &mut FieldErrors) {
+/// Checks that a name is a domain with at least three segments.
+pub(crate) fn check_qualified_name(name: &str, at: &FieldPath<'_>, errors: &mut FieldErrors) {
     let faults = dns1123_subdomain_faults(name);
     if name.is_empty() {
         errors.push(at.required(""));
@@ -21,24 +21,29 @@ pub(crate) fn check_qualified(name: &str, at: &FieldPath<'_>, errors: &mut Field
     }
 }
 
-/// Tells names that occurred before; an empty one is nobody's name.
+/// Reports names that occur twice; empty names are ignored.
 #[derive(Debug, Default)]
-pub(super) struct Seen<'t>(HashSet<&'t str>);
+pub(super) struct UniqueNames<'t>(HashSet<&'t str>);
 
-impl<'t> Seen<'t> {
-    pub(super) fn check(&mut self, name: &'t str, at: &FieldPath<'_>, errors: &mut FieldErrors) {
+impl<'t> UniqueNames<'t> {
+    pub(super) fn check_unique(
+        &mut self,
+        name: &'t str,
+        at: &FieldPath<'_>,
+        errors: &mut FieldErrors,
+    ) {
         if !name.is_empty() && !self.0.insert(name) {
             errors.push(at.duplicate(name));
         }
     }
 }
 
-/// A list of texts as Go writes it in JSON.
-pub(super) fn shown(items: &[&str]) -> BadValue {
+/// A list of strings as Go prints it in an error.
+pub(super) fn string_list_value(items: &[&str]) -> BadValue {
     let mut json = String::new();
     for c in Value::from(items.to_vec()).to_string().chars() {
         match c {
-            // Go's encoder keeps these out of scripts.
+            // Go's JSON encoder escapes these for HTML.
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
                 json.push_str(&format!("\\u{:04x}", u32::from(c)));
             }

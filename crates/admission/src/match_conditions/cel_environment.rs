@@ -1,28 +1,29 @@
-//! The variables of match conditions.
+//! The CEL environments of match conditions.
 
 use std::sync::LazyLock;
 
 use cel::{Authorization, Environment, ObjectType, Type};
 
-use super::request::request_type;
+use super::request_variable::request_type;
 
-/// The number of the variable `authorizer`.
-pub(super) const AUTHORIZER: usize = 4;
-/// The number of the variable `authorizer.requestResource`.
-pub(super) const REQUEST_RESOURCE: usize = 5;
+/// The index of the variable `authorizer`.
+pub(super) const AUTHORIZER_INDEX: usize = 4;
+/// The index of the variable `authorizer.requestResource`.
+pub(super) const REQUEST_RESOURCE_INDEX: usize = 5;
 
-/// For conditions that are stored: they are evaluated whatever they were once allowed to use.
-pub(super) static STORED: LazyLock<Environment> =
-    LazyLock::new(|| Environment::kubernetes(variables()));
+/// The environment for stored conditions. It has all functions, because a stored condition stays valid.
+pub(super) static STORED_CONDITIONS: LazyLock<Environment> =
+    LazyLock::new(|| Environment::kubernetes(declare_variables()));
 
-/// For conditions that are new: they must not use what a server of the version before does not know.
-pub(super) static NEW: LazyLock<Environment> =
-    LazyLock::new(|| Environment::kubernetes_established(variables()));
+/// The environment for new conditions. It has only functions that the previous version also has, so that a rollback is
+/// possible.
+pub(super) static NEW_CONDITIONS: LazyLock<Environment> =
+    LazyLock::new(|| Environment::kubernetes_established(declare_variables()));
 
-/// Declared in the order in which values are handed over.
+/// Declares the variables, in the order of their values.
 ///
-/// `params` and `variables` belong to policies, so that a condition that names one does not compile.
-fn variables() -> Vec<(&'static str, Type)> {
+/// `params` and `variables` belong to policies, so a condition that uses one does not compile.
+fn declare_variables() -> Vec<(&'static str, Type)> {
     vec![
         ("object", Type::Dyn),
         ("oldObject", Type::Dyn),
@@ -33,7 +34,7 @@ fn variables() -> Vec<(&'static str, Type)> {
     ]
 }
 
-/// What Kubernetes declares of a Namespace. Ownership and managed fields are left out there, too.
+/// The type of `namespaceObject`, as Kubernetes declares it: without owner references and managed fields.
 fn namespace_type() -> Type {
     let texts = || Type::list(Type::String);
     let labels = || Type::map(Type::String, Type::String);

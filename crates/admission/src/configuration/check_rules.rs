@@ -1,33 +1,38 @@
-//! The rules of entries (admission §1.4, §1.5, §2.5).
+//! Validation of rules.
 
 use std::collections::HashSet;
 
 use api_object::Tree;
 use field_errors::{FieldErrors, FieldPath};
 
+use super::check_names::string_list_value;
 use super::kind::OPERATIONS;
-use super::names::shown;
-use crate::matching::{ANY, Dialect, operations_member};
-use crate::members::{objects, text, texts};
+use crate::json_members::{read_objects, read_string, read_strings};
+use crate::matching::{ANY, RuleDialect, operations_member};
 
-/// Everything, subresources included.
-const ALL: &str = "*/*";
+/// The wildcard for all resources and subresources.
+const ALL_WITH_SUBRESOURCES: &str = "*/*";
 /// Sorted as messages list them.
 const SCOPES: [&str; 3] = ["*", "Cluster", "Namespaced"];
 
 /// Checks the rules of a hook.
-pub(super) fn check(hook: &Tree, dialect: Dialect, at: &FieldPath<'_>, errors: &mut FieldErrors) {
+pub(super) fn check_rules(
+    hook: &Tree,
+    dialect: RuleDialect,
+    at: &FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
     let list = at.child("rules");
-    for (idx, rule) in objects(hook, "rules").into_iter().enumerate() {
+    for (idx, rule) in read_objects(hook, "rules").into_iter().enumerate() {
         let at = list.index(idx);
         check_operations(rule, dialect, &at, errors);
         check_groups_and_versions(rule, &at, errors);
-        let (resources, path) = (texts(rule, "resources"), at.child("resources"));
+        let (resources, path) = (read_strings(rule, "resources"), at.child("resources"));
         match dialect {
-            Dialect::V1 => check_resources(&resources, &path, errors),
-            Dialect::V1alpha1 => check_resources_strictly(&resources, &path, errors),
+            RuleDialect::V1 => check_resources(&resources, &path, errors),
+            RuleDialect::V1alpha1 => check_resources_strictly(&resources, &path, errors),
         }
-        match text(rule, "scope") {
+        match read_string(rule, "scope") {
             Some(scope) if !SCOPES.contains(&scope) => {
                 errors.push(at.child("scope").not_supported(scope, &SCOPES));
             }
@@ -37,58 +42,63 @@ pub(super) fn check(hook: &Tree, dialect: Dialect, at: &FieldPath<'_>, errors: &
 }
 
 /// Checks the rules of an initializer, which have no operations and no subresources.
-pub(super) fn check_for_initializer(entry: &Tree, at: &FieldPath<'_>, errors: &mut FieldErrors) {
+pub(super) fn check_initializer_rules(entry: &Tree, at: &FieldPath<'_>, errors: &mut FieldErrors) {
     let list = at.child("rules");
-    for (idx, rule) in objects(entry, "rules").into_iter().enumerate() {
+    for (idx, rule) in read_objects(entry, "rules").into_iter().enumerate() {
         let at = list.index(idx);
         check_groups_and_versions(rule, &at, errors);
-        let (resources, path) = (texts(rule, "resources"), at.child("resources"));
-        check_present(&resources, &path, errors);
+        let (resources, path) = (read_strings(rule, "resources"), at.child("resources"));
+        check_not_empty(&resources, &path, errors);
         for (idx, entry) in resources.iter().enumerate() {
-            if entry.contains('/') && *entry != ALL {
+            if entry.contains('/') && *entry != ALL_WITH_SUBRESOURCES {
                 let detail = "must not specify subresources";
                 errors.push(path.index(idx).invalid(*entry, detail));
             }
         }
-        check_alone(&resources, &path, errors);
+        check_wildcard_is_alone(&resources, &path, errors);
     }
 }
 
-fn check_operations(rule: &Tree, dialect: Dialect, at: &FieldPath<'_>, errors: &mut FieldErrors) {
+fn check_operations(
+    rule: &Tree,
+    dialect: RuleDialect,
+    at: &FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
     let member = operations_member(rule, dialect);
-    let (operations, path) = (texts(rule, member), at.child(member));
+    let (operations, path) = (read_strings(rule, member), at.child(member));
     if operations.is_empty() {
         errors.push(path.required(""));
     }
     if operations.len() > 1 && operations.contains(&ANY) {
         let detail = "if '*' is present, must not specify other operations";
-        errors.push(path.invalid(shown(&operations), detail));
+        errors.push(path.invalid(string_list_value(&operations), detail));
     }
     for (idx, operation) in operations.iter().enumerate() {
         if !OPERATIONS.contains(operation) {
             errors.push(path.index(idx).not_supported(*operation, &OPERATIONS));
         }
     }
-    if dialect == Dialect::V1alpha1 && member == "verbs" && rule.contains_key("operations") {
-        let others = texts(rule, "operations");
+    if dialect == RuleDialect::V1alpha1 && member == "verbs" && rule.contains_key("operations") {
+        let others = read_strings(rule, "operations");
         let set =
             |items: &[&str]| items.iter().map(|item| (*item).to_owned()).collect::<HashSet<_>>();
         if set(&others) != set(&operations) {
             let detail = "must equal verbs when both are set";
-            errors.push(at.child("operations").invalid(shown(&others), detail));
+            errors.push(at.child("operations").invalid(string_list_value(&others), detail));
         }
     }
 }
 
 fn check_groups_and_versions(rule: &Tree, at: &FieldPath<'_>, errors: &mut FieldErrors) {
     for (member, others) in [("apiGroups", "API groups"), ("apiVersions", "API versions")] {
-        let (items, path) = (texts(rule, member), at.child(member));
+        let (items, path) = (read_strings(rule, member), at.child(member));
         if items.is_empty() {
             errors.push(path.required(""));
         }
         if items.len() > 1 && items.contains(&ANY) {
             let detail = format!("if '*' is present, must not specify other {others}");
-            errors.push(path.invalid(shown(&items), &detail));
+            errors.push(path.invalid(string_list_value(&items), &detail));
         }
         // The empty group is the core group; there is no empty version.
         if member == "apiVersions" {
@@ -97,7 +107,7 @@ fn check_groups_and_versions(rule: &Tree, at: &FieldPath<'_>, errors: &mut Field
     }
 }
 
-fn check_present(items: &[&str], at: &FieldPath<'_>, errors: &mut FieldErrors) {
+fn check_not_empty(items: &[&str], at: &FieldPath<'_>, errors: &mut FieldErrors) {
     if items.is_empty() {
         errors.push(at.required(""));
     }
@@ -110,44 +120,43 @@ fn check_none_empty(items: &[&str], at: &FieldPath<'_>, errors: &mut FieldErrors
     }
 }
 
-/// Checks resources as the proposal has it, in whatever order they stand: `*` and `*/*` must be
-/// alone, and nothing may be said twice by way of a wildcard.
+/// Checks resources by the rules of `v1alpha1`, whatever their order: `*` and `*/*` must be the only entry, and no entry may
+/// be covered by a wildcard.
 fn check_resources_strictly(resources: &[&str], at: &FieldPath<'_>, errors: &mut FieldErrors) {
-    check_present(resources, at, errors);
+    check_not_empty(resources, at, errors);
     let all: HashSet<&str> = resources.iter().copied().collect();
     for (idx, entry) in resources.iter().enumerate() {
         let Some((resource, subresource)) = entry.split_once('/') else { continue };
         for wider in [format!("{resource}/*"), format!("*/{subresource}")] {
-            if wider != *entry && wider != ALL && all.contains(wider.as_str()) {
+            if wider != *entry && wider != ALL_WITH_SUBRESOURCES && all.contains(wider.as_str()) {
                 let detail = format!("if '{wider}' is present, must not specify {entry}");
                 errors.push(at.index(idx).invalid(*entry, &detail));
             }
         }
     }
-    check_alone(resources, at, errors);
+    check_wildcard_is_alone(resources, at, errors);
 }
 
-fn check_alone(resources: &[&str], at: &FieldPath<'_>, errors: &mut FieldErrors) {
-    for wildcard in [ANY, ALL] {
+fn check_wildcard_is_alone(resources: &[&str], at: &FieldPath<'_>, errors: &mut FieldErrors) {
+    for wildcard in [ANY, ALL_WITH_SUBRESOURCES] {
         if resources.len() > 1 && resources.contains(&wildcard) {
             let detail = format!("if '{wildcard}' is present, must not specify other resources");
-            errors.push(at.invalid(shown(resources), &detail));
+            errors.push(at.invalid(string_list_value(resources), &detail));
         }
     }
 }
 
-/// Checks resources exactly as Kubernetes does, so that whatever it stored can be stored here.
+/// Checks resources exactly as Kubernetes does, so that every object that Kubernetes accepts is accepted here.
 ///
-/// That depends on the order: a wildcard counts against what follows it, and `*` beside a bare
-/// resource is found only if the last entry without a slash is a bare resource. What is missed by
-/// that is [told as a warning](overlaps).
+/// The result depends on the order: a wildcard is compared only with later entries, and `*` beside a bare resource is found
+/// only if the last entry without a slash is a bare resource. Other overlaps become [warnings](overlapping_resources).
 fn check_resources(resources: &[&str], at: &FieldPath<'_>, errors: &mut FieldErrors) {
     if resources.is_empty() {
         errors.push(at.required(""));
     }
     let mut all_subresources_of = HashSet::new();
     let mut subresource_of_all = HashSet::new();
-    let mut ends_bare = false;
+    let mut last_is_bare_resource = false;
     for (idx, entry) in resources.iter().enumerate() {
         let at = at.index(idx);
         if entry.is_empty() {
@@ -155,7 +164,7 @@ fn check_resources(resources: &[&str], at: &FieldPath<'_>, errors: &mut FieldErr
             continue;
         }
         let Some((resource, subresource)) = entry.split_once('/') else {
-            ends_bare = *entry != ANY;
+            last_is_bare_resource = *entry != ANY;
             continue;
         };
         let mut refuse = |wider: String| {
@@ -175,18 +184,18 @@ fn check_resources(resources: &[&str], at: &FieldPath<'_>, errors: &mut FieldErr
             subresource_of_all.insert(subresource);
         }
     }
-    if resources.len() > 1 && resources.contains(&ALL) {
+    if resources.len() > 1 && resources.contains(&ALL_WITH_SUBRESOURCES) {
         let detail = "if '*/*' is present, must not specify other resources";
-        errors.push(at.invalid(shown(resources), detail));
+        errors.push(at.invalid(string_list_value(resources), detail));
     }
-    if resources.contains(&ANY) && ends_bare {
+    if resources.contains(&ANY) && last_is_bare_resource {
         let detail = "if '*' is present, must not specify other resources without subresources";
-        errors.push(at.invalid(shown(resources), detail));
+        errors.push(at.invalid(string_list_value(resources), detail));
     }
 }
 
-/// The entries of an accepted rule that another entry already covers, each with the wider one.
-pub(super) fn overlaps<'t>(resources: &[&'t str]) -> Vec<(usize, &'t str, String)> {
+/// Finds the entries of a valid rule that another entry covers, each with the covering entry.
+pub(super) fn overlapping_resources<'t>(resources: &[&'t str]) -> Vec<(usize, &'t str, String)> {
     let all: HashSet<&str> = resources.iter().copied().collect();
     let mut found = Vec::new();
     for (idx, entry) in resources.iter().enumerate() {

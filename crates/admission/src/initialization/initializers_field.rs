@@ -6,87 +6,91 @@ use api_object::{ShapeError, Tree};
 use field_errors::{BadValue, FieldErrors, FieldPath};
 use serde_json::Value;
 
-use crate::configuration::{Shape, TEXT_LIST, check_qualified, fit_value};
-use crate::members::{object, objects, owned_texts, text};
-use crate::order::{Pending, PendingList};
+use crate::configuration::{FieldType, STRING_LIST, check_qualified_name, check_value_type};
+use crate::initializer_order::{PendingInitializer, PendingInitializers};
+use crate::json_members::{read_object, read_objects, read_owned_strings, read_string};
 
-/// The member of metadata.
+/// The name of the member of metadata.
 const INITIALIZERS: &str = "initializers";
 
-const SHAPE: Shape = Shape::Object(&[
-    ("pending", Shape::List(&Shape::Object(&[("name", Shape::Text), ("after", TEXT_LIST)]))),
+const FIELD_TYPE: FieldType = FieldType::Object(&[
+    (
+        "pending",
+        FieldType::List(&FieldType::Object(&[("name", FieldType::String), ("after", STRING_LIST)])),
+    ),
     (
         "result",
-        Shape::Object(&[
-            ("kind", Shape::Text),
-            ("apiVersion", Shape::Text),
-            ("status", Shape::Text),
-            ("message", Shape::Text),
-            ("reason", Shape::Text),
+        FieldType::Object(&[
+            ("kind", FieldType::String),
+            ("apiVersion", FieldType::String),
+            ("status", FieldType::String),
+            ("message", FieldType::String),
+            ("reason", FieldType::String),
             (
                 "details",
-                Shape::Object(&[
-                    ("name", Shape::Text),
-                    ("group", Shape::Text),
-                    ("kind", Shape::Text),
-                    ("uid", Shape::Text),
+                FieldType::Object(&[
+                    ("name", FieldType::String),
+                    ("group", FieldType::String),
+                    ("kind", FieldType::String),
+                    ("uid", FieldType::String),
                     (
                         "causes",
-                        Shape::List(&Shape::Object(&[
-                            ("reason", Shape::Text),
-                            ("message", Shape::Text),
-                            ("field", Shape::Text),
+                        FieldType::List(&FieldType::Object(&[
+                            ("reason", FieldType::String),
+                            ("message", FieldType::String),
+                            ("field", FieldType::String),
                         ])),
                     ),
-                    ("retryAfterSeconds", Shape::Int32),
+                    ("retryAfterSeconds", FieldType::Int32),
                 ]),
             ),
-            ("code", Shape::Int32),
+            ("code", FieldType::Int32),
         ]),
     ),
 ]);
 
-/// Who has yet to act on an object, and how that failed.
+/// The value of `metadata.initializers`.
 ///
-/// INVARIANT: `after` names entries of the same list only, each of them once. What others do with the
-/// public fields is put right by [`write`](Self::write).
+/// INVARIANT: `after` names entries of the same list only, each of them once. [`write_to`](Self::write_to) restores this if
+/// a caller changes the public fields.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Initializers {
-    /// Those who have yet to act.
-    pub pending: Vec<Pending>,
-    /// The Status with which one of them gave up.
+    /// The initializers that have yet to act.
+    pub pending: Vec<PendingInitializer>,
+    /// The failure Status that an initializer wrote.
     pub result: Option<Tree>,
 }
 
 impl Initializers {
-    /// What an object says; empty if it is initialized. What does not have its
-    /// [shape](shape_initializers) counts as absent.
+    /// Reads the field of an object; it is empty if the object has no pending initializers. Values of a wrong type count as
+    /// absent, see [`normalize_initializers`].
     #[must_use]
-    pub fn of(tree: &Tree) -> Self {
-        let Some(field) = object(api_object::metadata(tree), INITIALIZERS) else {
+    pub fn from_object(tree: &Tree) -> Self {
+        let Some(field) = read_object(api_object::metadata(tree), INITIALIZERS) else {
             return Self::default();
         };
-        let read = |entry: &Tree| Pending {
-            name: text(entry, "name").unwrap_or_default().to_owned(),
+        let read = |entry: &Tree| PendingInitializer {
+            name: read_string(entry, "name").unwrap_or_default().to_owned(),
             after: entry
                 .get("after")
                 .is_some_and(Value::is_array)
-                .then(|| owned_texts(entry, "after")),
+                .then(|| read_owned_strings(entry, "after")),
         };
-        let mut pending: Vec<Pending> = objects(field, "pending").into_iter().map(read).collect();
-        trim(&mut pending);
-        Self { pending, result: object(field, "result").cloned() }
+        let mut pending: Vec<PendingInitializer> =
+            read_objects(field, "pending").into_iter().map(read).collect();
+        clean_after_lists(&mut pending);
+        Self { pending, result: read_object(field, "result").cloned() }
     }
 
-    /// Whether the object is initialized.
+    /// Whether there are neither pending initializers nor a failure.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pending.is_empty() && self.result.is_none()
     }
 
-    /// Lets an object say this. An initialized object says nothing.
-    pub fn write(mut self, tree: &mut Tree) {
-        trim(&mut self.pending);
+    /// Writes the field of an object; an empty value removes it.
+    pub fn write_to(mut self, tree: &mut Tree) {
+        clean_after_lists(&mut self.pending);
         let metadata = api_object::metadata_mut(tree);
         if self.is_empty() {
             metadata.shift_remove(INITIALIZERS);
@@ -94,7 +98,7 @@ impl Initializers {
         }
         let mut field = Tree::new();
         if !self.pending.is_empty() {
-            let entries = self.pending.into_iter().map(written);
+            let entries = self.pending.into_iter().map(pending_to_json);
             field.insert("pending".to_owned(), Value::Array(entries.collect()));
         }
         if let Some(result) = self.result {
@@ -103,7 +107,7 @@ impl Initializers {
         metadata.insert(INITIALIZERS.to_owned(), Value::Object(field));
     }
 
-    /// What is wrong with this in a new object.
+    /// Validates the field of a new object.
     #[must_use]
     pub fn create_errors(&self, pending_max: usize) -> FieldErrors {
         let mut errors = FieldErrors::new();
@@ -116,7 +120,7 @@ impl Initializers {
         errors
     }
 
-    /// What is wrong with this in the next state of an object that said `old`.
+    /// Validates the field of an update; `old` is the stored value.
     #[must_use]
     pub fn update_errors(&self, old: &Self, pending_max: usize) -> FieldErrors {
         let mut errors = self.transition_errors(old);
@@ -126,7 +130,7 @@ impl Initializers {
         errors
     }
 
-    /// Why an object that said `old` can not say this next, whoever asks for it.
+    /// Validates the transition from `old`, whatever the permissions of the client.
     pub(super) fn transition_errors(&self, old: &Self) -> FieldErrors {
         let metadata = FieldPath::root("metadata");
         let at = metadata.child(INITIALIZERS);
@@ -139,7 +143,7 @@ impl Initializers {
                 errors.push(at.invalid(null(), detail));
             }
             (Some(former), result) if result.as_ref() != Some(former) => {
-                let shown = result.as_ref().map_or_else(null, shown);
+                let shown = result.as_ref().map_or_else(null, bad_value);
                 errors.push(at.child("result").invalid(shown, "field is immutable"));
             }
             (None, Some(result)) if api_object::text(result, "status") != FAILURE => {
@@ -157,31 +161,31 @@ impl Initializers {
         let at = metadata.child(INITIALIZERS);
         let at = at.child("pending");
         if self.pending.len() > pending_max {
-            // The faults of so many names would say nothing more.
+            // The errors of so many names would not help.
             errors.push(at.too_many(self.pending.len(), pending_max));
             return;
         }
         for (idx, entry) in self.pending.iter().enumerate() {
-            check_qualified(&entry.name, &at.index(idx).child("name"), errors);
+            check_qualified_name(&entry.name, &at.index(idx).child("name"), errors);
         }
     }
 }
 
-/// What a result must say that it is.
+/// The required `status` of a result.
 const FAILURE: &str = "Failure";
 
-impl From<PendingList> for Initializers {
-    fn from(list: PendingList) -> Self {
+impl From<PendingInitializers> for Initializers {
+    fn from(list: PendingInitializers) -> Self {
         Self { pending: list.entries, result: None }
     }
 }
 
-/// Brings the field of an object into its shape: members that are unknown or null are dropped. A field
-/// that says nothing stays, for a new object has a reason to say nothing.
+/// Removes unknown and null members of the field of an object. An empty field stays, because a client sets it to request
+/// no initializers.
 ///
 /// # Errors
-/// A value is of a type that it can not have.
-pub fn shape_initializers(tree: &mut Tree) -> Result<(), ShapeError> {
+/// A value is of a wrong type.
+pub fn normalize_initializers(tree: &mut Tree) -> Result<(), ShapeError> {
     let Some(metadata) = tree.get_mut("metadata").and_then(Value::as_object_mut) else {
         return Ok(());
     };
@@ -191,41 +195,41 @@ pub fn shape_initializers(tree: &mut Tree) -> Result<(), ShapeError> {
             metadata.shift_remove(INITIALIZERS);
             Ok(())
         }
-        Some(field) => fit_value(&SHAPE, field, "metadata.initializers"),
+        Some(field) => check_value_type(&FIELD_TYPE, field, "metadata.initializers"),
     }
 }
 
-/// Whether an object says anything about initializers, if only that there are none.
-pub(super) fn is_supplied(tree: &Tree) -> bool {
+/// Whether an object has the field, even an empty one.
+pub(super) fn has_initializers_field(tree: &Tree) -> bool {
     api_object::metadata(tree).get(INITIALIZERS).is_some_and(|field| !field.is_null())
 }
 
-/// Whether an object is not yet there for everybody.
+/// Whether an object has pending initializers or a failed one, so that clients do not see it yet.
 #[must_use]
-pub fn is_uninitialized(tree: &Tree) -> bool {
-    let Some(field) = object(api_object::metadata(tree), INITIALIZERS) else { return false };
+pub fn has_pending_initializers(tree: &Tree) -> bool {
+    let Some(field) = read_object(api_object::metadata(tree), INITIALIZERS) else { return false };
     let pending = field.get("pending").and_then(Value::as_array);
-    pending.is_some_and(|pending| !pending.is_empty()) || object(field, "result").is_some()
+    pending.is_some_and(|pending| !pending.is_empty()) || read_object(field, "result").is_some()
 }
 
-/// Lets the next state of an object say what the stored one does.
-pub fn carry_initializers(new: &mut Tree, old: &Tree) {
-    Initializers::of(old).write(new);
+/// Copies the field of the stored object to its next state.
+pub fn copy_initializers(new: &mut Tree, old: &Tree) {
+    Initializers::from_object(old).write_to(new);
 }
 
-/// The object without the first entry of this name; `None` if nobody of that name is pending.
+/// Returns the object without the first pending entry of this name; `None` if there is none.
 #[must_use]
-pub fn without(tree: &Tree, name: &str) -> Option<Tree> {
-    let mut initializers = Initializers::of(tree);
+pub fn without_initializer(tree: &Tree, name: &str) -> Option<Tree> {
+    let mut initializers = Initializers::from_object(tree);
     let idx = initializers.pending.iter().position(|entry| entry.name == name)?;
     initializers.pending.remove(idx);
     let mut next = tree.clone();
-    initializers.write(&mut next);
+    initializers.write_to(&mut next);
     Some(next)
 }
 
-/// Drops what `after` says about entries that are not there, and what it says twice.
-fn trim(pending: &mut [Pending]) {
+/// Removes names from `after` that are duplicates or not in the list.
+fn clean_after_lists(pending: &mut [PendingInitializer]) {
     let names: HashSet<String> = pending.iter().map(|entry| entry.name.clone()).collect();
     for after in pending.iter_mut().filter_map(|entry| entry.after.as_mut()) {
         let mut seen = HashSet::new();
@@ -233,7 +237,7 @@ fn trim(pending: &mut [Pending]) {
     }
 }
 
-fn written(entry: Pending) -> Value {
+fn pending_to_json(entry: PendingInitializer) -> Value {
     let mut tree = Tree::new();
     tree.insert("name".to_owned(), entry.name.into());
     if let Some(after) = entry.after {
@@ -242,6 +246,6 @@ fn written(entry: Pending) -> Value {
     Value::Object(tree)
 }
 
-fn shown(tree: &Tree) -> BadValue {
+fn bad_value(tree: &Tree) -> BadValue {
     BadValue::Json(Value::Object(tree.clone()).to_string())
 }

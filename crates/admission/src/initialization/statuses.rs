@@ -1,40 +1,43 @@
-//! What clients are told about objects that initializers have yet to act on.
+//! The Status responses about objects with pending initializers.
 
 use api_object::{Cause, Details, Foreign, GroupResource, Status, Tree};
 use serde_json::Value;
 
-use super::initializers::Initializers;
-use crate::members::{object, objects, text};
+use super::initializers_field::Initializers;
+use crate::json_members::{read_object, read_objects, read_string};
 
-/// An object that somebody waits for, in the last state that was seen.
+/// An object with pending initializers, in the last state that the server saw.
 #[derive(Debug, Clone, Copy)]
-pub struct Awaited<'a> {
-    /// What it is an object of.
+pub struct UninitializedObject<'a> {
+    /// The resource of the object.
     pub resource: &'a GroupResource,
-    /// The object.
+    /// The object as JSON.
     pub tree: &'a Tree,
-    /// Its resourceVersion.
+    /// The resourceVersion of the object.
     pub revision: u64,
 }
 
-/// Why a creator does not wait any longer.
+/// Why a create request stops waiting for initializers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TimeoutCause {
-    /// The entry at this place did not act in time and must not be skipped.
+    /// The initializer at this position of the pending list did not act in time, and its failure policy is `Fail`.
     Step(usize),
-    /// The time of the request is over.
+    /// The deadline of the request has passed.
     Deadline,
-    /// The object can not be watched any more.
+    /// The server lost the watch on the object.
     WatchLost,
 }
 
-/// The codes that HTTP has for failures.
+/// The HTTP status codes of failures.
 const FAILURE_CODES: std::ops::RangeInclusive<u16> = 400..=599;
 
-/// The answer to a creator whose object is not initialized in time (504). The object stays, and the
-/// answer says where to watch on.
+/// The response to a create request whose object is not initialized in time. The object stays; the response has the
+/// resourceVersion from which a client can watch it.
 #[must_use]
-pub fn initialization_timeout(awaited: &Awaited<'_>, cause: TimeoutCause) -> Status {
+pub fn initialization_timeout_status(
+    awaited: &UninitializedObject<'_>,
+    cause: TimeoutCause,
+) -> Status {
     let idx = match cause {
         TimeoutCause::Step(idx) => idx,
         TimeoutCause::Deadline | TimeoutCause::WatchLost => 0,
@@ -50,7 +53,7 @@ pub fn initialization_timeout(awaited: &Awaited<'_>, cause: TimeoutCause) -> Sta
         }
     };
     let mut details = awaited.details();
-    if let Some(entry) = Initializers::of(awaited.tree).pending.get(idx) {
+    if let Some(entry) = Initializers::from_object(awaited.tree).pending.get(idx) {
         let cause = Cause {
             reason: "InitializationTimeout".to_owned(),
             message: entry.name.clone(),
@@ -61,9 +64,9 @@ pub fn initialization_timeout(awaited: &Awaited<'_>, cause: TimeoutCause) -> Sta
     Status { message, details: Some(Box::new(details)), ..Status::timeout() }
 }
 
-/// The answer to who reads an object that is not there yet, where such objects are not shown (202).
+/// The response to a read of an object with pending initializers, if the server hides such objects.
 #[must_use]
-pub fn accepted(awaited: &Awaited<'_>) -> Status {
+pub fn being_initialized_status(awaited: &UninitializedObject<'_>) -> Status {
     let name = go_compat::quote(api_object::name(awaited.tree));
     Status {
         code: 202,
@@ -75,18 +78,18 @@ pub fn accepted(awaited: &Awaited<'_>) -> Status {
     }
 }
 
-/// The answer to a creator whose object is gone: how it failed, or that nobody knows.
+/// The response to a create request whose object was deleted: the failure that an initializer wrote, or an internal error.
 #[must_use]
-pub fn deleted(last: &Tree) -> Status {
+pub fn deleted_while_waiting_status(last: &Tree) -> Status {
     let gone = || Status::internal("object deleted while waiting for creation");
-    failure(last).unwrap_or_else(gone)
+    initialization_failure_status(last).unwrap_or_else(gone)
 }
 
-/// How the initialization of an object failed, if it did: the Status that an initializer wrote. A code
-/// that is no failure to HTTP is shown but not used.
+/// The Status that an initializer wrote into `metadata.initializers.result`, if any. A code that is not an HTTP failure is
+/// shown in the body but not used as the status code.
 #[must_use]
-pub fn failure(tree: &Tree) -> Option<Status> {
-    let result = Initializers::of(tree).result?;
+pub fn initialization_failure_status(tree: &Tree) -> Option<Status> {
+    let result = Initializers::from_object(tree).result?;
     let shown =
         result.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
     let shown = shown.filter(|code| *code != 0).unwrap_or(500);
@@ -98,26 +101,26 @@ pub fn failure(tree: &Tree) -> Option<Status> {
         code,
         reason: api_object::text(&result, "reason").to_owned().into(),
         message: api_object::text(&result, "message").to_owned(),
-        details: object(&result, "details").map(|own| Box::new(details(own))),
+        details: read_object(&result, "details").map(|own| Box::new(read_details(own))),
         continue_token: String::new(),
         foreign: (!is_own).then(|| Box::new(Foreign { status, code: shown })),
     })
 }
 
-/// The answer to a client who may not say whom a new object waits for (403).
+/// The response to a client without the permission to set initializers on create.
 #[must_use]
-pub fn create_denied(resource: &GroupResource, name: &str, reason: &str) -> Status {
+pub fn create_denied_status(resource: &GroupResource, name: &str, reason: &str) -> Status {
     Status::forbidden(resource, name, &format!("create with initializers denied: {reason}"))
 }
 
-/// The answer to a client who may not change an object before it is initialized (403).
+/// The response to a client without the permission to change an object with pending initializers.
 #[must_use]
-pub fn update_denied(resource: &GroupResource, name: &str, reason: &str) -> Status {
+pub fn update_denied_status(resource: &GroupResource, name: &str, reason: &str) -> Status {
     let why = format!("update to uninitialized resource denied: {reason}");
     Status::forbidden(resource, name, &why)
 }
 
-impl Awaited<'_> {
+impl UninitializedObject<'_> {
     fn details(&self) -> Details {
         Details {
             name: api_object::name(self.tree).to_owned(),
@@ -134,9 +137,9 @@ impl Awaited<'_> {
     }
 }
 
-fn details(tree: &Tree) -> Details {
-    let own = |tree: &Tree, member: &str| text(tree, member).unwrap_or_default().to_owned();
-    let causes = objects(tree, "causes").into_iter().map(|cause| Cause {
+fn read_details(tree: &Tree) -> Details {
+    let own = |tree: &Tree, member: &str| read_string(tree, member).unwrap_or_default().to_owned();
+    let causes = read_objects(tree, "causes").into_iter().map(|cause| Cause {
         reason: own(cause, "reason"),
         message: own(cause, "message"),
         field: own(cause, "field"),

@@ -4,10 +4,10 @@ use authz::User;
 use cel::{List, Map, MapSource, ObjectType, Record, ResourceTarget, Type, Value};
 use std::collections::BTreeMap;
 
-use super::document::Document;
+use super::cel_document::Document;
 use crate::attributes::{Attributes, GroupVersionKind, GroupVersionResource};
 
-/// What is asked, and as what the hook is asked.
+/// The attributes of the request, and the kind and resource of the review.
 #[derive(Debug)]
 pub(super) struct AdmissionRequest<'a> {
     kind: Kind<'a>,
@@ -57,12 +57,12 @@ impl<'a> AdmissionRequest<'a> {
             operation: requested.operation.name(),
             user: UserInfo { user, extra: extra.map(Extra) },
             is_dry_run: requested.is_dry_run,
-            options: requested.options.map(Document::of_tree),
+            options: requested.options.map(Document::from_tree),
         }
     }
 
-    /// What the request is for, as the authorizer can be asked about it. It is what was requested,
-    /// whatever the hook is told.
+    /// The requested resource as the target of an authorizer check. It is the resource of the request, not that of the
+    /// review.
     pub(super) fn resource_target(&self) -> ResourceTarget {
         let Resource(GroupVersionResource { group, resource, .. }) = self.request_resource;
         ResourceTarget {
@@ -76,7 +76,7 @@ impl<'a> AdmissionRequest<'a> {
     }
 }
 
-/// The type of the variable. Fields have the numbers by which records know them.
+/// The type of the variable. The positions of the fields are those of the records below.
 pub(super) fn request_type() -> Type {
     let texts = Type::list(Type::String);
     let kind = ObjectType::new(
