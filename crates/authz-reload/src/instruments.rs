@@ -19,7 +19,7 @@ pub trait Instruments: Send + Sync {
     fn member(&self, kind: AuthorizerType, name: &str) -> Option<Arc<dyn authz_chain::Observe>>;
 
     /// The observer of all connections.
-    fn remote(&self) -> Arc<dyn https_client::Observe>;
+    fn remote(&self) -> Arc<dyn https_client::CertificateObserver>;
 
     /// A reload ended. The load at start and checks that find nothing new do not count.
     fn reloaded(&self, status: ReloadStatus, at: SystemTime) {
@@ -78,7 +78,7 @@ impl Instruments for Uninstrumented {
         None
     }
 
-    fn remote(&self) -> Arc<dyn https_client::Observe> {
-        Arc::new(https_client::Unobserved)
+    fn remote(&self) -> Arc<dyn https_client::CertificateObserver> {
+        Arc::new(https_client::NoCertificateObserver)
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::kubeconfig_file::User;
-use https_client::{Credentials, Identity, Material, Secret};
+use https_client::{ClientCertificate, Credentials, PemSource, Secret};
 
 use crate::error::Problem;
 use crate::files::Files;
@@ -44,7 +44,10 @@ pub(crate) fn credentials(user: &User, files: &mut Files<'_>) -> Result<Credenti
 }
 
 /// The client certificate, if there is one.
-pub(crate) fn identity(user: &User, files: &mut Files<'_>) -> Result<Option<Identity>, Problem> {
+pub(crate) fn identity(
+    user: &User,
+    files: &mut Files<'_>,
+) -> Result<Option<ClientCertificate>, Problem> {
     if !has_certificate(user) {
         return Ok(None);
     }
@@ -67,18 +70,18 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    fn read(&self, files: &mut Files<'_>) -> Result<Material, String> {
+    fn read(&self, files: &mut Files<'_>) -> Result<PemSource, String> {
         let bytes = match self {
             Self::Data(data) => data.clone(),
             Self::File(path) => files.read(path)?,
         };
-        Ok(Material::Inline(Secret::new(bytes)))
+        Ok(PemSource::Inline(Secret::new(bytes)))
     }
 
-    fn into_material(self) -> Material {
+    fn into_material(self) -> PemSource {
         match self {
-            Self::Data(data) => Material::Inline(Secret::new(data)),
-            Self::File(path) => Material::File(path),
+            Self::Data(data) => PemSource::Inline(Secret::new(data)),
+            Self::File(path) => PemSource::File(path),
         }
     }
 }
@@ -89,8 +92,8 @@ pub(crate) fn check_identity(
     certificate: Part,
     key: Part,
     files: &mut Files<'_>,
-) -> Result<Identity, String> {
-    let now = Identity { certificate: certificate.read(files)?, key: key.read(files)? };
+) -> Result<ClientCertificate, String> {
+    let now = ClientCertificate { certificate: certificate.read(files)?, key: key.read(files)? };
     now.check().map_err(|error| error.to_string())?;
-    Ok(Identity { certificate: certificate.into_material(), key: key.into_material() })
+    Ok(ClientCertificate { certificate: certificate.into_material(), key: key.into_material() })
 }

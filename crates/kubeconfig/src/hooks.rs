@@ -5,7 +5,7 @@ use std::path::Path;
 use config::authorization_hooks::{Endpoint, Hook, LoadError as HookFileError, load};
 use document::{Diagnostic, Fault, Source};
 use field_errors::FieldPath;
-use https_client::{Identity, Place, Proxy, ServiceName, Target, Trust};
+use https_client::{ClientCertificate, Destination, Proxy, ServiceName, Target, Trust};
 
 use crate::access::{Part, check_identity};
 use crate::connection::{Connection, HookConnection};
@@ -74,19 +74,19 @@ fn target(hook: &Hook, files: &mut Files<'_>) -> Result<Target, Fault> {
         Endpoint::Service { namespace, name } => {
             let (namespace, name) = (namespace.clone(), name.clone());
             let service = ServiceName { namespace, name, port: SERVICE_PORT };
-            Target::new(Place::Service(service), "/")
+            Target::new(Destination::Service(service), "/")
         }
         Endpoint::Url(url) => {
             let at = at.child("url");
             let ServerUrl { scheme, host, port, path, .. } = ServerUrl::parse(url)
                 .map_err(|message| Fault::Field(at.invalid(url.as_str(), &message)))?;
-            let mut target = Target::new(Place::Url { scheme, host, port }, &path);
+            let mut target = Target::new(Destination::Url { scheme, host, port }, &path);
             target.proxy = Proxy::Environment;
             target
         }
     };
     target.trust = trust(hook, files, &at)?;
-    target.identity = identity(hook, files, &at)?;
+    target.client_certificate = identity(hook, files, &at)?;
     Ok(target)
 }
 
@@ -103,7 +103,7 @@ fn identity(
     hook: &Hook,
     files: &mut Files<'_>,
     at: &FieldPath<'_>,
-) -> Result<Option<Identity>, Fault> {
+) -> Result<Option<ClientCertificate>, Fault> {
     let Some(certificate) = &hook.client_certificate else { return Ok(None) };
     let path = files.resolve(&certificate.certificate_file);
     let key = Part::File(files.resolve(&certificate.key_file));

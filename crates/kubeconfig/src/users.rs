@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::kubeconfig_file::{Kubeconfig, User, decode};
 use document::{ReadError, Source, Warning};
-use https_client::{Credentials, Identity};
+use https_client::{ClientCertificate, Credentials};
 
 use crate::access::{credentials, identity};
 use crate::error::{LoadError, Problem, invalid_configuration};
@@ -19,7 +19,7 @@ pub struct UserAccess {
     /// What requests carry.
     pub credentials: Credentials,
     /// The client certificate.
-    pub identity: Option<Identity>,
+    pub identity: Option<ClientCertificate>,
 }
 
 /// The users of a file. Where services are, the file does not say.

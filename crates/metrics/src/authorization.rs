@@ -92,7 +92,7 @@ impl Instruments for AuthorizationMetrics {
         Some(self.authorizer_answers.get_or_create(kind, name))
     }
 
-    fn remote(&self) -> Arc<dyn https_client::Observe> {
+    fn remote(&self) -> Arc<dyn https_client::CertificateObserver> {
         Arc::<WebhookCertificates>::clone(&self.webhook_certificates)
     }
 

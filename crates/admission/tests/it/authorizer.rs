@@ -1,4 +1,4 @@
-//! MatchConditionsResult that ask the authorizer: admission §3.9.
+//! Match conditions that ask the authorizer.
 
 use admission::ConfigurationKind::Validating;
 use admission::{
@@ -78,13 +78,13 @@ fn outcome(expression: &str) -> String {
 }
 
 #[test]
-fn t081_whoever_may_break_the_glass_is_left_alone() {
+fn whoever_may_break_the_glass_is_left_alone() {
     let guard = |verb: &str| {
         format!("!authorizer.group('').resource('pods').namespace('ns').check('{verb}').allowed()")
     };
-    assert_eq!(outcome(&guard("breakglass")), "not c0", "T-081");
-    assert_eq!(outcome(&guard("no")), "hold", "T-081");
-    assert_eq!(outcome(&guard("fail")), "hold", "T-081: what fails does not allow");
+    assert_eq!(outcome(&guard("breakglass")), "not c0");
+    assert_eq!(outcome(&guard("no")), "hold");
+    assert_eq!(outcome(&guard("fail")), "hold", "what fails does not allow");
 }
 
 #[test]

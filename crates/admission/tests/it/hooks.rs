@@ -1,4 +1,4 @@
-//! What stored entries mean to the engine: admission §2.2, §2.7.
+//! The hooks that stored entries become.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Which hooks are called: admission §8.3.
+//! Which hooks are called for a request.
 
 use std::sync::Arc;
 
@@ -111,25 +111,25 @@ fn outcome(changes: Value, attributes: &Attributes<'_>, namespace: Option<&Tree>
 }
 
 #[test]
-fn t058_to_t065_rules() {
-    assert!(hook_of(json!({"rules": []})).validating().match_hooks(&pod()).is_empty(), "T-058");
+fn rules() {
+    assert!(hook_of(json!({"rules": []})).validating().match_hooks(&pod()).is_empty());
     for operation in Operation::ALL {
         let attributes = request(operation, ("", "v1", "pods"), "Pod", "", "team-a");
-        assert!(is_called(Validating, json!({}), &attributes), "T-059");
+        assert!(is_called(Validating, json!({}), &attributes));
         let is_middle = matches!(operation, Operation::Update | Operation::Delete);
         let two = json!({"operations": ["UPDATE", "DELETE"]});
-        assert_eq!(is_called(Validating, two, &attributes), is_middle, "T-059");
+        assert_eq!(is_called(Validating, two, &attributes), is_middle);
     }
     let pods = ("", "v1", "pods");
     let exec = connect(pods, "exec");
     let resources = |resources: Value| json!({"resources": resources});
-    assert!(!is_called(Validating, resources(json!(["*"])), &exec), "T-060");
-    assert!(is_called(Validating, resources(json!(["pods/*"])), &pod()), "T-061");
+    assert!(!is_called(Validating, resources(json!(["*"])), &exec));
+    assert!(is_called(Validating, resources(json!(["pods/*"])), &pod()));
     let v1alpha1 = |names: Value| json!({"operations": null, "verbs": ["*"], "resources": names});
-    assert!(!is_called(ExternalHook, v1alpha1(json!(["pods/*"])), &pod()), "T-061");
-    assert!(is_called(ExternalHook, v1alpha1(json!(["*/*"])), &pod()), "T-061");
-    assert!(is_called(Validating, resources(json!(["pods/*"])), &exec), "T-062");
-    assert!(is_called(ExternalHook, v1alpha1(json!(["pods/*"])), &exec), "T-062");
+    assert!(!is_called(ExternalHook, v1alpha1(json!(["pods/*"])), &pod()));
+    assert!(is_called(ExternalHook, v1alpha1(json!(["*/*"])), &pod()));
+    assert!(is_called(Validating, resources(json!(["pods/*"])), &exec));
+    assert!(is_called(ExternalHook, v1alpha1(json!(["pods/*"])), &exec));
     for (attributes, want) in [
         (exec, true),
         (connect(("", "v1", "nodes"), "proxy"), true),
@@ -137,12 +137,12 @@ fn t058_to_t065_rules() {
         (pod(), false),
     ] {
         let two = resources(json!(["*/proxy", "*/exec"]));
-        assert_eq!(is_called(Validating, two, &attributes), want, "T-063");
+        assert_eq!(is_called(Validating, two, &attributes), want);
     }
     let other = connect(("", "v1", "r2"), "proxy");
-    assert!(!is_called(Validating, resources(json!(["r/*", "r2"])), &other), "T-064");
+    assert!(!is_called(Validating, resources(json!(["r/*", "r2"])), &other));
     let deployment = request(Operation::Create, ("apps", "v1", "deployments"), "D", "", "team-a");
-    assert!(!is_called(Validating, json!({"apiGroups": [""]}), &deployment), "T-064");
+    assert!(!is_called(Validating, json!({"apiGroups": [""]}), &deployment));
     let finalize =
         request(Operation::Update, ("", "v1", "namespaces"), "Namespace", "finalize", "x");
     let node = request(Operation::Create, ("", "v1", "nodes"), "Node", "", "");
@@ -155,11 +155,7 @@ fn t058_to_t065_rules() {
         ("Namespaced", pod(), true),
         ("Other", pod(), false),
     ] {
-        assert_eq!(
-            is_called(Validating, json!({"scope": scope}), &attributes),
-            want,
-            "T-065 {scope}"
-        );
+        assert_eq!(is_called(Validating, json!({"scope": scope}), &attributes), want, "{scope}");
     }
 }
 
@@ -179,7 +175,7 @@ fn equivalents(
 }
 
 #[test]
-fn t066_to_t070_equivalents() {
+fn equivalents() {
     let others = equivalents("Deployment", None);
     let deployment = Attributes {
         equivalents: &others,
@@ -189,7 +185,7 @@ fn t066_to_t070_equivalents() {
         rule(json!({"apiGroups": [group], "apiVersions": [version], "resources": ["deployments"]}))
     };
     let exact = json!({"matchPolicy": "Exact", "rules": [of("apps", "v1beta1")]});
-    assert_eq!(outcome(exact, &deployment, None), "no rule", "T-066");
+    assert_eq!(outcome(exact, &deployment, None), "no rule");
     for (row, rules, want) in [
         ("T-067", [of("extensions", "v1beta1"), of("apps", "v1beta1")], ("extensions", "v1beta1")),
         ("T-067", [of("apps", "v1beta1"), of("extensions", "v1beta1")], ("apps", "v1beta1")),
@@ -210,15 +206,14 @@ fn t066_to_t070_equivalents() {
     let one = json!({"rules": [rule(json!({"apiGroups": ["extensions"], "resources": ["deployments/scale"]}))]});
     let snapshot = hook_of(one.clone());
     let matches = snapshot.validating().match_hooks(&scale);
-    assert_eq!(matches[0].matched_resource.kind.unwrap().kind, "Scale", "T-069");
+    assert_eq!(matches[0].matched_resource.kind.unwrap().kind, "Scale");
     let unknown: Vec<_> =
         scales.iter().map(|it| EquivalentResource { kind: None, ..*it }).collect();
     let scale = Attributes { equivalents: &unknown, ..scale };
     assert_eq!(
         outcome(one, &scale, None),
         "500 Internal error occurred: unable to convert to extensions/v1beta1, \
-         Resource=deployments: unknown kind",
-        "T-070"
+         Resource=deployments: unknown kind"
     );
 }
 
@@ -227,22 +222,22 @@ fn labelled(labels: Value) -> Tree {
 }
 
 #[test]
-fn t071_to_t074_namespace_selectors() {
+fn namespace_selectors() {
     let selects = |value: &str| json!({"namespaceSelector": {"matchLabels": {"env": value}}});
     let (prod, test) = (labelled(json!({"env": "prod"})), labelled(json!({"env": "test"})));
-    assert_eq!(outcome(selects("prod"), &pod(), Some(&test)), "namespace", "T-071");
-    assert_eq!(outcome(selects("prod"), &pod(), Some(&prod)), "called", "T-071");
+    assert_eq!(outcome(selects("prod"), &pod(), Some(&test)), "namespace");
+    assert_eq!(outcome(selects("prod"), &pod(), Some(&prod)), "called");
     let node = request(Operation::Create, ("", "v1", "nodes"), "Node", "", "");
-    assert_eq!(outcome(selects("prod"), &node, None), "called", "T-072");
+    assert_eq!(outcome(selects("prod"), &node, None), "called");
     let creation = Attributes { object: Some(&prod), ..namespace_object(Operation::Create) };
-    assert_eq!(outcome(selects("prod"), &creation, None), "called", "T-073");
-    assert_eq!(outcome(selects("test"), &creation, None), "namespace", "T-073");
+    assert_eq!(outcome(selects("prod"), &creation, None), "called");
+    assert_eq!(outcome(selects("test"), &creation, None), "namespace");
     let deletion = Attributes { old_object: Some(&test), ..namespace_object(Operation::Delete) };
-    assert_eq!(outcome(selects("prod"), &deletion, Some(&prod)), "called", "T-073");
+    assert_eq!(outcome(selects("prod"), &deletion, Some(&prod)), "called");
     let missing = "404 namespaces \"team-a\" not found";
-    assert_eq!(outcome(selects("prod"), &pod(), None), missing, "T-074");
+    assert_eq!(outcome(selects("prod"), &pod(), None), missing);
     let elsewhere = with(selects("prod"), json!({"rules": [rule(json!({"apiGroups": ["apps"]}))]}));
-    assert_eq!(outcome(elsewhere, &pod(), None), "no rule", "T-074");
+    assert_eq!(outcome(elsewhere, &pod(), None), "no rule");
     let not_this = with(selects("prod"), json!({"objectSelector": {"matchLabels": {"a": "b"}}}));
     assert_eq!(outcome(not_this.clone(), &pod(), None), "object", "a clean no counts first");
     let needs = |changes: Value, attributes: &Attributes<'_>| {
@@ -266,7 +261,7 @@ fn stored_selectors_that_mean_nothing_fail_the_requests_they_are_about() {
 }
 
 #[test]
-fn t075_t076_t086_object_selectors() {
+fn object_selectors() {
     let selects = json!({"objectSelector": {"matchLabels": {"x": "y"}}});
     let (with_label, without) = (labelled(json!({"x": "y"})), labelled(json!({})));
     let update = Attributes {
@@ -274,18 +269,18 @@ fn t075_t076_t086_object_selectors() {
         old_object: Some(&with_label),
         ..request(Operation::Update, ("", "v1", "pods"), "Pod", "", "team-a")
     };
-    assert_eq!(outcome(selects.clone(), &update, None), "called", "T-075");
+    assert_eq!(outcome(selects.clone(), &update, None), "called");
     let deletion = Attributes { object: None, operation: Operation::Delete, ..update };
-    assert_eq!(outcome(selects.clone(), &deletion, None), "called", "T-075");
+    assert_eq!(outcome(selects.clone(), &deletion, None), "called");
     let options = tree(json!({"command": ["sh"]}));
     let exec = Attributes { object: Some(&options), ..connect(("", "v1", "pods"), "exec") };
-    assert_eq!(outcome(selects.clone(), &exec, None), "object", "T-076");
-    assert_eq!(outcome(json!({}), &exec, None), "called", "T-076");
+    assert_eq!(outcome(selects.clone(), &exec, None), "object");
+    assert_eq!(outcome(json!({}), &exec, None), "called");
     let negative =
         json!({"objectSelector": {"matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]}});
     assert_eq!(outcome(negative, &exec, None), "object", "options have no labels to lack");
     let patched = Attributes { object: Some(&without), ..pod() };
-    assert_eq!(outcome(selects, &patched, None), "object", "T-086");
+    assert_eq!(outcome(selects, &patched, None), "object");
 }
 
 fn conditions(policy: &str, expressions: &[&str]) -> Value {
@@ -298,7 +293,7 @@ fn conditions(policy: &str, expressions: &[&str]) -> Value {
 }
 
 #[test]
-fn t077_to_t080_conditions() {
+fn conditions() {
     let object = tree(json!({"metadata": {"namespace": "team-a", "labels": {"n": 1}}}));
     let creation = Attributes { object: Some(&object), ..pod() };
     let update = Attributes { operation: Operation::Update, old_object: Some(&object), ..creation };
@@ -330,11 +325,11 @@ fn t077_to_t080_conditions() {
         assert_eq!(outcome(conditions(policy, &expressions), &creation, None), want, "{row}");
     }
     let old = conditions("Fail", &["oldObject == null"]);
-    assert_eq!(outcome(old, &update, None), "condition c0", "T-080");
+    assert_eq!(outcome(old, &update, None), "condition c0");
     let system = tree(json!({"metadata": {"namespace": "kube-system"}}));
     let system = Attributes { object: Some(&system), ..pod() };
     let outside = conditions("Fail", &["object.metadata.namespace != 'kube-system'"]);
-    assert_eq!(outcome(outside, &system, None), "condition c0", "T-079");
+    assert_eq!(outcome(outside, &system, None), "condition c0");
 }
 
 /// The budget of all conditions together counts more than a false one.
@@ -374,7 +369,7 @@ fn stored_conditions_that_do_not_compile_fail() {
 }
 
 #[test]
-fn t082_to_t085_exemptions() {
+fn exemptions() {
     let group = ConfigurationKind::GROUP;
     let all = snapshot(&[
         (Validating, "a", json!([webhook(json!({}))])),
@@ -396,7 +391,7 @@ fn t082_to_t085_exemptions() {
         let resource = (group, kind.version(), kind.resource());
         for operation in Operation::ALL {
             let attributes = request(operation, resource, kind.name(), "", "");
-            assert!(is_free(&attributes), "T-082, T-085 {}", kind.name());
+            assert!(is_free(&attributes), "{}", kind.name());
         }
     }
     let other =
@@ -409,10 +404,10 @@ fn t082_to_t085_exemptions() {
         "",
         "",
     );
-    assert!(is_free(&review), "T-083");
+    assert!(is_free(&review));
     let deployment =
         request(Operation::Create, ("apps", "v1", "deployments"), "Deployment", "", "a");
-    assert!(!is_free(&deployment), "T-083");
+    assert!(!is_free(&deployment));
     let update = request(Operation::Update, ("", "v1", "pods"), "Pod", "", "a");
     assert!(all.match_initializers(&update).is_empty(), "only creations are initialized");
     let binding = request(Operation::Create, ("", "v1", "pods"), "Binding", "binding", "a");
@@ -420,7 +415,7 @@ fn t082_to_t085_exemptions() {
 }
 
 #[test]
-fn t084_any_rule_of_an_initializer_suffices() {
+fn any_rule_of_an_initializer_suffices() {
     let of = |group: &str, resource: &str| json!({"apiGroups": [group], "apiVersions": ["v1"], "resources": [resource]});
     let rules = json!([of("", "pods"), of("apps", "deployments")]);
     let all = snapshot(&[(Initializer, "a", json!([{"name": "a.b.c", "rules": rules}]))]);
@@ -429,7 +424,7 @@ fn t084_any_rule_of_an_initializer_suffices() {
     assert!(all.match_initializers(&secret).is_empty());
 }
 
-/// admission §1.7.
+/// Hooks are ordered by kind, then by the name of the configuration, then as listed.
 #[test]
 fn hooks_come_by_kind_then_by_name_then_as_listed() {
     let named = |name: &str| webhook(json!({"name": name}));

@@ -1,4 +1,4 @@
-//! The order of initializers: admission §6.9, T-029 to T-031 and T-199 to T-205.
+//! The order of initializers.
 
 use admission::ConfigurationKind::Initializer;
 use admission::{
@@ -31,29 +31,29 @@ fn names(entries: &[PendingInitializer]) -> Vec<&str> {
 }
 
 #[test]
-fn t029_to_t031_one_order_for_all() {
+fn one_order_for_all() {
     let deployments = json!([{"apiGroups": ["apps"], "apiVersions": ["*"], "resources": ["*"]}]);
     let objects = [
         ("b", json!([entry("x.b.c", json!({}))])),
         ("a", json!([entry("y.b.c", json!({})), entry("z.b.c", json!({}))])),
     ];
     let list = pending_of(&objects);
-    assert_eq!(names(&list.entries), ["y.b.c", "z.b.c", "x.b.c"], "T-029");
-    assert!(list.entries.iter().all(|entry| entry.after.is_none()), "T-205");
+    assert_eq!(names(&list.entries), ["y.b.c", "z.b.c", "x.b.c"]);
+    assert!(list.entries.iter().all(|entry| entry.after.is_none()));
     let objects = [
         ("b", json!([entry("x.b.c", json!({}))])),
         ("a", json!([entry("y.b.c", json!({"rules": deployments})), entry("z.b.c", json!({}))])),
     ];
-    assert_eq!(names(&pending_of(&objects).entries), ["z.b.c", "x.b.c"], "T-030");
+    assert_eq!(names(&pending_of(&objects).entries), ["z.b.c", "x.b.c"]);
     let objects = [
         ("b", json!([entry("x.b.c", json!({})), entry("y.b.c", json!({}))])),
         ("a", json!([entry("y.b.c", json!({}))])),
     ];
-    assert_eq!(names(&pending_of(&objects).entries), ["y.b.c", "x.b.c"], "T-031");
+    assert_eq!(names(&pending_of(&objects).entries), ["y.b.c", "x.b.c"]);
 }
 
 #[test]
-fn t199_to_t201_a_graph_lets_some_act_at_once() {
+fn a_graph_lets_some_act_at_once() {
     let list = pending_of(&[(
         "a",
         json!([
@@ -70,10 +70,10 @@ fn t199_to_t201_a_graph_lets_some_act_at_once() {
                 after: Some(after.into_iter().map(str::to_owned).collect()),
             })
             .collect();
-    assert_eq!(list.entries, want, "T-199");
-    assert_eq!(runnable_initializers(&want), [0, 2], "T-199");
-    assert_eq!(runnable_initializers(&want[..2]), [0], "T-200: b waits for a when c is done");
-    assert_eq!(runnable_initializers(&want[1..]), [0, 1], "T-201: the head can always act");
+    assert_eq!(list.entries, want);
+    assert_eq!(runnable_initializers(&want), [0, 2]);
+    assert_eq!(runnable_initializers(&want[..2]), [0], "b waits for a when c is done");
+    assert_eq!(runnable_initializers(&want[1..]), [0, 1], "the head can always act");
     let sequential = |name: &str| PendingInitializer { name: name.to_owned(), after: None };
     assert_eq!(runnable_initializers(&[sequential("a.b.c"), sequential("b.b.c")]), [0]);
     assert!(runnable_initializers(&[]).is_empty());
@@ -97,7 +97,7 @@ fn sequential_entries_keep_their_chain_among_others() {
 }
 
 #[test]
-fn t203_what_can_not_be_ordered_is_refused() {
+fn what_can_not_be_ordered_is_refused() {
     let sequential = entry("a.b.c", json!({"after": ["x.b.c"]}));
     assert_eq!(
         created(Initializer, json!([sequential])),
@@ -158,7 +158,7 @@ fn a_cycle_is_told_at_the_constraint_that_closes_it_or_at_the_name() {
 }
 
 #[test]
-fn t204_a_name_that_nobody_registers_is_told() {
+fn a_name_that_nobody_registers_is_told() {
     let new = object(Initializer, "one", json!([graph("a.b.c", &["x.y.z"], &[])]));
     let told: Vec<String> =
         initializer_ordering_warnings(&new, &[]).iter().map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! The timers of objects that initializers have yet to act on: admission §6.6, T-179 to T-207.
+//! The timers of pending initializers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -56,29 +56,29 @@ fn failed(names: &[&str]) -> Vec<(String, ExpiryAction)> {
 }
 
 #[test]
-fn t179_each_dead_one_takes_its_time() {
+fn each_dead_one_takes_its_time() {
     let dead = configured(&[("a.b.c", "Ignore"), ("b.b.c", "Ignore")]);
     let mut steps = begun(&sequential(&["a.b.c", "b.b.c"]));
     assert_eq!(steps.next_due(), STEP);
     assert!(fire(&mut steps, 4.999, &dead).is_empty());
-    assert_eq!(fire(&mut steps, 5.0, &dead), removed(&["a.b.c"]), "T-179");
+    assert_eq!(fire(&mut steps, 5.0, &dead), removed(&["a.b.c"]));
     steps.observe(&sequential(&["b.b.c"]), STEP);
     assert_eq!(steps.next_due(), 2 * STEP);
     assert!(fire(&mut steps, 9.999, &dead).is_empty());
-    assert_eq!(fire(&mut steps, 10.0, &dead), removed(&["b.b.c"]), "T-179");
+    assert_eq!(fire(&mut steps, 10.0, &dead), removed(&["b.b.c"]));
     steps.observe(&[], 2 * STEP);
     assert!(fire(&mut steps, 100.0, &dead).is_empty());
 }
 
 #[test]
-fn t180_t181_one_that_must_not_be_skipped_fails_once() {
+fn one_that_must_not_be_skipped_fails_once() {
     let all = configured(&[("a.b.c", "Ignore"), ("b.b.c", "Fail")]);
     let mut steps = begun(&sequential(&["a.b.c", "b.b.c"]));
-    assert_eq!(fire(&mut steps, 5.0, &all), removed(&["a.b.c"]), "T-181");
+    assert_eq!(fire(&mut steps, 5.0, &all), removed(&["a.b.c"]));
     steps.observe(&sequential(&["b.b.c"]), STEP);
     let expired = steps.take_expired(2 * STEP, Some(&all));
     let want = ExpiredInitializer { name: "b.b.c".to_owned(), idx: 0, action: ExpiryAction::Fail };
-    assert_eq!(expired, [want], "T-180, T-181");
+    assert_eq!(expired, [want]);
     assert_eq!(steps.next_due(), 3 * STEP);
     assert!(fire(&mut steps, 15.0, &all).is_empty(), "the creator was told");
     let relaxed = configured(&[("b.b.c", "Ignore")]);
@@ -87,50 +87,50 @@ fn t180_t181_one_that_must_not_be_skipped_fails_once() {
 }
 
 #[test]
-fn t184_t187_the_timer_runs_whatever_else_happens() {
+fn the_timer_runs_whatever_else_happens() {
     let mut steps = begun(&sequential(&["a.b.c", "b.b.c"]));
     steps.observe(&sequential(&["a.b.c", "b.b.c", "c.b.c"]), seconds(4.0));
-    assert_eq!(steps.next_due(), STEP, "T-184");
+    assert_eq!(steps.next_due(), STEP);
     let raised = configured(&[("a.b.c", "Fail")]);
-    assert_eq!(fire(&mut steps.clone(), 5.0, &raised), failed(&["a.b.c"]), "T-187");
-    assert_eq!(fire(&mut steps.clone(), 5.0, &configured(&[])), removed(&["a.b.c"]), "T-185");
+    assert_eq!(fire(&mut steps.clone(), 5.0, &raised), failed(&["a.b.c"]));
+    assert_eq!(fire(&mut steps.clone(), 5.0, &configured(&[])), removed(&["a.b.c"]));
     steps.observe(&sequential(&["b.b.c", "c.b.c"]), seconds(4.5));
     steps.observe(&sequential(&["a.b.c", "b.b.c", "c.b.c"]), seconds(4.6));
     assert_eq!(steps.next_due(), seconds(9.6), "removed and added again is new");
 }
 
 #[test]
-fn t186_one_that_only_the_client_knows_is_not_skipped() {
+fn one_that_only_the_client_knows_is_not_skipped() {
     let mut steps =
         InitializerTimers::new(&InitializerOptions::default(), InitializersOrigin::Client);
     steps.observe(&sequential(&["x.y.z"]), Duration::ZERO);
-    assert_eq!(fire(&mut steps.clone(), 5.0, &configured(&[])), failed(&["x.y.z"]), "T-186");
+    assert_eq!(fire(&mut steps.clone(), 5.0, &configured(&[])), failed(&["x.y.z"]));
     let known = configured(&[("x.y.z", "Ignore")]);
     assert_eq!(fire(&mut steps, 5.0, &known), removed(&["x.y.z"]));
 }
 
 #[test]
-fn t202_those_who_can_act_at_once_expire_at_once() {
+fn those_who_can_act_at_once_expire_at_once() {
     let dead = configured(&[("a.b.c", "Ignore"), ("b.b.c", "Ignore"), ("c.b.c", "Ignore")]);
     let mut steps = begun(&graph(&[("a.b.c", &[]), ("b.b.c", &["a.b.c"]), ("c.b.c", &[])]));
     let expired = steps.take_expired(STEP, Some(&dead));
     let idx: Vec<usize> = expired.iter().map(|expired| expired.idx).collect();
-    assert_eq!(idx, [0, 2], "T-202");
+    assert_eq!(idx, [0, 2]);
     steps.observe(&graph(&[("b.b.c", &[]), ("c.b.c", &[])]), STEP);
-    assert_eq!(fire(&mut steps, 5.0, &dead), removed(&["c.b.c"]), "T-202: b's timer begins");
+    assert_eq!(fire(&mut steps, 5.0, &dead), removed(&["c.b.c"]), "b's timer begins");
     steps.observe(&graph(&[("b.b.c", &[])]), seconds(5.1));
     assert_eq!(steps.next_due(), 2 * STEP);
-    assert_eq!(fire(&mut steps, 10.0, &dead), removed(&["b.b.c"]), "T-202");
+    assert_eq!(fire(&mut steps, 10.0, &dead), removed(&["b.b.c"]));
 }
 
 #[test]
-fn t207_nothing_is_decided_while_the_configuration_is_stale() {
+fn nothing_is_decided_while_the_configuration_is_stale() {
     let dead = configured(&[("a.b.c", "Ignore")]);
     let mut steps = begun(&sequential(&["a.b.c"]));
-    assert!(steps.take_expired(STEP, None).is_empty(), "T-207");
+    assert!(steps.take_expired(STEP, None).is_empty());
     assert_eq!(steps.next_due(), seconds(6.0));
-    assert!(steps.take_expired(seconds(6.0), None).is_empty(), "T-207");
-    assert_eq!(fire(&mut steps, 7.0, &dead), removed(&["a.b.c"]), "T-207");
+    assert!(steps.take_expired(seconds(6.0), None).is_empty());
+    assert_eq!(fire(&mut steps, 7.0, &dead), removed(&["a.b.c"]));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use authz_webhook::{Webhook, WebhookSettings};
-use https_client::{AddressPolicy, Client, Place};
+use https_client::{AddressPolicy, Client, Destination};
 use kubeconfig::Connection;
 
 use super::{Assembler, Connect, Parts};
@@ -39,8 +39,8 @@ pub(super) fn make(
     let endpoint = endpoint(&target);
     let (mut limits, observe) = (assembler.limits.clone(), assembler.instruments.remote());
     // The operator wrote the URL; the endpoints of a Service are written by others.
-    if let Place::Url { .. } = target.place {
-        limits.addresses = AddressPolicy::default();
+    if let Destination::Url { .. } = target.destination {
+        limits.address_policy = AddressPolicy::default();
     }
     let client = Client::new(target, assembler.resolver.clone(), limits, observe)
         .map_err(|error| BuildCause::Client { name: name.to_owned(), error })?;

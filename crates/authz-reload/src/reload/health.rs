@@ -43,6 +43,6 @@ pub(super) async fn check(generation: &Generation, previous: &Generation) -> Res
 
 async fn check_one(hook: &Hook) -> Result<(), String> {
     let limit = hook.webhook.settings().timeout.get();
-    let checked = hook.client.check(limit).await;
+    let checked = hook.client.check_connection(limit).await;
     checked.map_err(|fault| format!("webhook {} is not healthy: {fault}", hook.webhook.name()))
 }

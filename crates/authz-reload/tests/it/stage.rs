@@ -51,8 +51,8 @@ impl Instruments for Listener {
         None
     }
 
-    fn remote(&self) -> Arc<dyn https_client::Observe> {
-        Arc::new(https_client::Unobserved)
+    fn remote(&self) -> Arc<dyn https_client::CertificateObserver> {
+        Arc::new(https_client::NoCertificateObserver)
     }
 
     fn reloaded(&self, status: ReloadStatus, _at: SystemTime) {

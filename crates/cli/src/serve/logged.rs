@@ -25,7 +25,7 @@ impl Instruments for Logged {
         self.metrics.member(kind, name)
     }
 
-    fn remote(&self) -> Arc<dyn https_client::Observe> {
+    fn remote(&self) -> Arc<dyn https_client::CertificateObserver> {
         self.metrics.remote()
     }
 

@@ -15,7 +15,7 @@ pub(crate) struct WebhookCertificates {
     n_sha1_signatures: AtomicU64,
 }
 
-impl https_client::Observe for WebhookCertificates {
+impl https_client::CertificateObserver for WebhookCertificates {
     fn missing_san(&self) {
         increment(&self.n_missing_san);
     }

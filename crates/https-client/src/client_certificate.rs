@@ -1,4 +1,4 @@
-//! Who we are to a server: the client certificate.
+//! The client certificate.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,155 +8,158 @@ use rustls::crypto::CryptoProvider;
 use rustls::sign::CertifiedKey;
 use rustls::{Error, InconsistentKeys};
 
-use crate::failure::io_words;
-use crate::pem::{self, Block};
+use crate::go_error_text::go_io_error_text;
+use crate::pem_file::{self, PemBlock};
 use crate::secret::Secret;
 
-/// A client certificate and its key. What is in files is read again for new connections, so that a
-/// renewed certificate is shown from then on.
+/// A client certificate and its key. Files are read again for every new connection, so a renewed certificate takes effect
+/// with the next connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    /// The certificate, and those that lead to its authority.
-    pub certificate: Material,
-    /// The key.
-    pub key: Material,
+pub struct ClientCertificate {
+    /// The certificate and its intermediate certificates.
+    pub certificate: PemSource,
+    /// The private key of the certificate.
+    pub key: PemSource,
 }
 
-/// PEM, or where it is.
+/// A PEM text, or the file that holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Material {
-    /// Here.
+pub enum PemSource {
+    /// The PEM text itself.
     Inline(Secret),
-    /// In a file.
+    /// The path of a PEM file.
     File(PathBuf),
 }
 
-/// Why there is no client certificate. The words are those of Go.
+/// Why a client certificate can not be used. The texts are those of Go.
 #[derive(Debug, thiserror::Error)]
-pub enum IdentityError {
+pub enum ClientCertificateError {
     /// A file can not be read.
-    #[error("open {}: {}", .path.display(), io_words(.error))]
+    #[error("open {}: {}", .path.display(), go_io_error_text(.error))]
     Read {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         error: io::Error,
     },
-    /// The certificate is not PEM.
+    /// The certificate input has no PEM block.
     #[error("tls: failed to find any PEM data in certificate input")]
     CertificateNotPem,
-    /// There is a key where the certificate should be.
+    /// The certificate input holds a private key.
     #[error(
         "tls: failed to find certificate PEM data in certificate input, but did find a private \
          key; PEM inputs may have been switched"
     )]
     Switched,
-    /// There is something else where the certificate should be.
+    /// The certificate input holds other PEM blocks only.
     #[error("tls: failed to find \"CERTIFICATE\" PEM block in certificate input")]
     NoCertificate,
-    /// The key is not PEM.
+    /// The key input has no PEM block.
     #[error("tls: failed to find any PEM data in key input")]
     KeyNotPem,
-    /// There is a certificate where the key should be.
+    /// The key input holds a certificate.
     #[error("tls: found a certificate rather than a key in the PEM for the private key")]
     CertificateAsKey,
-    /// There is something else where the key should be.
+    /// The key input holds other PEM blocks only.
     #[error("tls: failed to find PEM block with type ending in \"PRIVATE KEY\" in key input")]
     NoKey,
-    /// The key can not be used.
+    /// The private key can not be parsed.
     #[error("tls: failed to parse private key")]
     UnusableKey,
-    /// The certificate can not be used.
+    /// The certificate can not be parsed.
     #[error("x509: malformed certificate")]
     UnusableCertificate,
-    /// The key is that of another certificate.
+    /// The private key belongs to another certificate.
     #[error("tls: private key does not match public key")]
     Mismatch,
 }
 
-impl Identity {
-    /// Whether certificate and key can be read and belong together.
+impl ClientCertificate {
+    /// Checks that certificate and key can be read and belong together.
     ///
     /// # Errors
-    /// [`IdentityError`] if not.
-    pub fn check(&self) -> Result<(), IdentityError> {
+    /// [`ClientCertificateError`] if they do not.
+    pub fn check(&self) -> Result<(), ClientCertificateError> {
         self.load().map(drop)
     }
 
-    pub(crate) fn load(&self) -> Result<Loaded, IdentityError> {
+    pub(crate) fn load(&self) -> Result<LoadedCertificate, ClientCertificateError> {
         let certificate_pem = self.certificate.read()?;
         let key_pem = self.key.read()?;
-        let key = certified_key(certificate_pem.expose(), key_pem.expose())?;
-        Ok(Loaded { certificate_pem, key_pem, key: Arc::new(key) })
+        let key = parse_certified_key(certificate_pem.expose(), key_pem.expose())?;
+        Ok(LoadedCertificate { certificate_pem, key_pem, key: Arc::new(key) })
     }
 
-    /// Whether anything may change without a new identity.
-    pub(crate) fn is_in_files(&self) -> bool {
-        matches!(self.certificate, Material::File(_)) || matches!(self.key, Material::File(_))
+    /// Whether the certificate or the key is in a file, which can change.
+    pub(crate) fn is_read_from_files(&self) -> bool {
+        matches!(self.certificate, PemSource::File(_)) || matches!(self.key, PemSource::File(_))
     }
 }
 
-/// A client certificate that can be shown.
+/// A client certificate that was read and parsed.
 #[derive(Clone)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedCertificate {
     certificate_pem: Secret,
     key_pem: Secret,
     pub(crate) key: Arc<CertifiedKey>,
 }
 
-impl Loaded {
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+impl LoadedCertificate {
+    pub(crate) fn has_same_pem(&self, other: &Self) -> bool {
         self.certificate_pem == other.certificate_pem && self.key_pem == other.key_pem
     }
 }
 
-impl Material {
-    fn read(&self) -> Result<Secret, IdentityError> {
+impl PemSource {
+    fn read(&self) -> Result<Secret, ClientCertificateError> {
         match self {
             Self::Inline(pem) => Ok(pem.clone()),
-            Self::File(path) => pem::read(path)
+            Self::File(path) => pem_file::read_file(path)
                 .map(Secret::new)
-                .map_err(|error| IdentityError::Read { path: path.clone(), error }),
+                .map_err(|error| ClientCertificateError::Read { path: path.clone(), error }),
         }
     }
 }
 
-fn certified_key(certificate_pem: &[u8], key_pem: &[u8]) -> Result<CertifiedKey, IdentityError> {
+fn parse_certified_key(
+    certificate_pem: &[u8],
+    key_pem: &[u8],
+) -> Result<CertifiedKey, ClientCertificateError> {
     let mut chain = Vec::new();
     let mut has_key = false;
-    let blocks = pem::blocks(certificate_pem);
+    let blocks = pem_file::parse_blocks(certificate_pem);
     let is_empty = blocks.is_empty();
     for block in blocks {
         match block {
-            Block::Certificate(certificate) => chain.push(certificate),
-            Block::Key(_) => has_key = true,
-            Block::Other => {}
+            PemBlock::Certificate(certificate) => chain.push(certificate),
+            PemBlock::Key(_) => has_key = true,
+            PemBlock::Other => {}
         }
     }
     if chain.is_empty() {
         return Err(match (is_empty, has_key) {
-            (true, _) => IdentityError::CertificateNotPem,
-            (false, true) => IdentityError::Switched,
-            (false, false) => IdentityError::NoCertificate,
+            (true, _) => ClientCertificateError::CertificateNotPem,
+            (false, true) => ClientCertificateError::Switched,
+            (false, false) => ClientCertificateError::NoCertificate,
         });
     }
-    let mut fault = IdentityError::KeyNotPem;
-    for block in pem::blocks(key_pem) {
+    let mut fault = ClientCertificateError::KeyNotPem;
+    for block in pem_file::parse_blocks(key_pem) {
         match block {
-            Block::Key(key) => {
-                let made = CertifiedKey::from_der(chain, key, &provider());
+            PemBlock::Key(key) => {
+                let made = CertifiedKey::from_der(chain, key, &crypto_provider());
                 return made.map_err(|error| match error {
                     Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
-                        IdentityError::Mismatch
+                        ClientCertificateError::Mismatch
                     }
-                    Error::InvalidCertificate(_) => IdentityError::UnusableCertificate,
-                    _ => IdentityError::UnusableKey,
+                    Error::InvalidCertificate(_) => ClientCertificateError::UnusableCertificate,
+                    _ => ClientCertificateError::UnusableKey,
                 });
             }
-            Block::Certificate(_) => fault = IdentityError::CertificateAsKey,
-            Block::Other => {
-                if matches!(fault, IdentityError::KeyNotPem) {
-                    fault = IdentityError::NoKey;
+            PemBlock::Certificate(_) => fault = ClientCertificateError::CertificateAsKey,
+            PemBlock::Other => {
+                if matches!(fault, ClientCertificateError::KeyNotPem) {
+                    fault = ClientCertificateError::NoKey;
                 }
             }
         }
@@ -164,8 +167,8 @@ fn certified_key(certificate_pem: &[u8], key_pem: &[u8]) -> Result<CertifiedKey,
     Err(fault)
 }
 
-/// The cryptography that all connections use. It has no SHA-1, and no TLS before 1.2.
-pub(crate) fn provider() -> CryptoProvider {
+/// The cryptography provider of all connections. It has no SHA-1 and no TLS before 1.2.
+pub(crate) fn crypto_provider() -> CryptoProvider {
     rustls::crypto::ring::default_provider()
 }
 
@@ -176,9 +179,9 @@ mod tests {
     use super::*;
 
     fn inline(certificate: &str, key: &str) -> Result<(), String> {
-        let identity = Identity {
-            certificate: Material::Inline(Secret::new(certificate)),
-            key: Material::Inline(Secret::new(key)),
+        let identity = ClientCertificate {
+            certificate: PemSource::Inline(Secret::new(certificate)),
+            key: PemSource::Inline(Secret::new(key)),
         };
         identity.check().map_err(|error| error.to_string())
     }
@@ -207,8 +210,8 @@ mod tests {
 
     #[test]
     fn a_missing_file_is_named() {
-        let missing = Material::File(PathBuf::from("/nowhere/tls.crt"));
-        let identity = Identity { certificate: missing.clone(), key: missing };
+        let missing = PemSource::File(PathBuf::from("/nowhere/tls.crt"));
+        let identity = ClientCertificate { certificate: missing.clone(), key: missing };
         let message = identity.check().unwrap_err().to_string();
         assert_eq!(message, "open /nowhere/tls.crt: no such file or directory");
     }

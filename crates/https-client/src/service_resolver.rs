@@ -1,33 +1,31 @@
-//! Finding services.
+//! Resolution of Services.
 
 use std::fmt;
 use std::net::SocketAddr;
 
 use crate::target::ServiceName;
 
-/// Knows from memory where services are. Asked for every new connection, from within a task, so it
-/// must not block.
+/// Resolves Services from memory. The client calls it for every new connection from an async task, so it must not block.
 pub trait Resolve: Send + Sync {
-    /// Where to connect to for a service.
+    /// Returns the host and port to connect to for a Service.
     ///
     /// # Errors
-    /// [`ResolveError`] if there is nowhere; its text is what the caller gets to read.
+    /// [`ResolveError`] if the Service can not be resolved; its text is shown to the client of the API.
     fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError>;
 
-    /// Where the host of a URL is, if that is known otherwise than from the name service, as a line
-    /// in `/etc/hosts` would know it.
+    /// Overrides the address of the host of a URL, as a line in `/etc/hosts` would.
     fn address(&self, host: &str, port: u16) -> Option<SocketAddr> {
         let _ = (host, port);
         None
     }
 }
 
-/// A name or an address, and a port.
+/// A host name or an IP address, with a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPort {
-    /// The name or the address; an IPv6 address without brackets.
+    /// The host name or IP address; an IPv6 address has no brackets.
     pub host: String,
-    /// The port.
+    /// The TCP port.
     pub port: u16,
 }
 
@@ -41,10 +39,10 @@ impl fmt::Display for HostPort {
     }
 }
 
-/// Why a service is nowhere.
+/// Why a Service can not be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ResolveError(
-    /// The reason.
+    /// The reason, for the client of the API.
     pub String,
 );

@@ -1,4 +1,4 @@
-//! A connection that remembers why it broke.
+//! A connection that keeps its first fault.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,57 +9,57 @@ use std::task::{Context, Poll};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::failure::explain;
 use crate::fault::{Fault, FaultKind};
+use crate::go_error_text::to_fault;
 
-/// Anything that can be read from and written to.
-pub(crate) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+/// A bidirectional byte stream.
+pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 
-/// A connection, however many layers deep.
-pub(crate) struct Wire {
-    io: Box<dyn Io>,
-    /// Whether a proxy reads the requests.
-    pub(crate) is_relayed: bool,
-    trouble: Trouble,
+/// A connection to the target, with all its layers.
+pub(crate) struct TargetConnection {
+    io: Box<dyn ByteStream>,
+    /// Whether an HTTP proxy forwards the requests, so that they have absolute URLs.
+    pub(crate) is_forwarded_by_proxy: bool,
+    first_fault: FirstFault,
 }
 
-/// Why a connection broke. The HTTP library tells only the request that was being answered, and
-/// says of others that they were canceled.
+/// The first fault of a connection. The HTTP library reports it only to the request whose response is being read; to
+/// others it reports a cancellation.
 #[derive(Clone)]
-pub(crate) struct Trouble {
-    first: Arc<Mutex<Option<Fault>>>,
+pub(crate) struct FirstFault {
+    fault: Arc<Mutex<Option<Fault>>>,
     local: Option<SocketAddr>,
     peer: Option<SocketAddr>,
 }
 
-impl Wire {
+impl TargetConnection {
     pub(crate) fn new(
-        io: Box<dyn Io>,
+        io: Box<dyn ByteStream>,
         local: Option<SocketAddr>,
         peer: Option<SocketAddr>,
     ) -> Self {
-        let trouble = Trouble { first: Arc::default(), local, peer };
-        Self { io, is_relayed: false, trouble }
+        let first_fault = FirstFault { fault: Arc::default(), local, peer };
+        Self { io, is_forwarded_by_proxy: false, first_fault }
     }
 
-    fn note<T>(&self, operation: &str, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn record_error<T>(&self, operation: &str, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if let Poll::Ready(Err(error)) = &polled {
-            self.trouble.note(operation, error);
+            self.first_fault.record(operation, error);
         }
         polled
     }
 }
 
-impl Trouble {
-    pub(crate) fn first(&self) -> Option<Fault> {
-        self.first.lock().unwrap_or_else(PoisonError::into_inner).clone()
+impl FirstFault {
+    pub(crate) fn get(&self) -> Option<Fault> {
+        self.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// An end is not noted: what it means depends on what was expected.
-    fn note(&self, operation: &str, error: &io::Error) {
-        let fault = explain(error);
+    /// The end of the stream is not recorded: its meaning depends on the state of the exchange.
+    fn record(&self, operation: &str, error: &io::Error) {
+        let fault = to_fault(error);
         let fault = match (fault.kind, self.local, self.peer) {
             (FaultKind::Eof, _, _) => return,
             (FaultKind::Tls, _, _) => fault,
@@ -68,41 +68,41 @@ impl Trouble {
             }
             (_, _, _) => fault.within(format_args!("{operation} tcp: {operation}")),
         };
-        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert(fault);
     }
 }
 
-impl Connection for Wire {
+impl Connection for TargetConnection {
     fn connected(&self) -> Connected {
-        Connected::new().proxy(self.is_relayed).extra(self.trouble.clone())
+        Connected::new().proxy(self.is_forwarded_by_proxy).extra(self.first_fault.clone())
     }
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for TargetConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.io).poll_read(cx, buffer);
-        self.note("read", polled)
+        self.record_error("read", polled)
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for TargetConnection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.io).poll_write(cx, bytes);
-        self.note("write", polled)
+        self.record_error("write", polled)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.io).poll_flush(cx);
-        self.note("write", polled)
+        self.record_error("write", polled)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -115,7 +115,7 @@ impl AsyncWrite for Wire {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.io).poll_write_vectored(cx, slices);
-        self.note("write", polled)
+        self.record_error("write", polled)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -6,17 +6,17 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Which addresses a client may connect to. Link-local, unspecified, multicast and broadcast addresses and
-/// those of metadata services of clouds are refused always.
+/// The addresses that a client may connect to. Link-local, unspecified, multicast and broadcast addresses and those of cloud
+/// metadata services are always refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AddressPolicy {
-    /// Whether loopback addresses are permitted. Services of the host listen there without asking their
-    /// callers who they are, such as etcd, so an address that a tenant wrote should not lead there.
+    /// Whether loopback addresses are permitted. Services of the host, such as etcd, listen there without authentication, so an
+    /// address that a tenant writes should not lead there.
     pub allows_loopback: bool,
 }
 
 impl Default for AddressPolicy {
-    /// The policy for addresses that the operator configured: a sidecar on loopback is usual.
+    /// The policy for addresses that the operator configures: a sidecar on loopback is usual.
     fn default() -> Self {
         Self { allows_loopback: true }
     }
@@ -34,7 +34,7 @@ pub enum RefusedAddress {
     /// A metadata service that is not at a link-local address.
     #[error("metadata service")]
     Metadata,
-    /// 0.0.0.0/8 and ::, which lead to this host.
+    /// 0.0.0.0/8 and `::`, which lead to this host.
     #[error("unspecified")]
     Unspecified,
     /// Addresses of more than one host.
@@ -61,9 +61,10 @@ impl AddressPolicy {
     /// [`RefusedAddress`] if no connection may be opened to it.
     pub fn check(self, address: IpAddr) -> Result<(), RefusedAddress> {
         let refused = match address {
-            IpAddr::V4(address) => refused_v4(address),
-            IpAddr::V6(address) => refused_v6(address)
-                .or_else(|| embedded_v4(address).into_iter().flatten().find_map(refused_v4)),
+            IpAddr::V4(address) => refusal_of_ipv4(address),
+            IpAddr::V6(address) => refusal_of_ipv6(address).or_else(|| {
+                embedded_ipv4_addresses(address).into_iter().flatten().find_map(refusal_of_ipv4)
+            }),
         };
         match refused {
             Some(RefusedAddress::Loopback) if self.allows_loopback => Ok(()),
@@ -73,7 +74,7 @@ impl AddressPolicy {
     }
 }
 
-fn refused_v4(address: Ipv4Addr) -> Option<RefusedAddress> {
+fn refusal_of_ipv4(address: Ipv4Addr) -> Option<RefusedAddress> {
     if address.is_loopback() {
         Some(RefusedAddress::Loopback)
     } else if address.octets()[0] == 0 {
@@ -89,7 +90,7 @@ fn refused_v4(address: Ipv4Addr) -> Option<RefusedAddress> {
     }
 }
 
-fn refused_v6(address: Ipv6Addr) -> Option<RefusedAddress> {
+fn refusal_of_ipv6(address: Ipv6Addr) -> Option<RefusedAddress> {
     if address.is_loopback() {
         Some(RefusedAddress::Loopback)
     } else if address.is_unspecified() {
@@ -105,9 +106,8 @@ fn refused_v6(address: Ipv6Addr) -> Option<RefusedAddress> {
     }
 }
 
-/// The IPv4 addresses that an IPv6 address stands for, by the prefixes of the mechanisms that translate
-/// or tunnel.
-fn embedded_v4(address: Ipv6Addr) -> [Option<Ipv4Addr>; 2] {
+/// The IPv4 addresses that an IPv6 address contains, by the prefixes of translation and tunnel mechanisms.
+fn embedded_ipv4_addresses(address: Ipv6Addr) -> [Option<Ipv4Addr>; 2] {
     let octets = address.octets();
     let at = |places: [usize; 4]| Some(Ipv4Addr::from(places.map(|place| octets[place])));
     let last = at([12, 13, 14, 15]);

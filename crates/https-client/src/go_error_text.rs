@@ -1,4 +1,4 @@
-//! What errors of libraries mean, in the words of Go.
+//! Converts errors of libraries into faults with the texts of Go.
 
 use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
@@ -7,39 +7,39 @@ use rustls::{AlertDescription, CertificateError, InvalidMessage};
 use rustls_pki_types::UnixTime;
 use x509_verify::VerifyError;
 
+use crate::certificate_verifier::InsecureCertificate;
 use crate::fault::{Fault, FaultKind};
-use crate::verify::Insecure;
 
-/// How many causes of an error are looked at. Libraries wrap thrice or so.
+/// The most causes of an error that are examined. Libraries wrap about three times.
 const CAUSES_MAX: usize = 16;
 
-/// What an error means: the innermost cause that says something is the reason.
-pub(crate) fn explain(error: &(dyn StdError + 'static)) -> Fault {
+/// Converts an error into a fault, by the innermost cause that is recognized.
+pub(crate) fn to_fault(error: &(dyn StdError + 'static)) -> Fault {
     let mut meaning = None;
     let mut next = Some(error);
     for _ in 0..CAUSES_MAX {
         let Some(cause) = next else { break };
-        meaning = recognize(cause).or(meaning);
-        // An io::Error is looked into before it is asked for its cause, which skips what it holds.
+        meaning = recognize_cause(cause).or(meaning);
+        // `source` of an io::Error skips the error that it wraps, so `get_ref` comes first.
         let held = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         next = held.map(|held| held as &(dyn StdError + 'static)).or_else(|| cause.source());
     }
-    meaning.unwrap_or_else(|| Fault::new(FaultKind::Other, innermost(error)))
+    meaning.unwrap_or_else(|| Fault::new(FaultKind::Other, innermost_cause_text(error)))
 }
 
-fn recognize(cause: &(dyn StdError + 'static)) -> Option<Fault> {
+fn recognize_cause(cause: &(dyn StdError + 'static)) -> Option<Fault> {
     if let Some(fault) = cause.downcast_ref::<Fault>() {
         Some(fault.clone())
     } else if let Some(error) = cause.downcast_ref::<rustls::Error>() {
-        Some(Fault::new(FaultKind::Tls, tls(error)))
+        Some(Fault::new(FaultKind::Tls, tls_error_text(error)))
     } else if let Some(error) = cause.downcast_ref::<io::Error>() {
-        of_io(error)
+        io_error_to_fault(error)
     } else {
-        cause.downcast_ref::<hyper::Error>().and_then(of_http)
+        cause.downcast_ref::<hyper::Error>().and_then(http_error_to_fault)
     }
 }
 
-fn innermost(error: &(dyn StdError + 'static)) -> String {
+fn innermost_cause_text(error: &(dyn StdError + 'static)) -> String {
     let mut last = error;
     for _ in 0..CAUSES_MAX {
         let Some(cause) = last.source() else { break };
@@ -48,9 +48,9 @@ fn innermost(error: &(dyn StdError + 'static)) -> String {
     last.to_string()
 }
 
-fn of_http(error: &hyper::Error) -> Option<Fault> {
+fn http_error_to_fault(error: &hyper::Error) -> Option<Fault> {
     let broken = "net/http: HTTP/1.x transport connection broken: ";
-    // The library has a predicate for this only in servers.
+    // The library has a predicate for this only on the server side.
     if error.is_parse() && error.to_string().contains("too large") {
         let message = format!("{broken}response headers exceeded the limit");
         Some(Fault::new(FaultKind::TooLarge, message))
@@ -66,10 +66,10 @@ fn of_http(error: &hyper::Error) -> Option<Fault> {
     }
 }
 
-/// None if the error says nothing by itself.
-fn of_io(error: &io::Error) -> Option<Fault> {
+/// Returns `None` if the error only wraps another one.
+fn io_error_to_fault(error: &io::Error) -> Option<Fault> {
     let kind = match error.kind() {
-        _ if is_local(error) => FaultKind::Local,
+        _ if is_local_resource_error(error) => FaultKind::Local,
         ErrorKind::ConnectionReset => FaultKind::Reset,
         ErrorKind::ConnectionRefused => FaultKind::Refused,
         ErrorKind::UnexpectedEof => FaultKind::Eof,
@@ -77,19 +77,19 @@ fn of_io(error: &io::Error) -> Option<Fault> {
         _ if error.get_ref().is_none() => FaultKind::Other,
         _ => return None,
     };
-    Some(Fault::new(kind, io_words(error)))
+    Some(Fault::new(kind, go_io_error_text(error)))
 }
 
-/// Whether an error of the system is about this machine: it lacks descriptors, memory or ports.
-pub(crate) fn is_local(error: &io::Error) -> bool {
+/// Whether the system has no descriptors, memory or ports left.
+pub(crate) fn is_local_resource_error(error: &io::Error) -> bool {
     /// `ENFILE`, `EMFILE` and `ENOBUFS`, for which the library has no kind.
     const NUMBERS: [i32; 3] = [23, 24, 105];
     matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::AddrNotAvailable)
         || error.raw_os_error().is_some_and(|number| NUMBERS.contains(&number))
 }
 
-/// An error of the system, as Go prints it.
-pub(crate) fn io_words(error: &io::Error) -> String {
+/// The text that Go prints for a system error.
+pub(crate) fn go_io_error_text(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::ConnectionRefused => "connection refused".to_owned(),
         ErrorKind::ConnectionReset => "connection reset by peer".to_owned(),
@@ -99,21 +99,21 @@ pub(crate) fn io_words(error: &io::Error) -> String {
         ErrorKind::NetworkUnreachable => "network is unreachable".to_owned(),
         ErrorKind::UnexpectedEof => "unexpected EOF".to_owned(),
         _ => {
-            // "Some words (os error 5)": the number is noise to whom the words are not.
+            // Rust appends "(os error 5)", which Go does not.
             let text = error.to_string();
             text.split(" (os error").next().unwrap_or_default().to_lowercase()
         }
     }
 }
 
-/// A failed handshake, as Go prints it.
-pub(crate) fn tls(error: &rustls::Error) -> String {
+/// The text that Go prints for a failed handshake.
+pub(crate) fn tls_error_text(error: &rustls::Error) -> String {
     match error {
         rustls::Error::InvalidCertificate(error) => {
-            format!("tls: failed to verify certificate: x509: {}", certificate(error))
+            format!("tls: failed to verify certificate: x509: {}", certificate_error_text(error))
         }
         rustls::Error::AlertReceived(alert) => {
-            format!("remote error: tls: {}", alert_words(*alert))
+            format!("remote error: tls: {}", tls_alert_text(*alert))
         }
         rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
             "tls: first record does not look like a TLS handshake".to_owned()
@@ -122,7 +122,7 @@ pub(crate) fn tls(error: &rustls::Error) -> String {
     }
 }
 
-fn certificate(error: &CertificateError) -> String {
+fn certificate_error_text(error: &CertificateError) -> String {
     match error {
         CertificateError::UnknownIssuer => "certificate signed by unknown authority".to_owned(),
         CertificateError::ExpiredContext { time, not_after } => format!(
@@ -136,14 +136,15 @@ fn certificate(error: &CertificateError) -> String {
             rfc3339(*not_before)
         ),
         CertificateError::NotValidForNameContext { expected, presented } => {
-            wrong_name(&expected.to_str(), presented)
+            name_mismatch_text(&expected.to_str(), presented)
         }
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
             "certificate specifies an incompatible key usage".to_owned()
         }
         CertificateError::UnhandledCriticalExtension => "unhandled critical extension".to_owned(),
         CertificateError::Other(other) => {
-            let insecure = other.0.downcast_ref::<Insecure>().map(Insecure::to_string);
+            let insecure =
+                other.0.downcast_ref::<InsecureCertificate>().map(InsecureCertificate::to_string);
             let untrusted = other.0.downcast_ref::<VerifyError>().map(VerifyError::to_string);
             let words = insecure.or(untrusted).unwrap_or_else(|| other.to_string());
             words.strip_prefix("x509: ").map(str::to_owned).unwrap_or(words)
@@ -152,7 +153,7 @@ fn certificate(error: &CertificateError) -> String {
     }
 }
 
-fn wrong_name(wanted: &str, presented: &[String]) -> String {
+fn name_mismatch_text(wanted: &str, presented: &[String]) -> String {
     // The library writes `DnsName("a")` and `IpAddress(1.2.3.4)`.
     let names = |kind: &str| -> Vec<&str> {
         let of_kind = presented.iter().filter_map(|name| name.strip_prefix(kind));
@@ -169,7 +170,7 @@ fn wrong_name(wanted: &str, presented: &[String]) -> String {
     }
 }
 
-fn alert_words(alert: AlertDescription) -> String {
+fn tls_alert_text(alert: AlertDescription) -> String {
     match alert {
         AlertDescription::HandshakeFailure => "handshake failure",
         AlertDescription::BadCertificate => "bad certificate",
@@ -189,7 +190,7 @@ fn alert_words(alert: AlertDescription) -> String {
     .to_owned()
 }
 
-/// A time that no calendar holds is that of a certificate that nobody should believe anyway.
+/// Formats a time; a time outside the calendar shows as `?`.
 fn rfc3339(time: UnixTime) -> String {
     let second = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
     jiff::Timestamp::from_second(second).map_or_else(|_| "?".to_owned(), |time| time.to_string())
@@ -201,33 +202,33 @@ mod tests {
 
     #[test]
     fn errors_of_the_system() {
-        let words = |kind: ErrorKind| explain(&io::Error::from(kind));
+        let words = |kind: ErrorKind| to_fault(&io::Error::from(kind));
         assert_eq!(words(ErrorKind::ConnectionReset).kind, FaultKind::Reset);
         assert_eq!(words(ErrorKind::ConnectionReset).message, "connection reset by peer");
         assert_eq!(words(ErrorKind::BrokenPipe).kind, FaultKind::Other);
         assert_eq!(words(ErrorKind::BrokenPipe).message, "broken pipe");
-        let by_number = explain(&io::Error::from_raw_os_error(24));
+        let by_number = to_fault(&io::Error::from_raw_os_error(24));
         assert_eq!(by_number.message, "too many open files");
         for (number, want) in
             [(12, FaultKind::Local), (23, FaultKind::Local), (24, FaultKind::Local)]
                 .into_iter()
                 .chain([(99, FaultKind::Local), (105, FaultKind::Local), (113, FaultKind::Other)])
         {
-            assert_eq!(explain(&io::Error::from_raw_os_error(number)).kind, want, "{number}");
+            assert_eq!(to_fault(&io::Error::from_raw_os_error(number)).kind, want, "{number}");
         }
     }
 
     #[test]
-    fn the_innermost_cause_has_the_word() {
+    fn the_innermost_cause_decides() {
         let alert = rustls::Error::AlertReceived(AlertDescription::CertificateRequired);
         let wrapped = io::Error::new(ErrorKind::InvalidData, alert);
         let twice = io::Error::other(wrapped);
-        let fault = explain(&twice);
+        let fault = to_fault(&twice);
         assert_eq!(fault.kind, FaultKind::Tls);
         assert_eq!(fault.message, "remote error: tls: certificate required");
         let ours = Fault::new(FaultKind::Refused, "ours");
-        assert_eq!(explain(&io::Error::other(ours.clone())), ours);
-        let silent = explain(&io::Error::other("words"));
+        assert_eq!(to_fault(&io::Error::other(ours.clone())), ours);
+        let silent = to_fault(&io::Error::other("words"));
         assert_eq!((silent.kind, &*silent.message), (FaultKind::Other, "words"));
     }
 
@@ -235,10 +236,10 @@ mod tests {
     fn names_of_certificates() {
         let presented = ["DnsName(\"a.b\")", "IpAddress(10.0.0.1)", "DnsName(\"c\")"];
         let presented = presented.map(str::to_owned);
-        assert_eq!(wrong_name("x", &presented), "certificate is valid for a.b, c, not x");
+        assert_eq!(name_mismatch_text("x", &presented), "certificate is valid for a.b, c, not x");
         let address = "certificate is valid for 10.0.0.1, not 10.0.0.2";
-        assert_eq!(wrong_name("10.0.0.2", &presented), address);
+        assert_eq!(name_mismatch_text("10.0.0.2", &presented), address);
         let nothing = "certificate is not valid for any names, but wanted to match x";
-        assert_eq!(wrong_name("x", &presented[1..2]), nothing);
+        assert_eq!(name_mismatch_text("x", &presented[1..2]), nothing);
     }
 }

@@ -1,26 +1,26 @@
-//! Acting as somebody else.
+//! Impersonation headers.
 
 use http::header::{HeaderMap, HeaderName, HeaderValue, InvalidHeaderValue};
 
-/// As whom requests are to be understood, if the service permits it. Empty means as ourselves.
+/// The user that requests impersonate, if the service permits it. An empty user name disables impersonation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Impersonate {
-    /// The user name; without one nothing of the rest is sent.
+pub struct Impersonation {
+    /// The user name; if it is empty, no impersonation header is sent.
     pub user: String,
     /// The identifier of the user, or empty.
     pub uid: String,
-    /// The groups.
+    /// The groups of the user.
     pub groups: Vec<String>,
-    /// More about the user: keys and their values.
+    /// Extra attributes of the user: keys and their values.
     pub extra: Vec<(String, Vec<String>)>,
 }
 
-impl Impersonate {
-    /// Adds the headers that say so.
+impl Impersonation {
+    /// Adds the impersonation headers.
     ///
     /// # Errors
     /// If a value can not be written in a header.
-    pub(crate) fn write(&self, headers: &mut HeaderMap) -> Result<(), InvalidHeaderValue> {
+    pub(crate) fn write_headers(&self, headers: &mut HeaderMap) -> Result<(), InvalidHeaderValue> {
         if self.user.is_empty() {
             return Ok(());
         }
@@ -32,7 +32,7 @@ impl Impersonate {
             headers.append("impersonate-group", HeaderValue::from_str(group)?);
         }
         for (key, values) in &self.extra {
-            let Ok(name) = HeaderName::try_from(extra_header(key)) else { continue };
+            let Ok(name) = HeaderName::try_from(extra_header_name(key)) else { continue };
             for value in values {
                 headers.append(name.clone(), HeaderValue::from_str(value)?);
             }
@@ -43,7 +43,7 @@ impl Impersonate {
 
 /// Keys are any text, header names are not: what a header name can not hold, and the percent sign
 /// that says so, are percent-encoded. Case is lost either way.
-fn extra_header(key: &str) -> String {
+fn extra_header_name(key: &str) -> String {
     let mut name = "impersonate-extra-".to_owned();
     for byte in key.bytes() {
         let is_token = byte.is_ascii_alphanumeric() || b"!#$&'*+-.^_`|~".contains(&byte);
@@ -62,27 +62,29 @@ mod tests {
 
     #[test]
     fn headers_of_a_user() {
-        let impersonate = Impersonate {
+        let impersonate = Impersonation {
             user: "jane".to_owned(),
             uid: "7".to_owned(),
             groups: vec!["a".to_owned(), "b".to_owned()],
             extra: vec![("example.com/Team".to_owned(), vec!["x".to_owned(), "y".to_owned()])],
         };
         let mut headers = HeaderMap::new();
-        impersonate.write(&mut headers).unwrap();
+        impersonate.write_headers(&mut headers).unwrap();
         let all = |name: &str| headers.get_all(name).iter().cloned().collect::<Vec<_>>();
-        assert_eq!(all("Impersonate-User"), ["jane"]);
-        assert_eq!(all("Impersonate-Uid"), ["7"]);
-        assert_eq!(all("Impersonate-Group"), ["a", "b"]);
+        assert_eq!(all("Impersonation-User"), ["jane"]);
+        assert_eq!(all("Impersonation-Uid"), ["7"]);
+        assert_eq!(all("Impersonation-Group"), ["a", "b"]);
         assert_eq!(all("impersonate-extra-example.com%2fteam"), ["x", "y"]);
     }
 
     #[test]
     fn nobody_and_what_can_not_be_sent() {
         let mut headers = HeaderMap::new();
-        Impersonate { uid: "7".to_owned(), ..Impersonate::default() }.write(&mut headers).unwrap();
+        Impersonation { uid: "7".to_owned(), ..Impersonation::default() }
+            .write_headers(&mut headers)
+            .unwrap();
         assert!(headers.is_empty());
-        let broken = Impersonate { user: "a\nb".to_owned(), ..Impersonate::default() };
-        assert!(broken.write(&mut headers).is_err());
+        let broken = Impersonation { user: "a\nb".to_owned(), ..Impersonation::default() };
+        assert!(broken.write_headers(&mut headers).is_err());
     }
 }

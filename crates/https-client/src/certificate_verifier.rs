@@ -1,4 +1,4 @@
-//! Certificates of servers: whether they are believed, and what is counted.
+//! Verifies the certificates of servers, and reports insecure ones.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,28 +15,28 @@ use x509_verify::{
     Roots, ServerVerifier, VerifyError, verify_tls12_signature, verify_tls13_signature,
 };
 
-use crate::observe::Observe;
+use crate::certificate_observer::CertificateObserver;
 use crate::trust::{Trust, system_roots};
 
 const OID_ECDSA_WITH_SHA1: Oid<'static> = oid!(1.2.840.10045.4.1);
 
-/// Believes the certificates of servers or not, and has the insecure ones counted either way.
-pub(crate) struct Verifier {
-    belief: Belief,
+/// Verifies the certificates of servers. Insecure certificates are reported to the observer, accepted or not.
+pub(crate) struct CertificateVerifier {
+    trust_rule: TrustRule,
     provider: Arc<CryptoProvider>,
-    observe: Arc<dyn Observe>,
+    observe: Arc<dyn CertificateObserver>,
 }
 
-enum Belief {
-    Any,
-    /// What some authority vouches for, and what is trusted itself: a certificate that is its own
-    /// authority is common among webhooks.
-    Vouched(ServerVerifier),
+enum TrustRule {
+    AcceptAny,
+    /// Accept certificates that chain to a root. A root may also be the certificate of the server itself: self-signed
+    /// certificates are common among webhooks.
+    Roots(ServerVerifier),
 }
 
-/// Why a certificate is refused that others once believed.
+/// Why a certificate is refused that older clients accepted.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Insecure {
+pub(crate) enum InsecureCertificate {
     #[error("certificate relies on legacy Common Name field, use SANs instead")]
     MissingSan,
     #[error(
@@ -47,26 +47,26 @@ pub(crate) enum Insecure {
     Sha1,
 }
 
-/// What is wrong with a certificate, whoever vouches for it.
-struct Flaws {
+/// Weaknesses of a certificate chain, whoever signed it.
+struct CertificateWeaknesses {
     is_missing_san: bool,
-    is_sha1: bool,
+    is_signed_with_sha1: bool,
 }
 
-impl Verifier {
+impl CertificateVerifier {
     pub(crate) fn new(
         trust: &Trust,
         provider: Arc<CryptoProvider>,
-        observe: Arc<dyn Observe>,
+        observe: Arc<dyn CertificateObserver>,
     ) -> Self {
-        let vouched =
-            |roots: Arc<Roots>| Belief::Vouched(ServerVerifier::new(roots, Arc::clone(&provider)));
-        let belief = match trust {
-            Trust::DangerousAcceptAny => Belief::Any,
-            Trust::System => vouched(system_roots()),
-            Trust::CaBundle(bundle) => vouched(Arc::new(bundle.roots())),
+        let by_roots =
+            |roots: Arc<Roots>| TrustRule::Roots(ServerVerifier::new(roots, Arc::clone(&provider)));
+        let trust_rule = match trust {
+            Trust::DangerousAcceptAny => TrustRule::AcceptAny,
+            Trust::System => by_roots(system_roots()),
+            Trust::CaBundle(bundle) => by_roots(Arc::new(bundle.roots())),
         };
-        Self { belief, provider, observe }
+        Self { trust_rule, provider, observe }
     }
 
     fn verify(
@@ -76,17 +76,17 @@ impl Verifier {
         server_name: &ServerName<'_>,
         now: UnixTime,
     ) -> Result<(), Error> {
-        match &self.belief {
-            Belief::Any => Ok(()),
-            Belief::Vouched(by) => by.verify(end_entity, intermediates, server_name, now),
+        match &self.trust_rule {
+            TrustRule::AcceptAny => Ok(()),
+            TrustRule::Roots(by) => by.verify(end_entity, intermediates, server_name, now),
         }
     }
 }
 
-impl ServerCertVerifier for Verifier {
-    /// 1. Whatever comes of it, a missing SAN extension and SHA-1 signatures are counted.
-    /// 2. The certificate must be believed, in time, and for the name.
-    /// 3. If it is not, and one of those flaws is why, the message says so.
+impl ServerCertVerifier for CertificateVerifier {
+    /// 1. A missing SAN extension and SHA-1 signatures are reported to the observer, whatever the result.
+    /// 2. The certificate must be trusted, valid at this time, and valid for the name.
+    /// 3. If it is not because of one of these weaknesses, the message says so.
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -95,15 +95,15 @@ impl ServerCertVerifier for Verifier {
         _ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let flaws = Flaws::find(end_entity, intermediates);
-        if flaws.is_missing_san {
+        let weaknesses = CertificateWeaknesses::find(end_entity, intermediates);
+        if weaknesses.is_missing_san {
             self.observe.missing_san();
         }
-        if flaws.is_sha1 {
+        if weaknesses.is_signed_with_sha1 {
             self.observe.sha1_signature();
         }
         let verified = self.verify(end_entity, intermediates, server_name, now);
-        verified.map_err(|error| flaws.blame(error))?;
+        verified.map_err(|error| weaknesses.explain_refusal(error))?;
         Ok(ServerCertVerified::assertion())
     }
 
@@ -132,23 +132,23 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-impl fmt::Debug for Verifier {
+impl fmt::Debug for CertificateVerifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Verifier").finish_non_exhaustive()
+        f.debug_struct("CertificateVerifier").finish_non_exhaustive()
     }
 }
 
-impl Flaws {
-    /// What can not be parsed has no flaw here: nobody will believe it.
+impl CertificateWeaknesses {
+    /// A certificate that can not be parsed has no weakness here, since verification refuses it.
     fn find(end_entity: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) -> Self {
         let is_missing_san = X509Certificate::from_der(end_entity).is_ok_and(|(_, leaf)| {
             !leaf.extensions().iter().any(|it| it.oid == OID_X509_EXT_SUBJECT_ALT_NAME)
         });
         let mut shown = std::iter::once(end_entity).chain(intermediates);
-        Self { is_missing_san, is_sha1: shown.any(is_sha1) }
+        Self { is_missing_san, is_signed_with_sha1: shown.any(is_signed_with_sha1) }
     }
 
-    fn blame(&self, error: Error) -> Error {
+    fn explain_refusal(&self, error: Error) -> Error {
         let is_unknown = |error: &CertificateError| match error {
             CertificateError::UnknownIssuer => true,
             CertificateError::Other(other) => matches!(
@@ -160,19 +160,22 @@ impl Flaws {
         let insecure = match &error {
             Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            ) if self.is_missing_san => Insecure::MissingSan,
-            Error::InvalidCertificate(error) if self.is_sha1 && is_unknown(error) => Insecure::Sha1,
+            ) if self.is_missing_san => InsecureCertificate::MissingSan,
+            Error::InvalidCertificate(error) if self.is_signed_with_sha1 && is_unknown(error) => {
+                InsecureCertificate::Sha1
+            }
             _ => return error,
         };
         CertificateError::Other(OtherError(Arc::new(insecure))).into()
     }
 }
 
-/// Roots that servers send along are not verified by their signatures, so those do not matter.
-fn is_sha1(certificate: &CertificateDer<'_>) -> bool {
+/// Signatures of self-signed certificates do not count, since verification ignores them.
+fn is_signed_with_sha1(certificate: &CertificateDer<'_>) -> bool {
     X509Certificate::from_der(certificate).is_ok_and(|(_, certificate)| {
         let algorithm = certificate.signature_algorithm.oid();
-        let is_sha1 = *algorithm == OID_PKCS1_SHA1WITHRSA || *algorithm == OID_ECDSA_WITH_SHA1;
-        is_sha1 && certificate.issuer() != certificate.subject()
+        let is_signed_with_sha1 =
+            *algorithm == OID_PKCS1_SHA1WITHRSA || *algorithm == OID_ECDSA_WITH_SHA1;
+        is_signed_with_sha1 && certificate.issuer() != certificate.subject()
     })
 }

@@ -1,4 +1,4 @@
-//! TCP connections.
+//! Opens TCP connections.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -9,61 +9,65 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::address::{AddressPolicy, RefusedAddress};
-use crate::failure::{io_words, is_local};
+use crate::address_policy::{AddressPolicy, RefusedAddress};
 use crate::fault::{Fault, FaultKind};
-use crate::resolve::HostPort;
+use crate::go_error_text::{go_io_error_text, is_local_resource_error};
+use crate::service_resolver::HostPort;
 
-/// How many addresses of a host are tried.
+/// The most addresses of a host that are tried.
 const ADDRESSES_MAX: usize = 16;
-/// How long an address may be silent before the next is tried beside it.
-const HEAD_START: Duration = Duration::from_millis(300);
-/// How long a connection is silent before the system asks whether the peer lives.
+/// How long the client waits for an address before it tries the next one in parallel.
+const NEXT_ADDRESS_DELAY: Duration = Duration::from_millis(300);
+/// The idle time after which the system sends TCP keepalive probes.
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(30);
 
-/// Connects to the first address of a host that answers. The name is resolved once, and the addresses that
-/// the policy permits are those that are dialed.
+/// Connects to the first address of a host that answers. The name is resolved once, and only addresses that the policy
+/// permits are dialed.
 pub(crate) async fn dial(at: &HostPort, policy: AddressPolicy) -> Result<TcpStream, Fault> {
     let addresses = match at.host.parse() {
         Ok(address) => vec![SocketAddr::new(address, at.port)],
-        Err(_) => look_up(at).await?,
+        Err(_) => resolve_host(at).await?,
     };
-    dial_any(addresses, policy).await.map_err(|fault| match fault.kind {
-        // The address of a name is not told to those who can not look it up themselves.
+    dial_first_reachable(addresses, policy).await.map_err(|fault| match fault.kind {
+        // The message has the name and not its address, which the client of the API may not know.
         FaultKind::AddressRefused => fault.within(format_args!("dial tcp {at}")),
         _ => fault,
     })
 }
 
-/// Checks the address of a host that somebody else will resolve, as far as that is possible.
-pub(crate) fn check_literal(at: &HostPort, policy: AddressPolicy) -> Result<(), Fault> {
+/// Checks a host that a proxy resolves, if it is an IP address.
+pub(crate) fn check_ip_literal(at: &HostPort, policy: AddressPolicy) -> Result<(), Fault> {
     let address = at.host.parse().ok();
     let checked = address.map_or(Ok(()), |address| policy.check(address));
-    checked.map_err(|refused| not_permitted(refused).within(format_args!("dial tcp {at}")))
+    checked.map_err(|refused| refused_address_fault(refused).within(format_args!("dial tcp {at}")))
 }
 
-fn not_permitted(refused: RefusedAddress) -> Fault {
+fn refused_address_fault(refused: RefusedAddress) -> Fault {
     let message = format!("webhooks may not be at a {refused} address");
     Fault::new(FaultKind::AddressRefused, message)
 }
 
-async fn look_up(at: &HostPort) -> Result<Vec<SocketAddr>, Fault> {
+async fn resolve_host(at: &HostPort) -> Result<Vec<SocketAddr>, Fault> {
     let fault =
         |why: &str| Fault::new(FaultKind::Dns, format!("dial tcp: lookup {}: {why}", at.host));
     let found = tokio::net::lookup_host((&*at.host, at.port)).await;
     let found = found.map_err(|error| {
-        // A name service without descriptors says that there is no such host.
+        // Without free descriptors, the resolver reports that the host does not exist.
         let lack = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).err();
-        match [Some(&error), lack.as_ref()].into_iter().flatten().find(|own| is_local(own)) {
-            Some(local) => Fault { kind: FaultKind::Local, ..fault(&io_words(local)) },
-            None => fault(lookup_words(&error.to_string())),
+        match [Some(&error), lack.as_ref()]
+            .into_iter()
+            .flatten()
+            .find(|own| is_local_resource_error(own))
+        {
+            Some(local) => Fault { kind: FaultKind::Local, ..fault(&go_io_error_text(local)) },
+            None => fault(lookup_error_text(&error.to_string())),
         }
     });
     let addresses: Vec<_> = found?.take(ADDRESSES_MAX).collect();
     if addresses.is_empty() { Err(fault("no such host")) } else { Ok(addresses) }
 }
 
-fn lookup_words(error: &str) -> &str {
+fn lookup_error_text(error: &str) -> &str {
     let is_unknown =
         ["Name or service not known", "No address associated", "nodename nor servname"]
             .iter()
@@ -71,12 +75,12 @@ fn lookup_words(error: &str) -> &str {
     if is_unknown { "no such host" } else { error }
 }
 
-/// Connects to the first permitted address that answers. An address that fails gives way to the next at once,
-/// one that is silent gets company after a while. If all fail, the first fault is returned, unless this
-/// process was not able to try one of them.
+/// Connects to the first permitted address that answers. After a failure the next address is tried at once; while an
+/// address does not answer, the next one is tried in parallel. If all fail, the first fault is returned, unless this process
+/// lacked resources for one of them.
 ///
 /// INVARIANT: every address that is connected to was checked here.
-pub(crate) async fn dial_any(
+pub(crate) async fn dial_first_reachable(
     addresses: Vec<SocketAddr>,
     policy: AddressPolicy,
 ) -> Result<TcpStream, Fault> {
@@ -85,10 +89,10 @@ pub(crate) async fn dial_any(
     for address in addresses {
         match policy.check(address.ip()) {
             Ok(()) => permitted.push(address),
-            Err(refused) => _ = failed.get_or_insert(not_permitted(refused)),
+            Err(refused) => _ = failed.get_or_insert(refused_address_fault(refused)),
         }
     }
-    // An address that is permitted has the word, whether or not it answers.
+    // The fault of a permitted address is preferred.
     failed = failed.filter(|_| permitted.is_empty());
     let mut left = permitted.into_iter();
     let mut attempts = JoinSet::new();
@@ -102,13 +106,15 @@ pub(crate) async fn dial_any(
         };
         let ended = tokio::select! {
             ended = attempts.join_next() => ended,
-            () = sleep(HEAD_START), if has_more => continue,
+            () = sleep(NEXT_ADDRESS_DELAY), if has_more => continue,
         };
         match ended {
-            Some(Ok((address, connected))) => match connected.and_then(prepare) {
+            Some(Ok((address, connected))) => match connected.and_then(set_socket_options) {
                 Ok(stream) => return Ok(stream),
-                Err(error) if is_local(&error) => failed = Some(refusal(address, &error)),
-                Err(error) => _ = failed.get_or_insert(refusal(address, &error)),
+                Err(error) if is_local_resource_error(&error) => {
+                    failed = Some(connect_fault(address, &error))
+                }
+                Err(error) => _ = failed.get_or_insert(connect_fault(address, &error)),
             },
             Some(Err(error)) => {
                 failed.get_or_insert(Fault::new(FaultKind::Other, error.to_string()));
@@ -122,21 +128,21 @@ pub(crate) async fn dial_any(
     }
 }
 
-fn prepare(stream: TcpStream) -> io::Result<TcpStream> {
+fn set_socket_options(stream: TcpStream) -> io::Result<TcpStream> {
     stream.set_nodelay(true)?;
     let keep_alive = TcpKeepalive::new().with_time(KEEP_ALIVE_AFTER);
     SockRef::from(&stream).set_tcp_keepalive(&keep_alive)?;
     Ok(stream)
 }
 
-fn refusal(address: SocketAddr, error: &io::Error) -> Fault {
+fn connect_fault(address: SocketAddr, error: &io::Error) -> Fault {
     let kind = match error.kind() {
-        _ if is_local(error) => FaultKind::Local,
+        _ if is_local_resource_error(error) => FaultKind::Local,
         io::ErrorKind::ConnectionRefused => FaultKind::Refused,
         io::ErrorKind::ConnectionReset => FaultKind::Reset,
         _ => FaultKind::Connect,
     };
-    Fault::new(kind, format!("dial tcp {address}: connect: {}", io_words(error)))
+    Fault::new(kind, format!("dial tcp {address}: connect: {}", go_io_error_text(error)))
 }
 
 #[cfg(test)]
@@ -164,18 +170,19 @@ mod tests {
         assert_eq!(peer.n_accepted(), 0);
         let link_local = SocketAddr::from(([169, 254, 169, 254], 80));
         let mixed = vec![link_local, peer.address(), link_local];
-        let stream = dial_any(mixed.clone(), POLICY).await.unwrap();
+        let stream = dial_first_reachable(mixed.clone(), POLICY).await.unwrap();
         assert_eq!(stream.peer_addr().unwrap(), peer.address());
-        let fault = dial_any(mixed, strict).await.unwrap_err();
+        let fault = dial_first_reachable(mixed, strict).await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::AddressRefused);
-        let fault = dial_any(vec![link_local, NOBODY], POLICY).await.unwrap_err();
+        let fault = dial_first_reachable(vec![link_local, NOBODY], POLICY).await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::Refused);
     }
 
     #[tokio::test]
     async fn an_address_that_fails_gives_way_to_the_next() {
         let peer = Peer::start(Answer::json("{}")).unwrap();
-        let stream = dial_any(vec![NOBODY, NOBODY, peer.address()], POLICY).await.unwrap();
+        let stream =
+            dial_first_reachable(vec![NOBODY, NOBODY, peer.address()], POLICY).await.unwrap();
         assert_eq!(stream.peer_addr().unwrap(), peer.address());
         assert!(stream.nodelay().unwrap());
     }
@@ -184,9 +191,9 @@ mod tests {
     async fn the_first_that_fails_has_the_word() {
         let peer = Peer::start(Answer::json("{}")).unwrap();
         peer.stop_listening().unwrap();
-        let fault = dial_any(vec![NOBODY, peer.address()], POLICY).await.unwrap_err();
+        let fault = dial_first_reachable(vec![NOBODY, peer.address()], POLICY).await.unwrap_err();
         assert_eq!(fault.message, "dial tcp 127.0.0.1:1: connect: connection refused");
-        let fault = dial_any(Vec::new(), POLICY).await.unwrap_err();
+        let fault = dial_first_reachable(Vec::new(), POLICY).await.unwrap_err();
         assert_eq!(fault.message, "dial tcp: no address");
     }
 
@@ -202,7 +209,7 @@ mod tests {
             (110, FaultKind::Connect),
             (113, FaultKind::Connect),
         ] {
-            let fault = refusal(NOBODY, &io::Error::from_raw_os_error(code));
+            let fault = connect_fault(NOBODY, &io::Error::from_raw_os_error(code));
             assert_eq!(fault.kind, kind, "{code}: {}", fault.message);
         }
     }
@@ -210,7 +217,7 @@ mod tests {
     #[test]
     fn what_name_services_say() {
         let unknown = "failed to lookup address information: Name or service not known";
-        assert_eq!(lookup_words(unknown), "no such host");
-        assert_eq!(lookup_words("something else"), "something else");
+        assert_eq!(lookup_error_text(unknown), "no such host");
+        assert_eq!(lookup_error_text("something else"), "something else");
     }
 }

@@ -1,13 +1,11 @@
 //! Dials that the requests to one target share.
 //!
-//! A dial belongs to no request: it runs as a task of its own, with a deadline of its own, and goes on
-//! when the request that caused it gives up. While the target does not answer there is one dial at a
-//! time for all requests that wait, and its failure is the failure of each of them. Each dial that
-//! succeeds doubles the number of dials that may run at the same time, so that a target that answers is
-//! not connected to one by one.
+//! A dial belongs to no request: it runs as a task with its own deadline, and continues when the request that started it
+//! ends. While the target does not answer, there is one dial at a time for all waiting requests, and its failure fails all of
+//! them. Each successful dial doubles the number of dials that may run at the same time.
 //!
-//! The failure of a dial is the target's, but whoever is out of time while the dials of others succeed has
-//! waited in line here; the number of those that succeeded tells.
+//! A failed dial is a fault of the target. A request that times out while dials of other requests succeed has waited in this
+//! process; the number of successful dials shows that.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,55 +13,55 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::connect::Route;
+use crate::connection::TargetConnection;
+use crate::connector::Route;
 use crate::fault::{Fault, FaultKind};
-use crate::wire::Wire;
 
-/// The most dials to one target at the same time. Fewer than requests may wait would make some of them
-/// wait for the dials of others until they are out of time.
+/// The most dials to one target at the same time. It is as large as the number of waiting requests can be, so that none
+/// times out behind the dials of others.
 const DIALS_MAX: usize = 1024;
 
-type Waiter = oneshot::Sender<Result<Wire, Fault>>;
+type Waiter = oneshot::Sender<Result<TargetConnection, Fault>>;
 
 /// The dials to one target.
 #[derive(Default)]
-pub(crate) struct Dials {
-    state: Mutex<State>,
-    n_connected: AtomicU64,
+pub(crate) struct SharedDials {
+    state: Mutex<DialState>,
+    n_successful_dials: AtomicU64,
 }
 
-struct State {
-    /// Requests that wait for a connection. Calls in flight bound them.
+struct DialState {
+    /// The requests that wait for a connection. The limit of calls in flight bounds them.
     waiters: VecDeque<Waiter>,
     n_dials: usize,
     n_dials_max: usize,
 }
 
-impl Default for State {
+impl Default for DialState {
     fn default() -> Self {
         Self { waiters: VecDeque::new(), n_dials: 0, n_dials_max: 1 }
     }
 }
 
-impl Dials {
-    /// How many dials have succeeded so far.
-    pub(crate) fn n_connected(&self) -> u64 {
-        self.n_connected.load(Ordering::Relaxed)
+impl SharedDials {
+    /// The number of successful dials so far.
+    pub(crate) fn n_successful_dials(&self) -> u64 {
+        self.n_successful_dials.load(Ordering::Relaxed)
     }
 
-    /// A connection of which nobody else makes use.
-    pub(crate) fn connection(
+    /// Waits for a new connection, which no other request uses.
+    pub(crate) fn new_connection(
         self: &Arc<Self>,
         route: &Arc<Route>,
-    ) -> impl Future<Output = Result<Wire, Fault>> + Send + use<> {
+    ) -> impl Future<Output = Result<TargetConnection, Fault>> + Send + use<> {
         let (waiter, connection) = oneshot::channel();
         self.lock().waiters.push_back(waiter);
-        self.dial(route);
-        async { connection.await.unwrap_or_else(|_| Err(lost())) }
+        self.start_dials(route);
+        async { connection.await.unwrap_or_else(|_| Err(runtime_stopped_fault())) }
     }
 
     /// Starts as many dials as are needed and permitted.
-    fn dial(self: &Arc<Self>, route: &Arc<Route>) {
+    fn start_dials(self: &Arc<Self>, route: &Arc<Route>) {
         let n_new = {
             let mut state = self.lock();
             state.waiters.retain(|waiter| !waiter.is_closed());
@@ -73,44 +71,44 @@ impl Dials {
             n_new
         };
         for _ in 0..n_new {
-            let mut dial = Dial { dials: Arc::clone(self), end: None };
+            let mut dial = RunningDial { dials: Arc::clone(self), end: None };
             let route = Arc::clone(route);
             tokio::spawn(async move {
                 dial.end = Some(route.connect().await);
                 let dials = Arc::clone(&dial.dials);
                 drop(dial);
-                dials.dial(&route);
+                dials.start_dials(&route);
             });
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, DialState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A dial that runs. However its task ends, the waiters hear of it.
-struct Dial {
-    dials: Arc<Dials>,
-    end: Option<Result<Wire, Fault>>,
+/// A running dial. However its task ends, a waiter gets the result.
+struct RunningDial {
+    dials: Arc<SharedDials>,
+    end: Option<Result<TargetConnection, Fault>>,
 }
 
-impl Drop for Dial {
+impl Drop for RunningDial {
     fn drop(&mut self) {
-        let end = self.end.take().unwrap_or_else(|| Err(lost()));
+        let end = self.end.take().unwrap_or_else(|| Err(runtime_stopped_fault()));
         if end.is_ok() {
-            self.dials.n_connected.fetch_add(1, Ordering::Relaxed);
+            self.dials.n_successful_dials.fetch_add(1, Ordering::Relaxed);
         }
         self.dials.lock().end_dial(end);
     }
 }
 
-fn lost() -> Fault {
+fn runtime_stopped_fault() -> Fault {
     Fault::new(FaultKind::Local, "the runtime is going down")
 }
 
-impl State {
-    fn end_dial(&mut self, dialed: Result<Wire, Fault>) {
+impl DialState {
+    fn end_dial(&mut self, dialed: Result<TargetConnection, Fault>) {
         self.n_dials -= 1;
         match dialed {
             Ok(wire) => {
