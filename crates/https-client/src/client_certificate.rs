@@ -17,14 +17,14 @@ use crate::secret::Secret;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientCertificate {
     /// The certificate and its intermediate certificates.
-    pub certificate: PemSource,
+    pub certificate: PemLocation,
     /// The private key of the certificate.
-    pub key: PemSource,
+    pub key: PemLocation,
 }
 
 /// A PEM text, or the file that holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PemSource {
+pub enum PemLocation {
     /// The PEM text itself.
     Inline(Secret),
     /// The path of a PEM file.
@@ -92,7 +92,7 @@ impl ClientCertificate {
 
     /// Whether the certificate or the key is in a file, which can change.
     pub(crate) fn is_read_from_files(&self) -> bool {
-        matches!(self.certificate, PemSource::File(_)) || matches!(self.key, PemSource::File(_))
+        matches!(self.certificate, PemLocation::File(_)) || matches!(self.key, PemLocation::File(_))
     }
 }
 
@@ -110,7 +110,7 @@ impl LoadedCertificate {
     }
 }
 
-impl PemSource {
+impl PemLocation {
     fn read(&self) -> Result<Secret, ClientCertificateError> {
         match self {
             Self::Inline(pem) => Ok(pem.clone()),
@@ -180,8 +180,8 @@ mod tests {
 
     fn inline(certificate: &str, key: &str) -> Result<(), String> {
         let identity = ClientCertificate {
-            certificate: PemSource::Inline(Secret::new(certificate)),
-            key: PemSource::Inline(Secret::new(key)),
+            certificate: PemLocation::Inline(Secret::new(certificate)),
+            key: PemLocation::Inline(Secret::new(key)),
         };
         identity.check().map_err(|error| error.to_string())
     }
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_missing_file_is_named() {
-        let missing = PemSource::File(PathBuf::from("/nowhere/tls.crt"));
+        let missing = PemLocation::File(PathBuf::from("/nowhere/tls.crt"));
         let identity = ClientCertificate { certificate: missing.clone(), key: missing };
         let message = identity.check().unwrap_err().to_string();
         assert_eq!(message, "open /nowhere/tls.crt: no such file or directory");

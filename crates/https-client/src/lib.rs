@@ -59,7 +59,7 @@ mod trust;
 pub use address_policy::{AddressPolicy, RefusedAddress};
 pub use certificate_observer::{CertificateObserver, NoCertificateObserver};
 pub use client::{BuildError, Client, RESPONSE_SIZE_FACTOR};
-pub use client_certificate::{ClientCertificate, ClientCertificateError, PemSource};
+pub use client_certificate::{ClientCertificate, ClientCertificateError, PemLocation};
 pub use credentials::Credentials;
 pub use fault::{Fault, FaultKind};
 pub use impersonation::Impersonation;

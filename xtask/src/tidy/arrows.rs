@@ -27,7 +27,7 @@ pub(super) const TABLE: &[Row] = &[
     row("field-errors", &["go-compat"]),
     row("persistent", &[]),
     row("authz", &["field-errors", "go-compat"]),
-    row("cel", &["go-compat"]),
+    row("cel", &["field-errors", "go-compat"]),
     // The oracle knows the objects of the three, and their integration tests ask the oracle.
     Row { from: "authz-abac", to: &["authz", "go-compat"], dev: &["authz-reference"] },
     Row {

@@ -9,7 +9,7 @@ use cel::CheckTarget;
 /// A question that the authorizer must answer before a condition can be evaluated further.
 #[derive(Debug, Clone)]
 pub struct AuthorizerQuestion {
-    cel_question: cel::Question,
+    cel_question: cel::AuthorizerCheck,
     /// The service account that the question is about; `None` for the user of the request.
     service_account: Option<User>,
     field_selector: Option<Selector<FieldRequirement>>,
@@ -17,8 +17,8 @@ pub struct AuthorizerQuestion {
 }
 
 impl AuthorizerQuestion {
-    pub(super) fn new(cel_question: cel::Question) -> Self {
-        let service_account = cel_question.account.as_ref().map(service_account_user);
+    pub(super) fn new(cel_question: cel::AuthorizerCheck) -> Self {
+        let service_account = cel_question.service_account.as_ref().map(service_account_user);
         let (fields, labels) = match &cel_question.target {
             CheckTarget::Path(_) => ("", ""),
             CheckTarget::Resource(target) => (&*target.field_selector, &*target.label_selector),
@@ -71,7 +71,7 @@ fn service_account_user(account: &cel::ServiceAccount) -> User {
 /// Questions do not contain the user of the request, so decisions must not be used for another request. The number of
 /// decisions is at most [`AUTHORIZER_CHECKS_MAX`](crate::AUTHORIZER_CHECKS_MAX) for each evaluation of the conditions of a hook.
 #[derive(Debug, Clone, Default)]
-pub struct AuthorizerDecisions(pub(super) cel::Decisions);
+pub struct AuthorizerDecisions(pub(super) cel::KnownDecisions);
 
 impl AuthorizerDecisions {
     /// Records a decision.
@@ -79,7 +79,7 @@ impl AuthorizerDecisions {
     /// Only `Allow` counts as allowed: no opinion, with or without an error, does not. If the decision is unavailable
     /// because of this server, the caller refuses the request instead.
     pub fn record(&mut self, question: AuthorizerQuestion, decision: &Decision) {
-        let decision = cel::Decision {
+        let decision = cel::AuthorizerDecision {
             is_allowed: match decision.verdict {
                 Verdict::Allow => true,
                 Verdict::Deny | Verdict::NoOpinion | Verdict::Unavailable(_) => false,
@@ -99,11 +99,11 @@ mod tests {
 
     use super::*;
 
-    fn question(target: CheckTarget) -> cel::Question {
-        cel::Question { account: None, verb: "list".into(), target }
+    fn question(target: CheckTarget) -> cel::AuthorizerCheck {
+        cel::AuthorizerCheck { service_account: None, verb: "list".into(), target }
     }
 
-    fn resource(change: fn(&mut ResourceTarget)) -> cel::Question {
+    fn resource(change: fn(&mut ResourceTarget)) -> cel::AuthorizerCheck {
         let mut target = ResourceTarget { resource: "pods".into(), ..ResourceTarget::default() };
         change(&mut target);
         question(CheckTarget::Resource(Box::new(target)))
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn a_service_account_is_asked_about_in_place_of_the_user() {
         let account = cel::ServiceAccount { namespace: "ns".into(), name: "robot".into() };
-        let asked = cel::Question { account: Some(account), ..resource(|_| {}) };
+        let asked = cel::AuthorizerCheck { service_account: Some(account), ..resource(|_| {}) };
         let question = AuthorizerQuestion::new(asked);
         let user = User { name: "ana".to_owned(), ..User::default() };
         let found = question.attributes(Some(&user)).user.unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use cel::{Authorization, Environment, ObjectType, Type};
+use cel::{AuthorizationValue, Environment, ObjectType, Type};
 
 use super::request_variable::request_type;
 
@@ -18,7 +18,7 @@ pub(super) static STORED_CONDITIONS: LazyLock<Environment> =
 /// The environment for new conditions. It has only functions that the previous version also has, so that a rollback is
 /// possible.
 pub(super) static NEW_CONDITIONS: LazyLock<Environment> =
-    LazyLock::new(|| Environment::kubernetes_established(declare_variables()));
+    LazyLock::new(|| Environment::kubernetes_new_expressions(declare_variables()));
 
 /// Declares the variables, in the order of their values.
 ///
@@ -29,8 +29,8 @@ fn declare_variables() -> Vec<(&'static str, Type)> {
         ("oldObject", Type::Dyn),
         ("namespaceObject", namespace_type()),
         ("request", request_type()),
-        ("authorizer", Type::Opaque(Authorization::AUTHORIZER)),
-        ("authorizer.requestResource", Type::Opaque(Authorization::RESOURCE_CHECK)),
+        ("authorizer", Type::Opaque(AuthorizationValue::AUTHORIZER)),
+        ("authorizer.requestResource", Type::Opaque(AuthorizationValue::RESOURCE_CHECK)),
     ]
 }
 

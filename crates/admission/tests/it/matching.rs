@@ -111,7 +111,7 @@ fn outcome(changes: Value, attributes: &Attributes<'_>, namespace: Option<&Tree>
 }
 
 #[test]
-fn rules() {
+fn rules_match_by_each_part() {
     assert!(hook_of(json!({"rules": []})).validating().match_hooks(&pod()).is_empty());
     for operation in Operation::ALL {
         let attributes = request(operation, ("", "v1", "pods"), "Pod", "", "team-a");
@@ -175,7 +175,7 @@ fn equivalents(
 }
 
 #[test]
-fn equivalents() {
+fn rules_match_equivalent_resources() {
     let others = equivalents("Deployment", None);
     let deployment = Attributes {
         equivalents: &others,
@@ -293,7 +293,7 @@ fn conditions(policy: &str, expressions: &[&str]) -> Value {
 }
 
 #[test]
-fn conditions() {
+fn match_conditions_decide_last() {
     let object = tree(json!({"metadata": {"namespace": "team-a", "labels": {"n": 1}}}));
     let creation = Attributes { object: Some(&object), ..pod() };
     let update = Attributes { operation: Operation::Update, old_object: Some(&object), ..creation };

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use fake_http::{Answer, Authority, Issued, Leaf, Peer, ServerTls, self_signed, sha1_signed};
 use https_client::{
-    Client, ClientCertificate, FaultKind, Limits, PemSource, Secret, Target, Trust,
+    Client, ClientCertificate, FaultKind, Limits, PemLocation, Secret, Target, Trust,
 };
 
 use crate::fixture::{Counted, LONG, client, close_connections, https, post, secure, until};
 
 fn identity(issued: &Issued) -> Option<ClientCertificate> {
-    let inline = |pem: &str| PemSource::Inline(Secret::new(pem));
+    let inline = |pem: &str| PemLocation::Inline(Secret::new(pem));
     Some(ClientCertificate {
         certificate: inline(&issued.certificate_pem),
         key: inline(&issued.key_pem),
@@ -212,8 +212,10 @@ async fn a_renewed_client_certificate_is_shown_on_new_connections() {
     let (certificate, key) = first.write(directory.path(), "tls").unwrap();
     let peer =
         Peer::start_tls(Answer::json("{}"), &tls.require_clients_of(&authority.pem())).unwrap();
-    let identity =
-        ClientCertificate { certificate: PemSource::File(certificate), key: PemSource::File(key) };
+    let identity = ClientCertificate {
+        certificate: PemLocation::File(certificate),
+        key: PemLocation::File(key),
+    };
     let target = https(peer.address(), &authority.pem());
     let client = client(Target { client_certificate: Some(identity), ..target });
     let shown = async || {

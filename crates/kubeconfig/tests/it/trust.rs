@@ -1,7 +1,7 @@
 //! Whom to trust: WHK-51, and the client certificate: WHK-52.
 
 use document::WarningCode;
-use https_client::{CaBundle, PemSource, Trust};
+use https_client::{CaBundle, PemLocation, Trust};
 
 use crate::workplace::{Workplace, base64, config, is_at};
 
@@ -82,9 +82,9 @@ fn client_certificates_stay_files_if_they_are() {
     let connection =
         place.connection(&user("client-certificate: client.pem, client-key: client.key"));
     let identity = connection.target.client_certificate.unwrap();
-    let is_file = |material: &PemSource, name: &str| match material {
-        PemSource::File(path) => is_at(path, &place, name),
-        PemSource::Inline(_) => false,
+    let is_file = |material: &PemLocation, name: &str| match material {
+        PemLocation::File(path) => is_at(path, &place, name),
+        PemLocation::Inline(_) => false,
     };
     assert!(is_file(&identity.certificate, "client.pem") && is_file(&identity.key, "client.key"));
     assert_eq!(place.names(&connection.files), ["config", "client.pem", "client.key"]);
@@ -93,7 +93,7 @@ fn client_certificates_stay_files_if_they_are() {
     let mixed = user(&format!("client-certificate: client.pem, client-key-data: {data}"));
     let identity = place.connection(&mixed).target.client_certificate.unwrap();
     assert!(is_file(&identity.certificate, "client.pem"));
-    assert!(matches!(identity.key, PemSource::Inline(_)));
+    assert!(matches!(identity.key, PemLocation::Inline(_)));
 
     // A key alone counts for nothing, as in Kubernetes.
     assert_eq!(place.connection(&user("client-key: missing")).target.client_certificate, None);
