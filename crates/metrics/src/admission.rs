@@ -37,7 +37,7 @@ pub struct AdmissionMetrics {
 }
 
 impl AdmissionMetrics {
-    /// Registers the metrics.
+    /// Registers the metrics in a registry.
     ///
     /// Kubernetes counts insecure certificates of authorization and admission webhooks together, so `certificates` is
     /// the observer of [`AuthorizationMetrics`](crate::AuthorizationMetrics); this type forwards to it.

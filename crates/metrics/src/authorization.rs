@@ -41,7 +41,7 @@ pub struct AuthorizationMetrics {
 }
 
 impl AuthorizationMetrics {
-    /// Registers the metrics.
+    /// Registers the metrics in a registry.
     ///
     /// `server_id` distinguishes this server from others; its hash is a label. AuthorizationMetrics of reloads are exposed only if
     /// a file configures the authorizers (`has_config_file`).

@@ -26,7 +26,7 @@ impl https_client::CertificateObserver for WebhookCertificates {
 }
 
 impl WebhookCertificates {
-    /// Reads the counters.
+    /// Reads the counters into metric families.
     pub(crate) fn collect(&self) -> [MetricFamily; 2] {
         let mut missing_san = Samples::new(&families::MISSING_SAN);
         let mut sha1 = Samples::new(&families::SHA1_SIGNATURES);
