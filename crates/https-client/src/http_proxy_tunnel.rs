@@ -21,7 +21,7 @@ pub(crate) async fn open_tunnel(
     let mut request = format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n").into_bytes();
     if let Some(header) = login.and_then(|it| basic_auth_header(&it.username, it.password.expose()))
     {
-        request.extend_from_slice(b"Proxy-AuthorizationSource: ");
+        request.extend_from_slice(b"Proxy-Authorization: ");
         request.extend_from_slice(header.as_bytes());
         request.extend_from_slice(b"\r\n");
     }
@@ -67,7 +67,7 @@ mod tests {
         check_status_line(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
         check_status_line(b"HTTP/1.0 201\r\n\r\n").unwrap();
         let fault = |answer: &[u8]| check_status_line(answer).unwrap_err().message;
-        assert_eq!(fault(b"HTTP/1.1 403 No choose_route\r\n\r\n"), "No choose_route");
+        assert_eq!(fault(b"HTTP/1.1 403 No way\r\n\r\n"), "No way");
         for junk in ["", "\r\n\r\n", "SSH-2.0 200\r\n\r\n", "HTTP/1.1 abc\r\n\r\n"] {
             assert!(fault(junk.as_bytes()).starts_with("malformed"), "{junk}");
         }

@@ -71,9 +71,9 @@ mod tests {
         let mut headers = HeaderMap::new();
         impersonate.write_headers(&mut headers).unwrap();
         let all = |name: &str| headers.get_all(name).iter().cloned().collect::<Vec<_>>();
-        assert_eq!(all("Impersonation-User"), ["jane"]);
-        assert_eq!(all("Impersonation-Uid"), ["7"]);
-        assert_eq!(all("Impersonation-Group"), ["a", "b"]);
+        assert_eq!(all("Impersonate-User"), ["jane"]);
+        assert_eq!(all("Impersonate-Uid"), ["7"]);
+        assert_eq!(all("Impersonate-Group"), ["a", "b"]);
         assert_eq!(all("impersonate-extra-example.com%2fteam"), ["x", "y"]);
     }
 
