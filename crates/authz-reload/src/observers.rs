@@ -19,7 +19,7 @@ pub trait AuthorizationObservers: Send + Sync {
     fn authorizer_observer(&self, kind: AuthorizerType, name: &str) -> Option<DecisionObserver>;
 
     /// The observer of the connections to all webhooks.
-    fn connection_observer(&self) -> Arc<dyn https_client::Observe>;
+    fn connection_observer(&self) -> Arc<dyn https_client::CertificateObserver>;
 
     /// A reload ended. The load at start and checks that find nothing new do not count.
     fn on_reload(&self, status: ReloadStatus, at: SystemTime) {
@@ -78,7 +78,7 @@ impl AuthorizationObservers for NoObservers {
         None
     }
 
-    fn connection_observer(&self) -> Arc<dyn https_client::Observe> {
-        Arc::new(https_client::Unobserved)
+    fn connection_observer(&self) -> Arc<dyn https_client::CertificateObserver> {
+        Arc::new(https_client::NoCertificateObserver)
     }
 }

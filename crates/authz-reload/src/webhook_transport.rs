@@ -6,7 +6,7 @@ use std::time::Duration;
 use authz::Unavailable;
 use authz_webhook::{HttpResponse, ResponseFuture, Transport, TransportError, TransportErrorKind};
 use bytes::Bytes;
-use https_client::{Client, Place, Target};
+use https_client::{Client, Destination, Target};
 
 /// Posts reviews to one webhook.
 pub struct WebhookTransport {
@@ -73,9 +73,9 @@ fn convert_fault(fault: https_client::Fault) -> TransportError {
 /// The URL of a webhook, for messages. It contains no credentials.
 pub fn endpoint_url(target: &Target) -> String {
     let path = if target.path.is_empty() { "/" } else { target.path.as_str() };
-    match &target.place {
-        Place::Service(service) => format!("https://{service}{path}"),
-        Place::Url { scheme, host, port } => {
+    match &target.destination {
+        Destination::Service(service) => format!("https://{service}{path}"),
+        Destination::Url { scheme, host, port } => {
             let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
             let port = port.map_or_else(String::new, |port| format!(":{port}"));
             format!("{}://{host}{port}{path}", scheme.as_str())
@@ -92,14 +92,14 @@ mod tests {
     #[test]
     fn endpoints_are_written_as_urls() {
         let url = |host: &str, port, path| {
-            let place = Place::Url { scheme: Scheme::Https, host: host.to_owned(), port };
+            let place = Destination::Url { scheme: Scheme::Https, host: host.to_owned(), port };
             endpoint_url(&Target::new(place, path))
         };
         assert_eq!(url("a.example", None, ""), "https://a.example/");
         assert_eq!(url("::1", Some(8443), "/x"), "https://[::1]:8443/x");
         let service =
             ServiceName { namespace: "ns".to_owned(), name: "hook".to_owned(), port: 443 };
-        let service = Target::new(Place::Service(service), "");
+        let service = Target::new(Destination::Service(service), "");
         assert_eq!(endpoint_url(&service), "https://hook.ns.svc:443/");
     }
 

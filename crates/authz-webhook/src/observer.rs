@@ -117,7 +117,7 @@ impl Rejection {
 impl From<Busy> for Rejection {
     fn from(busy: Busy) -> Self {
         match busy {
-            Busy::Webhook { .. } => Self::TooManyInFlight,
+            Busy::Total { .. } => Self::TooManyInFlight,
             Busy::User { .. } => Self::TooManyOfUser,
         }
     }

@@ -41,7 +41,7 @@ pub struct AuthorizationMetrics {
 }
 
 impl AuthorizationMetrics {
-    /// Registers the metrics.
+    /// Registers the metrics in a registry.
     ///
     /// `server_id` distinguishes this server from others; its hash is a label. AuthorizationMetrics of reloads are exposed only if
     /// a file configures the authorizers (`has_config_file`).
@@ -97,7 +97,7 @@ impl AuthorizationObservers for AuthorizationMetrics {
         Some(Arc::new(move |verdict, took| counters.count_decision(verdict, took)))
     }
 
-    fn connection_observer(&self) -> Arc<dyn https_client::Observe> {
+    fn connection_observer(&self) -> Arc<dyn https_client::CertificateObserver> {
         Arc::<WebhookCertificates>::clone(&self.webhook_certificates)
     }
 

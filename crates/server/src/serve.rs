@@ -181,7 +181,7 @@ impl<S: Store> Server<S> {
             limits: https_client::Limits {
                 body_bytes_max: options.admission.response_bytes_max,
                 connect_timeout: options.admission.connect_timeout,
-                addresses: options.admission.hook_addresses,
+                address_policy: options.admission.hook_addresses,
                 ..default_environment.limits
             },
             calls_in_flight_max: options.admission.calls_in_flight_max,

@@ -200,7 +200,7 @@ impl<S: Store> ServerState<S> {
 /// Whether requests for a resource are admitted whatever is configured: an administrator can always
 /// repair.
 pub(crate) fn is_configuration(resource: &Resource) -> bool {
-    admission::is_configuration(&GroupVersionKind {
+    admission::is_admission_configuration(&GroupVersionKind {
         group: &resource.group,
         version: &resource.version,
         kind: &resource.kind,

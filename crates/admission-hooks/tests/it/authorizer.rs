@@ -164,7 +164,7 @@ async fn a_hook_asks_no_more_than_its_budget_allows() {
     let hooks = vec![conditioned(hook("h.x.y", &peer), &checks)];
     let (refusal, _) = asking(&clerk, "admin").validating("v", hooks).refused().await;
     assert!(refusal.message.contains("running out of cost budget"), "{}", refusal.message);
-    assert_eq!(clerk.asked().len() as u64, admission::CHECKS_MAX);
+    assert_eq!(clerk.asked().len() as u64, admission::AUTHORIZER_CHECKS_MAX);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use authz_webhook::{Webhook, WebhookSettings};
-use https_client::{AddressPolicy, Client, Place};
+use https_client::{AddressPolicy, Client, Destination};
 use kubeconfig::Connection;
 
 use super::{Assembler, FindConnection, PartialGeneration};
@@ -43,8 +43,8 @@ pub(super) fn reuse_or_build(
     let (mut limits, observe) =
         (assembler.limits.clone(), assembler.observers.connection_observer());
     // The operator wrote the URL. Other users write the endpoints of a Service, so its addresses are checked.
-    if let Place::Url { .. } = target.place {
-        limits.addresses = AddressPolicy::default();
+    if let Destination::Url { .. } = target.destination {
+        limits.address_policy = AddressPolicy::default();
     }
     let client = Client::new(target, assembler.resolver.clone(), limits, observe)
         .map_err(|error| BuildCause::Client { name: name.to_owned(), error })?;

@@ -55,6 +55,6 @@ pub(super) async fn check_new_webhooks(
 /// Connects to a webhook; returns why it can not be reached.
 async fn connect(hook: &ConfiguredWebhook) -> Option<String> {
     let limit = hook.webhook.settings().timeout.get();
-    let fault = hook.client.check(limit).await.err()?;
+    let fault = hook.client.check_connection(limit).await.err()?;
     Some(format!("webhook {} is not healthy: {fault}", hook.webhook.name()))
 }

@@ -112,7 +112,7 @@ async fn a19_endpoints_of_services_are_checked() {
         ("w.kubeconfig", false, Verdict::Allow),
     ] {
         let mut assembler = stage.assembler();
-        assembler.limits.addresses = AddressPolicy { allows_loopback };
+        assembler.limits.address_policy = AddressPolicy { allows_loopback };
         let generation = assembler.start(&flags(file)).unwrap();
         assert_eq!(ask(&generation, "ana").await, verdict, "{file} {allows_loopback}");
     }

@@ -53,8 +53,8 @@ impl AuthorizationObservers for Listener {
         None
     }
 
-    fn connection_observer(&self) -> Arc<dyn https_client::Observe> {
-        Arc::new(https_client::Unobserved)
+    fn connection_observer(&self) -> Arc<dyn https_client::CertificateObserver> {
+        Arc::new(https_client::NoCertificateObserver)
     }
 
     fn on_reload(&self, status: ReloadStatus, _at: SystemTime) {

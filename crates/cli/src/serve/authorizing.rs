@@ -56,7 +56,7 @@ impl Authorizing {
             guards: guards(&args.chain),
             limits: Limits {
                 connect_timeout: args.chain.webhook_connect_timeout,
-                addresses: args.chain.webhook_addresses(args.listen.bind_address),
+                address_policy: args.chain.webhook_addresses(args.listen.bind_address),
                 ..Limits::default()
             },
             resolver: Some(Arc::clone(&directory) as Arc<dyn Resolve>),

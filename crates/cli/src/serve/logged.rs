@@ -27,7 +27,7 @@ impl AuthorizationObservers for Logged {
         self.metrics.authorizer_observer(kind, name)
     }
 
-    fn connection_observer(&self) -> Arc<dyn https_client::Observe> {
+    fn connection_observer(&self) -> Arc<dyn https_client::CertificateObserver> {
         self.metrics.connection_observer()
     }
 

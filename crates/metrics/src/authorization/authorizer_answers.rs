@@ -81,7 +81,7 @@ impl AuthorizerAnswers {
         self.counters.get_or_create((kind, name.to_owned()))
     }
 
-    /// Reads the counters.
+    /// Reads the counters into metric families.
     pub(crate) fn collect(&self) -> [MetricFamily; 3] {
         let mut decisions = Samples::new(&families::AUTHORIZER_DECISIONS);
         let mut no_opinions = Samples::new(&families::NO_OPINIONS);

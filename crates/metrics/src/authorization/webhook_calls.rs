@@ -176,7 +176,7 @@ impl WebhookCalls {
         *self.active_webhooks.lock().unwrap_or_else(PoisonError::into_inner) = webhooks;
     }
 
-    /// Reads the counters.
+    /// Reads the counters into metric families.
     pub(crate) fn collect(&self) -> Vec<MetricFamily> {
         let mut families = WebhookFamilies::new();
         for (name, counters) in self.counters.in_use() {

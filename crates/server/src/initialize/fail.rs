@@ -57,7 +57,7 @@ impl<S: Store> Call<'_, S> {
 
 /// Whether somebody has given up on an object.
 pub(crate) fn has_failed(tree: &Tree) -> bool {
-    Initializers::of(tree).result.is_some()
+    Initializers::from_object(tree).result.is_some()
 }
 
 pub(super) async fn end_failed<S: Store>(server: Arc<ServerState<S>>, failed: Failed) {

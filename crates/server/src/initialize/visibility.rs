@@ -23,7 +23,8 @@ static FIELD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"initia
 pub(crate) fn is_hidden(stored: &[u8]) -> bool {
     // An object that can not be read may wait for somebody.
     FIELD.find(stored).is_some()
-        && codec::from_stored(stored).map_or(true, |tree| admission::is_uninitialized(&tree))
+        && codec::from_stored(stored)
+            .map_or(true, |tree| admission::has_pending_initializers(&tree))
 }
 
 /// Whether an object that may be stored is there for everybody.

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use admission::{Awaited, TimeoutCause, deleted, failure, initialization_timeout};
+use admission::{
+    TimeoutCause, UninitializedObject, deleted_while_waiting_status, initialization_failure_status,
+    initialization_timeout_status,
+};
 use api_object::{Status, Tree};
 use api_resources::Verb;
 use store::{Entry, Expect, Key, Mark, Put, Revision, Store, Transaction, WriteError};
@@ -146,8 +149,9 @@ impl<S: Store> Call<'_, S> {
                 }
                 Ok(Shown { tree, revision: Some(entry.mod_rev) })
             }
-            Outcome::Failed => Err(failure(&tree).unwrap_or_else(|| deleted(&tree))),
-            Outcome::Deleted => Err(deleted(&tree)),
+            Outcome::Failed => Err(initialization_failure_status(&tree)
+                .unwrap_or_else(|| deleted_while_waiting_status(&tree))),
+            Outcome::Deleted => Err(deleted_while_waiting_status(&tree)),
             Outcome::StepFailed(idx) => {
                 Err(self.timeout(&tree, entry.mod_rev, TimeoutCause::Step(idx)))
             }
@@ -166,8 +170,9 @@ impl<S: Store> Call<'_, S> {
 
     fn timeout(&self, tree: &Tree, revision: Revision, cause: TimeoutCause) -> Status {
         let resource = self.resource.group_resource();
-        let awaited = Awaited { resource: &resource, tree, revision: revision.number() };
-        initialization_timeout(&awaited, cause)
+        let awaited =
+            UninitializedObject { resource: &resource, tree, revision: revision.number() };
+        initialization_timeout_status(&awaited, cause)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `update` and `patch`: both read the object, make the next one of it, and write that if nobody was
 //! faster.
 
-use admission::{Initializers, Operation, is_uninitialized};
+use admission::{Initializers, Operation, has_pending_initializers};
 use api_object::{Status, Tree};
 use api_resources::Verb;
 use codec::PatchType;
@@ -184,12 +184,12 @@ impl<S: Store> Call<'_, S> {
     /// What is wrong with the next state of an object, its metadata aside. Nobody relies on an object
     /// that is not initialized, so that initializers may change what is fixed later.
     fn content_errors(&self, new: &Tree, old: &Tree, subresource: Option<&str>) -> FieldErrors {
-        let mut errors = match subresource.is_none() && is_uninitialized(old) {
+        let mut errors = match subresource.is_none() && has_pending_initializers(old) {
             true => api_resources::validate_create(self.resource, new),
             false => api_resources::validate_update(self.resource, new, old, subresource),
         };
         let pending_max = self.server.initialization.pending_max;
-        let (new, old) = (Initializers::of(new), Initializers::of(old));
+        let (new, old) = (Initializers::from_object(new), Initializers::from_object(old));
         errors.append(new.update_errors(&old, pending_max));
         errors
     }

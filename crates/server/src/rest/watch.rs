@@ -124,12 +124,12 @@ impl<S: Store> Call<'_, S> {
         self.server.watch_limit.acquire(authz::user_limit_key(&user.name)).map(Some).map_err(|busy| {
             self.server.metrics.terminations.with_label_values(&["429"]).inc();
             let why = match busy {
-                Busy::User { calls_max } => format!(
-                    "{calls_max} watches of this user are open, which is the most for one user, \
+                Busy::User { permits_max } => format!(
+                    "{permits_max} watches of this user are open, which is the most for one user, \
                      please try again later"
                 ),
-                Busy::Webhook { calls_max } => format!(
-                    "{calls_max} watches are open, which is the most, please try again later"
+                Busy::Total { permits_max } => format!(
+                    "{permits_max} watches are open, which is the most, please try again later"
                 ),
             };
             Status::too_many_requests(&why, 1)

@@ -39,9 +39,9 @@ fn apply(metrics: &AuthorizationMetrics, config: &str, generation: u64) {
     metrics.on_config_applied(&AppliedConfig { hash: Some(&hash), generation, authorizers: &[] });
 }
 
-/// RLD-01: the configuration of the start has a hash and is no reload.
+/// The configuration of the start has a hash and is no reload.
 #[test]
-fn rld_01_the_first_load_is_no_reload() {
+fn the_first_load_is_no_reload() {
     let (registry, metrics) = metrics("a", true);
     apply(&metrics, "config1", 1);
     assert_eq!(samples(&registry, INFO).len(), 1);
@@ -50,9 +50,9 @@ fn rld_01_the_first_load_is_no_reload() {
     }
 }
 
-/// RLD-17: the identity of the server is a hash in every series about its configuration.
+/// The identity of the server is a hash in every series about its configuration.
 #[test]
-fn rld_17_the_identity_is_shown_as_a_hash() {
+fn the_identity_is_shown_as_a_hash() {
     let (registry, metrics) = metrics("testAPIServerID", true);
     apply(&metrics, "config1", 1);
     metrics.on_reload(ReloadStatus::Failure, SystemTime::UNIX_EPOCH + Duration::from_millis(1_500));
@@ -64,9 +64,9 @@ fn rld_17_the_identity_is_shown_as_a_hash() {
     assert_eq!(samples(&registry, INFO), [format!("{id},hash={hash} 1")]);
 }
 
-/// RLD-18: there is one series with the hash of the bytes that were applied last.
+/// There is one series with the hash of the bytes that were applied last.
 #[test]
-fn rld_18_one_series_tells_what_is_in_effect() {
+fn one_series_tells_what_is_in_effect() {
     let (registry, metrics) = metrics("testAPIServerID", true);
     assert!(samples(&registry, INFO).is_empty());
     apply(&metrics, "config1", 1);
@@ -78,9 +78,9 @@ fn rld_18_one_series_tells_what_is_in_effect() {
     assert_eq!(samples(&registry, "portcullis_authorization_config_generation"), [" 2"]);
 }
 
-/// RLD-19: terminal answers are counted, abstentions are not.
+/// Terminal answers are counted, abstentions are not.
 #[test]
-fn rld_19_terminal_answers_are_counted_by_authorizer() {
+fn terminal_answers_are_counted_by_authorizer() {
     for (verdicts, want) in [
         (&[Verdict::Allow][..], &["decision=allowed,name=guard,type=Webhook 1"][..]),
         (&[Verdict::Deny, Verdict::Deny], &["decision=denied,name=guard,type=Webhook 2"]),
@@ -98,9 +98,9 @@ fn rld_19_terminal_answers_are_counted_by_authorizer() {
     }
 }
 
-/// RLD-20: an answer from the cache is a decision and no call.
+/// An answer from the cache is a decision and no call.
 #[test]
-fn rld_20_a_hit_is_a_decision_and_no_call() {
+fn a_hit_is_a_decision_and_no_call() {
     let (registry, metrics) = metrics("a", true);
     let member = metrics.authorizer_observer(AuthorizerType::Webhook, "guard").unwrap();
     let webhook = metrics.webhook_observer("guard");
