@@ -4,6 +4,8 @@
 //! is left out of them because it is secret, the log file and its rotation.
 //! Must not know: HTTP libraries, when in the life of a request a stage is reached, stores.
 
+#![deny(clippy::indexing_slicing)]
+
 mod auditor;
 mod event;
 mod id;

@@ -109,6 +109,10 @@ fn refused_v6(address: Ipv6Addr) -> Option<RefusedAddress> {
 /// or tunnel.
 fn embedded_v4(address: Ipv6Addr) -> [Option<Ipv4Addr>; 2] {
     let octets = address.octets();
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "INVARIANT: all callers below name octets under 16"
+    )]
     let at = |places: [usize; 4]| Some(Ipv4Addr::from(places.map(|place| octets[place])));
     let last = at([12, 13, 14, 15]);
     match address.segments() {

@@ -31,6 +31,8 @@
 //! Must not know: what is asked and answered, retries, configuration files, where services come
 //! from.
 
+#![deny(clippy::indexing_slicing)]
+
 mod address;
 mod client;
 mod connect;

@@ -6,6 +6,8 @@
 //! Must not know: HTTP, how a connection is made, what is asked of the service, where files are
 //! watched. Files are read through a function that the caller passes.
 
+#![deny(clippy::indexing_slicing)]
+
 mod access;
 mod cluster;
 mod connection;

@@ -11,6 +11,8 @@
 //! certificates.
 //! Must not know: users, files, sockets, clocks.
 
+#![deny(clippy::indexing_slicing)]
+
 mod certificate;
 mod chain;
 mod constraints;
