@@ -10,6 +10,7 @@ use https_client::{
 
 use crate::connection::{ExchangeError, HookEnvironment, Services};
 use crate::credentials::AccessTable;
+use crate::hook_target::hook_target;
 
 /// Who we say we are to hooks.
 const USER_AGENT: &str = "portcullis-admission";
@@ -53,7 +54,7 @@ impl Way {
         let resolver: Option<Arc<dyn Resolve>> = match (&config.endpoint, &surroundings.services) {
             (Endpoint::Service { namespace, name, port }, Some(services)) => {
                 // An unusable bundle is found now, though clients are made for endpoints only.
-                config.target(HTTPS_PORT).map_err(no_client)?;
+                hook_target(config, HTTPS_PORT).map_err(no_client)?;
                 return Ok(Self::Service(Service {
                     services: Arc::clone(services),
                     namespace: namespace.clone(),
@@ -183,7 +184,7 @@ fn build(
     service_port: u16,
     resolver: Option<Arc<dyn Resolve>>,
 ) -> Result<Client, ExchangeError> {
-    let target = config.target(service_port).map_err(no_client)?;
+    let target = hook_target(config, service_port).map_err(no_client)?;
     let target = with_access(target, &surroundings.access);
     let target = Target { user_agent: USER_AGENT, ..target };
     let observe = Arc::clone(&surroundings.observe);

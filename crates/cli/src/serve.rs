@@ -97,7 +97,7 @@ pub(crate) fn run(
 
 /// What nodes may do from the beginning.
 fn node() -> anyhow::Result<authz_node::Policy> {
-    let defaults = api::rbac::bootstrap_policy()?;
+    let defaults = manifests::rbac::bootstrap_policy()?;
     let rules = Arc::new(node_rules(&defaults));
     Ok(authz_node::Policy { rules, ..authz_node::Policy::default() })
 }

@@ -18,11 +18,11 @@ use std::time::Instant as Clock;
 
 use admission::{Attributes, Equivalent, Operation, Origin};
 use admission_hooks::{HookRequest, HookSession, Kinds, Notes, Phase};
-use admission_metrics::Metrics;
 use api_object::{Status, Tree};
 use api_resources::{Resource, equivalents};
 use authz::User;
 use https_server::InFlightPermit;
+use metrics::AdmissionMetrics;
 use store::Store;
 use tokio::time::Instant;
 
@@ -104,7 +104,7 @@ impl<'a, S: Store> Call<'a, S> {
         let begun = Clock::now();
         let outcome = self.mutate(write, tree, old).await;
         let metrics = &self.server.admission_metrics;
-        metrics.step(Phase::Mutating, write.operation, begun.elapsed(), outcome.is_err());
+        metrics.record_phase(Phase::Mutating, write.operation, begun.elapsed(), outcome.is_err());
         outcome
     }
 
@@ -148,7 +148,7 @@ impl<'a, S: Store> Call<'a, S> {
         let (metrics, name) = (&self.server.admission_metrics, "MutatingAdmissionWebhook");
         let is_refused = outcome.is_err();
         let took = begun.elapsed();
-        metrics.controller(name, Phase::Mutating, write.operation, took, is_refused);
+        metrics.record_controller(name, Phase::Mutating, write.operation, took, is_refused);
         let mut tree = outcome?;
         self.resettle_initializers(write, &mut tree, stored)?;
         Ok(tree)
@@ -184,7 +184,7 @@ impl<'a, S: Store> Call<'a, S> {
         let begun = Clock::now();
         let outcome = self.validate(write, &tree, old).await;
         let metrics = &self.server.admission_metrics;
-        metrics.step(Phase::Validating, write.operation, begun.elapsed(), outcome.is_err());
+        metrics.record_phase(Phase::Validating, write.operation, begun.elapsed(), outcome.is_err());
         outcome.map(|()| Admitted::new(tree))
     }
 
@@ -221,7 +221,7 @@ impl<'a, S: Store> Call<'a, S> {
         self.admission.passage = Some(passage);
         let (metrics, name) = (&self.server.admission_metrics, "ValidatingAdmissionWebhook");
         let took = begun.elapsed();
-        metrics.controller(name, Phase::Validating, write.operation, took, outcome.is_err());
+        metrics.record_controller(name, Phase::Validating, write.operation, took, outcome.is_err());
         Ok(outcome?)
     }
 
@@ -270,7 +270,7 @@ struct Question<'q> {
     namespace: &'q str,
     equivalents: Vec<Equivalent<'q>>,
     kinds: Served<'q>,
-    observe: &'q Metrics,
+    observe: &'q AdmissionMetrics,
     user: &'q User,
     /// Answers what match conditions ask.
     chain: AskChain,

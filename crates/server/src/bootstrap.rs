@@ -21,7 +21,7 @@ const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-no
 pub enum BootstrapError {
     /// The default policy that is part of the program can not be read.
     #[error("the default policy can not be read: {0}")]
-    Policy(#[from] api::rbac::DecodeError),
+    Policy(#[from] manifests::rbac::DecodeError),
     /// An object can not be written.
     #[error("`{name}` can not be written: {message}")]
     Write {
@@ -110,7 +110,7 @@ pub(crate) async fn bootstrap<S: Store>(
 
 /// What the default policy lacks here.
 fn policy_changes<S: Store>(server: &ServerState<S>) -> Result<Vec<Change>, BootstrapError> {
-    let policy = api::rbac::bootstrap_policy()?;
+    let policy = manifests::rbac::bootstrap_policy()?;
     let mut snapshot = server.snapshot_cache.snapshot().rbac.as_ref().clone();
     let changes = authz_rbac::bootstrap(&mut snapshot, &policy, Extras::Keep);
     // A role may be in the list twice, the second time with the rules of others. Writes are made
@@ -129,12 +129,12 @@ async fn apply<S: Store>(server: &ServerState<S>, change: Change) -> Result<(), 
     let failed = |message: String| BootstrapError::Write { name: name.to_owned(), message };
     let refused = |status: Status| write_error(name, status);
     let object = match &change {
-        Change::PutRole(role) => api::rbac::Object::Role(role.clone()),
+        Change::PutRole(role) => manifests::rbac::Object::Role(role.clone()),
         Change::PutBinding(own) | Change::RecreateBinding(own) => {
-            api::rbac::Object::Binding(own.clone())
+            manifests::rbac::Object::Binding(own.clone())
         }
     };
-    let encoded = api::rbac::encode(&object).map_err(|error| failed(error.to_string()))?;
+    let encoded = manifests::rbac::encode(&object).map_err(|error| failed(error.to_string()))?;
     if matches!(change, Change::RecreateBinding(_))
         && let Err(status) = server.own_delete(of, &api_object::DeleteOptions::default()).await
         && status.code != 404

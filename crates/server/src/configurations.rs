@@ -22,7 +22,9 @@ impl<S: Store> Call<'_, S> {
         let Some(kind) = api_resources::configuration_kind(self.resource) else { return Ok(()) };
         self.expected_mark = None;
         let mut warnings = admission::warnings(kind, new, old);
-        warnings.extend(admission::address_warnings(kind, new, self.server.hook_addresses));
+        let policy = self.server.hook_addresses;
+        let refusal = |address| policy.check(address).err().map(|refused| refused.to_string());
+        warnings.extend(admission::address_warnings(kind, new, &refusal));
         let is_changed =
             old.is_none_or(|old| api_resources::is_content_changed(self.resource, new, old));
         if kind == ConfigurationKind::Initializer && is_changed {

@@ -213,7 +213,7 @@ pub(crate) async fn response<S: Store>(server: &ServerState<S>) -> Response<Body
     let revision = cluster.revision.number();
     metrics.revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
     let age = server.barrier.freshness().age.unwrap_or_else(|| server.started.elapsed());
-    server.admission_metrics.show_config(server.observed().number(), age);
+    server.admission_metrics.set_config_freshness(server.observed().number(), age);
     for (name, kind) in [("mutating", RequestKind::Mutating), ("readOnly", RequestKind::ReadOnly)] {
         let count = i64::try_from(server.in_flight.count(kind)).unwrap_or(i64::MAX);
         metrics.in_flight.with_label_values(&[name]).set(count);

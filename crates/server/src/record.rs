@@ -157,7 +157,7 @@ impl Record {
 
     /// The chain has spoken.
     pub(crate) fn decided<S>(&mut self, server: &ServerState<S>, decided: &Decided) {
-        server.authorization_metrics.decided(&decided.decision, decided.took);
+        server.authorization_metrics.record_decision(&decided.decision, decided.took);
         if let Some(event) = &mut self.event {
             for (key, value) in access_reviews::audit_annotations(&decided.decision) {
                 event.annotate(key, &value);
@@ -174,7 +174,7 @@ impl Record {
     /// The chain did not answer in time.
     pub(crate) fn undecided<S>(&mut self, server: &ServerState<S>, waited: Duration) {
         let late = Decision::unavailable(Unavailable::DeadlineExceeded);
-        server.authorization_metrics.decided(&late, waited);
+        server.authorization_metrics.record_decision(&late, waited);
     }
 
     /// What hooks have left behind, for each object of the request.

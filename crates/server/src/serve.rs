@@ -57,7 +57,7 @@ pub struct ServerOptions {
     /// Where the numbers of others are already; the server adds its own.
     pub registry: prometheus::Registry,
     /// Counts what the chain answers about requests.
-    pub authorization_metrics: Arc<authz_metrics::Metrics>,
+    pub authorization_metrics: Arc<metrics::AuthorizationMetrics>,
     /// How dynamic admission behaves.
     pub admission: AdmissionOptions,
     /// What nodes may do before any object is known.
@@ -168,7 +168,7 @@ impl<S: Store> Server<S> {
         listener: Listener,
         options: ServerOptions,
     ) -> Result<Self, StartError> {
-        let admission_metrics = admission_metrics::Metrics::new(
+        let admission_metrics = metrics::AdmissionMetrics::new(
             &options.registry,
             authz_reload::Instruments::remote(options.authorization_metrics.as_ref()),
         )?;

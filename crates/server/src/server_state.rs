@@ -78,8 +78,8 @@ pub(crate) struct ServerState<S> {
     pub(crate) issuer: TokenIssuer,
     /// `None` records nothing.
     pub(crate) auditor: Option<Auditor>,
-    pub(crate) authorization_metrics: Arc<authz_metrics::Metrics>,
-    pub(crate) admission_metrics: Arc<admission_metrics::Metrics>,
+    pub(crate) authorization_metrics: Arc<metrics::AuthorizationMetrics>,
+    pub(crate) admission_metrics: Arc<metrics::AdmissionMetrics>,
     /// Knows how new the configuration of admission is.
     pub(crate) barrier: FreshnessBarrier,
     /// When it began to read the store.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
-use api::Source;
-use api::authorization::{LoadOptions, Role, assume_regular, load};
+use document::Source;
+use config::authorization_config::{LoadOptions, Role, assume_regular, load};
 use authz_webhook::{
     Extra, MatchCondition, MatchConditions, Matching, ResourceAttributes, ReviewSpec,
 };

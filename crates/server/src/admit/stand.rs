@@ -68,7 +68,7 @@ impl<S: Store> Call<'_, S> {
             let asked = self.server.stand(self.admission.deadline).await;
             let asked = asked.map_err(|unconfirmed| {
                 if let Some(reason) = unconfirmed.reason() {
-                    self.server.admission_metrics.config_refused(reason);
+                    self.server.admission_metrics.count_config_refusal(reason);
                 }
                 let has_initializers = self.server.initialization.is_enabled;
                 refusal(&unconfirmed, operation, self.resource, has_initializers)

@@ -23,8 +23,8 @@ pub(super) fn apply_rbac(
     let object = value.map(|value| read_rbac(value, is_role, namespace, name)).transpose();
     let outcome = object.as_ref().map(|_| ()).map_err(Clone::clone);
     match object {
-        Ok(Some(api::rbac::Object::Role(role))) => rbac.put_role(role),
-        Ok(Some(api::rbac::Object::Binding(binding))) => rbac.put_binding(binding),
+        Ok(Some(manifests::rbac::Object::Role(role))) => rbac.put_role(role),
+        Ok(Some(manifests::rbac::Object::Binding(binding))) => rbac.put_binding(binding),
         Ok(None) | Err(_) if is_role => drop(rbac.remove_role(namespace, name)),
         Ok(None) | Err(_) => drop(rbac.remove_binding(namespace, name)),
     }
@@ -37,12 +37,12 @@ fn read_rbac(
     is_role: bool,
     namespace: &str,
     name: &str,
-) -> Result<api::rbac::Object, String> {
-    let manifest = api::rbac::decode(&parse(value)?).map_err(|error| error.to_string())?;
+) -> Result<manifests::rbac::Object, String> {
+    let manifest = manifests::rbac::decode(&parse(value)?).map_err(|error| error.to_string())?;
     let object = manifest.into_unchecked().map_err(|errors| errors.to_string())?;
     let (metadata, is_of_kind) = match &object {
-        api::rbac::Object::Role(role) => (&role.metadata, is_role),
-        api::rbac::Object::Binding(binding) => (&binding.metadata, !is_role),
+        manifests::rbac::Object::Role(role) => (&role.metadata, is_role),
+        manifests::rbac::Object::Binding(binding) => (&binding.metadata, !is_role),
     };
     match is_of_kind && (metadata.namespace.as_str(), metadata.name.as_str()) == (namespace, name) {
         true => Ok(object),

@@ -79,7 +79,7 @@ impl<S: Store> Call<'_, S> {
         let Some(repair) = repair(options, &tree, now, snapshot) else { return Ok(entry) };
         match self.server.write_own(&key, &entry, &repair.tree, self.ttl()).await {
             Ok(entry) => {
-                self.server.admission_metrics.initializer_repaired(&repair.name);
+                self.server.admission_metrics.count_read_repair(&repair.name);
                 if is_tracked(&self.server.prefix, &key) {
                     self.server.snapshot_cache.wait_for(entry.mod_rev).await;
                 }

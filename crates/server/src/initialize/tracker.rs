@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admission::{ExpiryAction, Initializers, Origin, Steps, without};
-use admission_metrics::TimeoutAction;
 use api_object::Tree;
 use authz::RequestInfo;
+use metrics::TimeoutAction;
 use store::{At, Change, Entry, Event, Key, Revision, Store, Transaction, WriteError};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -272,7 +272,7 @@ impl<S: Store> Case<S> {
                 ExpiryAction::Remove => self.remove(&expired.name).await?,
                 ExpiryAction::Fail => {
                     let metrics = &self.server.admission_metrics;
-                    metrics.initializer_timed_out(&expired.name, TimeoutAction::Failed);
+                    metrics.count_initializer_timeout(&expired.name, TimeoutAction::Failed);
                     let _ = self.conclude(Outcome::StepFailed(expired.idx));
                 }
             }
@@ -287,7 +287,7 @@ impl<S: Store> Case<S> {
         match self.server.write_own(&self.key, &self.entry, &next, self.ttl).await {
             Ok(entry) => {
                 let metrics = &self.server.admission_metrics;
-                metrics.initializer_timed_out(name, TimeoutAction::Removed);
+                metrics.count_initializer_timeout(name, TimeoutAction::Removed);
                 self.server.record_own_write(&self.request, self.steps.annotation(name), name);
                 self.take(entry)
             }

@@ -130,7 +130,7 @@ impl<S: Store> Call<'_, S> {
         let concluded = waiting.progress.wait_for(|progress| progress.outcome.is_some());
         let concluded = tokio::time::timeout_at(limit, concluded).await;
         let concluded = concluded.map(|progress| progress.map(|progress| progress.outcome.clone()));
-        self.server.admission_metrics.initializers_waited(begun.elapsed());
+        self.server.admission_metrics.record_initializer_wait(begun.elapsed());
         let (outcome, entry) = match concluded {
             Ok(Ok(Some(concluded))) => concluded,
             Ok(Ok(None) | Err(_)) => {

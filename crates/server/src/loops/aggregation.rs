@@ -38,7 +38,7 @@ async fn store_rules<S: Store>(server: &ServerState<S>, name: &str) -> Result<()
     };
     let cluster = server.snapshot_cache.snapshot();
     let Some(role) = cluster.rbac.role("", name) else { return Ok(()) };
-    let rules = role.rules.iter().map(api::rbac::encode_rule).collect::<Result<Vec<_>, _>>();
+    let rules = role.rules.iter().map(manifests::rbac::encode_rule).collect::<Result<Vec<_>, _>>();
     let rules = rules.map_err(|error| error.to_string())?;
     let mut tree = current;
     tree.insert("rules".to_owned(), rules.into());

@@ -164,7 +164,7 @@ pub(crate) fn options(pki: &Pki, address: SocketAddr) -> ServerOptions {
     let authorities = CertificateDer::pem_slice_iter(client_ca.as_bytes());
     let registry = prometheus::Registry::new();
     let authorization_metrics =
-        authz_metrics::Metrics::new(&registry, "test", true).expect("metrics");
+        metrics::AuthorizationMetrics::new(&registry, "test", true).expect("metrics");
     ServerOptions {
         requests: RequestOptions {
             event_ttl: Duration::from_secs(3600),

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use ::authz::Recorder;
 use anyhow::anyhow;
-use api::Source;
-use api::abac::{LoadOptions, load};
 use authz_abac::{Policies, Policy};
 use authz_reference::Abac;
+use document::Source;
+use manifests::abac::{LoadOptions, load};
 use serde_json::Value;
 
 use crate::authz::agreement::{Agreement, Depth, SMALL_QUESTIONS, compare};
