@@ -284,7 +284,7 @@ impl ClusterSnapshot {
                 let node = touched.node.get_or_insert_with(|| self.node.as_ref().clone());
                 let read = |value: Option<&bytes::Bytes>| -> Result<_, String> {
                     let object = value.map(|value| parse(value)).transpose()?;
-                    Ok(object.and_then(|object| manifests::node_object(&object)))
+                    Ok(object.and_then(|object| manifests::parse_node_object(&object)))
                 };
                 // A version that could not be read relates nothing: it neither stays nor keeps the next
                 // one out.
