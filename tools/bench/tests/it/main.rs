@@ -3,6 +3,7 @@
 use std::process::Command;
 
 /// Runs the quick mode, which exits with an error if an answer is wrong, and looks for parts of its tables.
+#[cfg(test)]
 fn check(bench: &str, parts: &[&str]) {
     let output =
         Command::new(env!("CARGO_BIN_EXE_bench")).args([bench, "--quick"]).output().unwrap();
