@@ -1,10 +1,16 @@
 //! Each benchmark still runs, and gets the answers that it expects.
 
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+/// Benchmarks run one after the other: each measures for a short time only, in which another one may take
+/// all processors.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// Runs the quick mode, which exits with an error if an answer is wrong, and looks for parts of its tables.
 #[cfg(test)]
 fn check(bench: &str, parts: &[&str]) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let output =
         Command::new(env!("CARGO_BIN_EXE_bench")).args([bench, "--quick"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
