@@ -4,6 +4,8 @@
 //! redaction of secrets, the log file and its rotation.
 //! Must not know: HTTP libraries, when in the life of a request a stage is reached, stores.
 
+#![deny(clippy::indexing_slicing)]
+
 mod audit_id;
 mod auditor;
 mod event;

@@ -4,6 +4,7 @@ mod admission;
 mod auditing;
 mod authentication;
 mod authorizing;
+mod configured_store;
 mod data_directory;
 mod flags;
 mod logged;
@@ -24,7 +25,6 @@ use https_server::{
 use server::{
     AdmissionOptions, CaFiles, Level, Log, LogFormat, RequestOptions, Server, ServerOptions,
 };
-use store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 
 pub(crate) use flags::Args;
@@ -33,6 +33,7 @@ use crate::authorization::node_rules;
 use crate::exit::Exit;
 use admission::Sharing;
 use authorizing::Authorizing;
+use configured_store::ConfiguredStore;
 use data_directory::DataDirectory;
 use flags::{LoggingFormat, StoreKind};
 
@@ -185,18 +186,19 @@ async fn serve(
         log,
     };
     let authorizers = authorizing.names();
-    let banner = Banner { address, advertised, authorizers, pki, pki_options, directory, started };
-    match is_etcd {
+    let mut banner =
+        Banner { address, advertised, authorizers, pki, pki_options, directory, started };
+    let (store, place) = match is_etcd {
         true => {
             let (store, place) = open::etcd(&args.store).await?;
-            serve_on(store, &place, listener, options, authorizing, banner, args, out).await
+            (ConfiguredStore::Etcd(store), place)
         }
         false => {
-            let mut banner = banner;
             let (store, place) = open::embedded(&args.store, banner.directory.take_store()?)?;
-            serve_on(store, &place, listener, options, authorizing, banner, args, out).await
+            (ConfiguredStore::Embedded(store), place)
         }
-    }
+    };
+    serve_on(store, &place, listener, options, authorizing, banner, args, out).await
 }
 
 /// The text that is printed, and the files that are written, when the server is ready.
@@ -210,8 +212,8 @@ struct Banner {
     started: Instant,
 }
 
-async fn serve_on<S: Store>(
-    store: S,
+async fn serve_on(
+    store: ConfiguredStore,
     place: &str,
     listener: Listener,
     options: ServerOptions,

@@ -109,6 +109,10 @@ fn refusal_of_ipv6(address: Ipv6Addr) -> Option<RefusedAddress> {
 /// The IPv4 addresses that an IPv6 address contains, by the prefixes of translation and tunnel mechanisms.
 fn embedded_ipv4_addresses(address: Ipv6Addr) -> [Option<Ipv4Addr>; 2] {
     let octets = address.octets();
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "INVARIANT: all callers below name octets under 16"
+    )]
     let at = |places: [usize; 4]| Some(Ipv4Addr::from(places.map(|place| octets[place])));
     let last = at([12, 13, 14, 15]);
     match address.segments() {

@@ -30,6 +30,8 @@
 //! Kubernetes' client.
 //! Must not know: the content of requests and responses, retries, configuration files, how Services are resolved.
 
+#![deny(clippy::indexing_slicing)]
+
 mod address_policy;
 mod certificate_observer;
 mod certificate_verifier;

@@ -36,13 +36,13 @@ pub(crate) fn redact_quoted_body(status: &Value, sensitivity: BodySensitivity) -
     let quotes = sensitivity != BodySensitivity::Plain
         && is_failure
         && !NAMING_REASONS.contains(&text("reason"));
-    if is_unrecognized {
-        status["message"] = format!("{UNRECOGNIZED}: {REDACTED}").into();
-    } else if quotes {
-        status["message"] = REDACTED.into();
-    }
-    if !is_unrecognized && !quotes {
-        return status;
+    let message = match (is_unrecognized, quotes) {
+        (true, _) => format!("{UNRECOGNIZED}: {REDACTED}"),
+        (false, true) => REDACTED.to_owned(),
+        (false, false) => return status,
+    };
+    if let Value::Object(status) = &mut status {
+        status.insert("message".to_owned(), message.into());
     }
     let causes = status.pointer_mut("/details/causes").and_then(Value::as_array_mut);
     for cause in causes.into_iter().flatten() {
