@@ -120,7 +120,7 @@ impl Metrics {
     }
 }
 
-impl admission_hooks::Observe for Metrics {
+impl admission_hooks::Observer for Metrics {
     fn called(&self, report: &CallReport<'_>) {
         self.hooks.called(report);
     }

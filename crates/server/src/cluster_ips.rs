@@ -22,7 +22,7 @@ use store::{Expect, Key, Revision, Store, Transaction};
 
 use self::picked::Picked;
 use self::reservation::{Holder, Reservation, parse_address};
-use crate::rest::Call;
+use crate::rest::RequestContext;
 
 pub(crate) use self::picked::PickedAddresses;
 pub use self::range::{ServiceRange, ServiceRangeError};
@@ -59,7 +59,7 @@ impl AddressChange {
     }
 }
 
-impl<S: Store> Call<'_, S> {
+impl<S: Store> RequestContext<'_, S> {
     /// Gives a service the address that it asks for, or a free one, if it needs another one than it has.
     /// The change must be written together with the service. A dry run reserves nothing: it shows an
     /// address that the service might get, and refuses what no service can have.

@@ -15,7 +15,7 @@ use store::{Change, Event, Item, Revision};
 
 pub use self::namespace::{Namespace, NamespacePhase};
 use self::roles::apply_rbac;
-use crate::hooks::{Changed, Hooks, MARK_PATH, kind_at};
+use crate::admission::{CONFIG_REVISION_PATH, ConfigurationChange, Hooks, configuration_kind_at};
 use crate::initialize::{UNINITIALIZED_PATH, WAITING_PATH, is_shown};
 
 /// A definition as it is stored.
@@ -113,7 +113,7 @@ struct Touched {
     node: Option<authz_node::Policy>,
     namespaces: Option<HashMap<String, Namespace>>,
     definitions: Option<BTreeMap<String, StoredDefinition>>,
-    hooks: Vec<Changed>,
+    hooks: Vec<ConfigurationChange>,
     mark: Option<Option<Revision>>,
     undecodable: Option<BTreeMap<String, String>>,
     uninitialized: Option<BTreeSet<String>>,
@@ -319,7 +319,7 @@ impl ClusterSnapshot {
                     Some(Err(why)) => Err(why.clone()),
                     _ => Ok(()),
                 };
-                touched.hooks.push(Changed { path: path.to_owned(), kind, tree });
+                touched.hooks.push(ConfigurationChange { path: path.to_owned(), kind, tree });
                 outcome
             }
             Tracked::Address | Tracked::Mark | Tracked::Waiting => Ok(()),
@@ -413,7 +413,7 @@ fn tracked<'k>(prefix: &str, key: &'k str) -> Option<(Tracked, &'k str)> {
     let resource = (segments.next()?, segments.next());
     let has_name = segments.next().is_some();
     let tracked = match resource {
-        (MARK_PATH, None) => Tracked::Mark,
+        (CONFIG_REVISION_PATH, None) => Tracked::Mark,
         ("roles" | "rolebindings" | "clusterroles" | "clusterrolebindings", Some(_)) => {
             Tracked::Rbac
         }
@@ -433,7 +433,7 @@ fn tracked<'k>(prefix: &str, key: &'k str) -> Option<(Tracked, &'k str)> {
         ("apiextensions.k8s.io", Some("customresourcedefinitions")) if has_name => {
             Tracked::Definition
         }
-        _ => Tracked::Hooks(kind_at(path)?),
+        _ => Tracked::Hooks(configuration_kind_at(path)?),
     };
     Some((tracked, path))
 }
@@ -465,8 +465,8 @@ mod tests {
                 assert!(!is_tracked("/registry", &other), "{other}");
             }
         }
-        assert!(is_tracked("/registry", &format!("/registry/{MARK_PATH}")));
-        assert!(!is_tracked("/registry", &format!("/registry/{MARK_PATH}/x")));
-        assert!(!is_tracked("/registry", &format!("/registry/{MARK_PATH}x")));
+        assert!(is_tracked("/registry", &format!("/registry/{CONFIG_REVISION_PATH}")));
+        assert!(!is_tracked("/registry", &format!("/registry/{CONFIG_REVISION_PATH}/x")));
+        assert!(!is_tracked("/registry", &format!("/registry/{CONFIG_REVISION_PATH}x")));
     }
 }

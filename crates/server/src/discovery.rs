@@ -107,7 +107,7 @@ fn aggregated_reply<S: Store>(
         bytes: document.body.clone(),
         content_type: version.media_type(),
         etag: Some(own),
-        cache: "public",
+        cache_control: "public",
         location: None,
         is_not_modified,
     })))
@@ -125,7 +125,7 @@ fn openapi_v2<S: Store>(asked: &Asked<'_>) -> Result<Reply<S>, Status> {
         bytes: Bytes::from_static(bytes),
         content_type,
         etag: None,
-        cache: PRIVATE,
+        cache_control: PRIVATE,
         location: None,
         is_not_modified: false,
     }))
@@ -139,7 +139,7 @@ fn openapi<S: Store>(registry: &Registry, path: &str, query: &Query) -> Option<R
             bytes,
             content_type: "application/json",
             etag: None,
-            cache,
+            cache_control: cache,
             location,
             is_not_modified: false,
         }))

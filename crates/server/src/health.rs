@@ -128,7 +128,7 @@ async fn checks<S: Store>(server: &ServerState<S>, endpoint: Endpoint) -> Vec<Ch
             Checked::new("storage-readiness", is_stored),
             Checked::degradable("storage-space", status.alarms.is_empty()),
             Checked::degradable("storage-upkeep", status.degraded.is_none()),
-            Checked::new("admission-config", !server.barrier.freshness().is_stale),
+            Checked::new("admission-config", !server.barrier.confirmation_age().is_stale),
             Checked::new("informer-sync", server.snapshot_cache.is_synced()),
             Checked::new(READY_HOOK, is_bootstrapped),
             Checked::new("shutdown", !readiness.is_stopping.load(Ordering::Acquire)),

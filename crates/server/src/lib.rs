@@ -7,7 +7,7 @@
 //! follows the store, the verbs, the loops, health, numbers and logs.
 //! Must not know: command lines, how stores keep their data, how authorizers decide.
 
-mod admit;
+mod admission;
 mod audit_id;
 mod audit_record_guard;
 mod authority_files;
@@ -16,14 +16,9 @@ mod bootstrap;
 mod clock;
 mod cluster_ips;
 mod cluster_snapshot;
-mod configurations;
-mod confirm;
 mod deadline;
 mod discovery;
-mod failure;
-mod gate;
 mod health;
-mod hooks;
 mod initialize;
 mod log;
 mod loopback;
@@ -33,30 +28,28 @@ mod object_ref;
 mod panic_guard;
 mod record;
 mod request;
+mod request_error;
 mod respond;
 mod rest;
 mod review;
 mod route;
 mod serve;
 mod server_state;
-mod servers;
 mod service_directory;
 mod snapshot_cache;
-mod standing;
 mod store_status;
 mod trace;
 mod undecodable;
 mod watch_body;
 mod write_progress;
 
+pub use admission::{Admitted, Hooks, SyncMode, SyncOptions};
 pub use authority_files::AuthorityFiles;
+pub use authorize::Authorized;
 pub use bootstrap::BootstrapError;
 pub use clock::Clock;
 pub use cluster_ips::{ServiceRange, ServiceRangeError};
 pub use cluster_snapshot::{ClusterSnapshot, Namespace, NamespacePhase};
-pub use confirm::{SyncMode, SyncOptions};
-pub use gate::{Admitted, Authorized};
-pub use hooks::Hooks;
 pub use initialize::GetMode;
 pub use log::{Fact, Level, Log, LogFormat};
 pub use loopback::SERVER_USER;

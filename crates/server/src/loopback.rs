@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use admission_hooks::Notes;
+use admission_hooks::SessionReport;
 use api_object::{DeleteOptions, Status, Tree};
 use api_resources::{Resource, Verb};
 use audit::{Event, Received, Stage};
@@ -14,14 +14,16 @@ use jiff::Timestamp;
 use store::Store;
 use tokio::time::Instant;
 
-use crate::admit::AdmissionContext;
-use crate::authorize::authorize;
-use crate::gate::Authorized;
+use crate::authorize::{Authorized, authorize};
+use crate::initialize::wait_for_initializers;
 use crate::object_ref::ObjectRef;
 use crate::record;
-use crate::rest::{Call, Change, Deleted, Query, Shown, WriteOptions};
+use crate::rest::{
+    Deleted, Query, RequestContext, RequestReport, Shown, WriteOptions, create, delete, get, update,
+};
 use crate::route::{NoRoute, Route};
 use crate::server_state::ServerState;
+use crate::write_progress::WriteProgress;
 
 /// Who the server is to itself.
 pub const SERVER_USER: &str = "system:apiserver";
@@ -30,6 +32,7 @@ pub const SERVER_USER: &str = "system:apiserver";
 struct OwnRequest<'h, S> {
     authorized: Authorized,
     query: Query,
+    write_progress: WriteProgress,
     event: OwnEvent<'h, S>,
 }
 
@@ -48,7 +51,7 @@ impl<S> Drop for OwnEvent<'_, S> {
                 let status = Status::timeout();
                 event.respond(status.code, serde_json::to_value(&status).ok().as_ref());
             }
-            record::write(self.server, event, Stage::ResponseComplete);
+            record::write_audit_event(self.server, event, Stage::ResponseComplete);
         }
     }
 }
@@ -63,7 +66,7 @@ impl<S: Store> ServerState<S> {
         verb: Verb,
         of: ObjectRef<'_>,
     ) -> Result<OwnRequest<'_, S>, Status> {
-        let info = of.request(verb);
+        let info = of.to_request(verb);
         let cluster = self.snapshot_cache.snapshot();
         let user = Arc::clone(&self.own_user);
         let mut event = OwnEvent { server: self, event: self.own_event(&info) };
@@ -77,7 +80,8 @@ impl<S: Store> ServerState<S> {
         if let Some(event) = &mut event.event {
             event.decided(true, &decision.reason.to_string());
         }
-        Ok(OwnRequest { authorized, query: Query::default(), event })
+        let (query, write_progress) = (Query::default(), WriteProgress::default());
+        Ok(OwnRequest { authorized, query, write_progress, event })
     }
 
     fn own_event(&self, info: &RequestInfo) -> Option<Box<Event>> {
@@ -91,7 +95,7 @@ impl<S: Store> ServerState<S> {
             at: Timestamp::now(),
         };
         let event = auditor.begin(&received).map(Box::new)?;
-        record::write(self, &event, Stage::RequestReceived);
+        record::write_audit_event(self, &event, Stage::RequestReceived);
         Some(event)
     }
 
@@ -100,7 +104,7 @@ impl<S: Store> ServerState<S> {
         if let Some(mut event) = self.own_event(info) {
             event.annotate(annotation, why);
             event.respond(200, None);
-            record::write(self, &event, Stage::ResponseComplete);
+            record::write_audit_event(self, &event, Stage::ResponseComplete);
         }
     }
 
@@ -108,7 +112,7 @@ impl<S: Store> ServerState<S> {
     pub(crate) async fn own_get(&self, of: ObjectRef<'_>) -> Result<Shown, Status> {
         let own = self.authorize_own(Verb::Get, of).await?;
         let result = match own.route() {
-            Ok(route) => own.call(self, &route).get().await,
+            Ok(route) => get(&own.context(self, &route)).await,
             Err(status) => Err(status),
         };
         own.finish(200, result, &[])
@@ -117,31 +121,37 @@ impl<S: Store> ServerState<S> {
     /// Creates an object in the collection that the reference names.
     pub(crate) async fn own_create(&self, of: ObjectRef<'_>, tree: Tree) -> Result<Shown, Status> {
         let own = self.authorize_own(Verb::Create, of).await?;
-        let (result, notes) = match own.route() {
+        let mut report = RequestReport::default();
+        let result = match own.route() {
             Ok(route) => {
-                let mut call = own.call(self, &route);
+                let ctx = own.context(self, &route);
                 let tree = typed(&route.resource, tree);
-                let result = call.create(tree, WriteOptions::default()).await;
-                (result.map(|created| created.shown), call.admission.take_notes())
+                match create(&ctx, tree, WriteOptions::default(), &mut report).await {
+                    Ok(written) => wait_for_initializers(&ctx, written).await,
+                    Err(status) => Err(status),
+                }
             }
-            Err(status) => (Err(status), Vec::new()),
+            Err(status) => Err(status),
         };
-        own.finish(201, result, &notes)
+        own.finish(201, result.map(|written| written.shown), &report.hook_reports)
     }
 
     /// Replaces an object, or the part of it that the reference names.
     pub(crate) async fn own_update(&self, of: ObjectRef<'_>, tree: Tree) -> Result<Shown, Status> {
         let own = self.authorize_own(Verb::Update, of).await?;
-        let (result, notes) = match own.route() {
+        let mut report = RequestReport::default();
+        let result = match own.route() {
             Ok(route) => {
-                let mut call = own.call(self, &route);
-                let change = Change::Replace(typed(&route.resource, tree));
-                let result = call.update(&change, WriteOptions::default()).await;
-                (result.map(|updated| updated.shown), call.admission.take_notes())
+                let ctx = own.context(self, &route);
+                let tree = typed(&route.resource, tree);
+                match update(&ctx, &tree, WriteOptions::default(), &mut report).await {
+                    Ok(written) => wait_for_initializers(&ctx, written).await,
+                    Err(status) => Err(status),
+                }
             }
-            Err(status) => (Err(status), Vec::new()),
+            Err(status) => Err(status),
         };
-        own.finish(200, result, &notes)
+        own.finish(200, result.map(|written| written.shown), &report.hook_reports)
     }
 
     /// Deletes an object.
@@ -151,14 +161,12 @@ impl<S: Store> ServerState<S> {
         options: &DeleteOptions,
     ) -> Result<Deleted, Status> {
         let own = self.authorize_own(Verb::Delete, of).await?;
-        let (result, notes) = match own.route() {
-            Ok(route) => {
-                let mut call = own.call(self, &route);
-                (call.delete(options).await, call.admission.take_notes())
-            }
-            Err(status) => (Err(status), Vec::new()),
+        let mut report = RequestReport::default();
+        let result = match own.route() {
+            Ok(route) => delete(&own.context(self, &route), options, &mut report).await,
+            Err(status) => Err(status),
         };
-        own.finish(200, result, &notes)
+        own.finish(200, result, &report.hook_reports)
     }
 }
 
@@ -178,11 +186,18 @@ impl<S: Store> OwnRequest<'_, S> {
         })
     }
 
-    fn call<'a>(&'a self, server: &'a ServerState<S>, route: &'a Route<'a>) -> Call<'a, S> {
-        let mut admission = AdmissionContext::new(Instant::now() + server.options.request_timeout);
-        // What a server can not do without must not depend on hooks, which may need the server.
-        admission.is_internal = !server.readiness.is_bootstrapped.load(Ordering::Acquire);
-        Call::new(server, route, &self.query, Timestamp::now(), admission)
+    fn context<'a>(
+        &'a self,
+        server: &'a ServerState<S>,
+        route: &'a Route<'a>,
+    ) -> RequestContext<'a, S> {
+        let deadline = Instant::now() + server.options.request_timeout;
+        let (query, write_progress) = (&self.query, &self.write_progress);
+        RequestContext {
+            // Bootstrap writes must not depend on hooks, which may need the server.
+            is_exempt_from_hooks: !server.readiness.is_bootstrapped.load(Ordering::Acquire),
+            ..RequestContext::new(server, route, query, Timestamp::now(), deadline, write_progress)
+        }
     }
 
     /// Records what it came to, and what hooks said of it.
@@ -190,10 +205,10 @@ impl<S: Store> OwnRequest<'_, S> {
         mut self,
         code: u16,
         result: Result<T, Status>,
-        notes: &[Notes],
+        reports: &[SessionReport],
     ) -> Result<T, Status> {
         if let Some(event) = &mut self.event.event {
-            record::admitted(event, notes);
+            record::annotate_hook_reports(event, reports);
             if result.is_ok() {
                 event.respond(code, None);
             }

@@ -6,7 +6,7 @@ use api_object::Status;
 use api_resources::{Resource, Verb};
 use http::Method;
 
-use crate::gate::Authorized;
+use crate::authorize::Authorized;
 
 /// An authorized request for a resource that is served.
 ///
@@ -114,8 +114,8 @@ mod tests {
     use authz::RequestInfo;
 
     use super::*;
+    use crate::admission::Hooks;
     use crate::cluster_snapshot::ClusterSnapshot;
-    use crate::hooks::Hooks;
 
     /// The verb, the namespace, the name and the subresource that a request leads to.
     type Found = (Verb, Option<String>, Option<String>, Option<String>);
@@ -126,7 +126,7 @@ mod tests {
         let node = authz_node::Policy::default();
         let cluster =
             ClusterSnapshot::empty(Arc::new([]), node, Hooks::none(Arc::default())).unwrap();
-        let authorized = Authorized::new(Arc::default(), info, Arc::new(cluster));
+        let authorized = Authorized::for_test(Arc::default(), info, Arc::new(cluster));
         let route = Route::find(&authorized)?;
         if method(route.verb) != sent {
             return Err(NoRoute::Status(Status::method_not_allowed()));

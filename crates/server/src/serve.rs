@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use admission::InitializerOptions;
 use admission_hooks::{
-    AccessTable, CALL_TIME_MAX, CALLS_IN_FLIGHT_MAX, HookEnvironment, RESPONSE_BYTES_MAX,
+    CALL_TIME_MAX, CALLS_IN_FLIGHT_MAX, HookEnvironment, RESPONSE_BYTES_MAX,
+    ServiceCredentialsTable,
 };
 use arc_swap::ArcSwap;
 use audit::Auditor;
@@ -20,16 +21,15 @@ use ring::rand::SystemRandom;
 use store::{ReadError, Store};
 use tokio::task::JoinSet;
 
+use crate::admission::{FreshnessBarrier, Hooks, PolledConfiguration, SyncOptions};
 use crate::audit_id::AuditIds;
 use crate::authority_files::{AuthorityFiles, follow_authorities};
 use crate::bootstrap::{BootstrapError, bootstrap, complete_bootstrap};
 use crate::clock::Clock;
 use crate::cluster_ips::PickedAddresses;
 use crate::cluster_snapshot::ClusterSnapshot;
-use crate::confirm::{FreshnessBarrier, SyncOptions};
 use crate::health::Readiness;
-use crate::hooks::Hooks;
-use crate::initialize::{GetMode, InitializationTracker, oversee_all, sweep_waiting};
+use crate::initialize::{GetMode, InitializationTracker, run_tracker, sweep_waiting};
 use crate::log::Log;
 use crate::loopback::own_user;
 use crate::loops;
@@ -38,7 +38,6 @@ use crate::request;
 use crate::server_state::{ESCALATION_CHECKS_MAX, RequestOptions, ServerState};
 use crate::service_directory::ServiceDirectory;
 use crate::snapshot_cache::SnapshotCache;
-use crate::standing::Polled;
 use crate::store_status::log_store_status;
 use crate::undecodable::DecodableVersions;
 
@@ -95,7 +94,7 @@ pub struct AdmissionOptions {
     /// What initializers are timed by.
     pub clock: Clock,
     /// Who the server is to hooks.
-    pub access: AccessTable,
+    pub access: ServiceCredentialsTable,
     /// The longest answer of a hook to a question that is not long itself.
     pub response_bytes_max: usize,
     /// The most calls of each hook that are in flight; one user has at most half of them.
@@ -115,7 +114,7 @@ impl Default for AdmissionOptions {
             initializers: InitializerOptions::default(),
             get_mode: GetMode::default(),
             clock: Clock::default(),
-            access: AccessTable::default(),
+            access: ServiceCredentialsTable::default(),
             response_bytes_max: RESPONSE_BYTES_MAX,
             calls_in_flight_max: CALLS_IN_FLIGHT_MAX,
             call_time_max: CALL_TIME_MAX,
@@ -175,7 +174,7 @@ impl<S: Store> Server<S> {
         let usual = HookEnvironment::default();
         let hooks = Hooks::none(Arc::new(HookEnvironment {
             services: Some(Arc::clone(&options.directory) as _),
-            access: options.admission.access,
+            credentials: options.admission.access,
             limits: https_client::Limits {
                 body_bytes_max: options.admission.response_bytes_max,
                 connect_timeout: options.admission.connect_timeout,
@@ -219,7 +218,7 @@ impl<S: Store> Server<S> {
             barrier: FreshnessBarrier::new(options.admission.sync),
             started: Instant::now(),
             server_id: String::new(),
-            polled: ArcSwap::from_pointee(Polled::nothing(hooks)),
+            polled: ArcSwap::from_pointee(PolledConfiguration::empty(hooks)),
             initialization: options.admission.initializers,
             call_time_max: options.admission.call_time_max,
             hook_addresses: options.admission.addresses,
@@ -242,10 +241,10 @@ impl<S: Store> Server<S> {
         let server = Arc::new(server);
         let mut loops = JoinSet::new();
         loops.spawn(Arc::clone(&server.snapshot_cache).run(empty));
-        loops.spawn(Arc::clone(&server).confirm());
-        loops.spawn(Arc::clone(&server).beat());
-        loops.spawn(Arc::clone(&server).count_configured());
-        loops.spawn(oversee_all(Arc::clone(&server), jobs));
+        loops.spawn(Arc::clone(&server).keep_configuration_fresh());
+        loops.spawn(Arc::clone(&server).run_heartbeat());
+        loops.spawn(Arc::clone(&server).report_configured_hooks());
+        loops.spawn(run_tracker(Arc::clone(&server), jobs));
         loops.spawn(sweep_waiting(Arc::clone(&server)));
         loops.spawn(follow_authorities(Arc::clone(&server), options.authority_files));
         loops.spawn(loops::store_aggregated(Arc::clone(&server), notices));

@@ -12,16 +12,15 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use https_server::{InFlight, Shutdown};
 
+use crate::admission::{FreshnessBarrier, PolledConfigurationSlot};
 use crate::audit_id::AuditIds;
 use crate::clock::Clock;
 use crate::cluster_ips::{PickedAddresses, ServiceRange};
-use crate::confirm::FreshnessBarrier;
 use crate::health::Readiness;
 use crate::initialize::{GetMode, InitializationTracker};
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::snapshot_cache::SnapshotCache;
-use crate::standing::PolledConfiguration;
 use crate::undecodable::DecodableVersions;
 
 /// The most checks of roles and bindings that run at one time beside those that take no time.
@@ -87,7 +86,7 @@ pub(crate) struct ServerState<S> {
     /// Who this server is to the others, from its start to its end.
     pub(crate) server_id: String,
     /// The configuration of admission, where it is read at intervals.
-    pub(crate) polled: PolledConfiguration,
+    pub(crate) polled: PolledConfigurationSlot,
     /// How initialization behaves.
     pub(crate) initialization: InitializerOptions,
     /// The longest that a call of a hook may take.

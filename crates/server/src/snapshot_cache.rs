@@ -15,8 +15,8 @@ use authz_chain::{AuthorizerSlot, ConfigurationError};
 use store::{At, Change, Item, ListRequest, Prefix, ReadError, Revision, Store, Watch, WatchError};
 use tokio::sync::{mpsc, watch};
 
+use crate::admission::config_revision_key;
 use crate::cluster_snapshot::{ClusterSnapshot, Noticed, TRACKED_PATHS, address_path};
-use crate::hooks::mark_key;
 use crate::initialize::{ObjectWatchers, WaitingObjects, is_shown};
 use crate::log::Log;
 use crate::service_directory::ServiceDirectory;
@@ -139,7 +139,7 @@ impl<S: Store> SnapshotCache<S> {
             let why = match self.follow().await {
                 WatchError::Compacted { .. } => match self.load(&empty).await {
                     Ok(()) => {
-                        self.object_watchers.lose();
+                        self.object_watchers.mark_gap();
                         continue;
                     }
                     Err(error) => error.to_string(),
@@ -178,8 +178,8 @@ impl<S: Store> SnapshotCache<S> {
             let old = self.cluster.load();
             let (next, noticed) = old.with_events(&self.prefix, &batch.events, batch.through);
             self.publish(next, noticed);
-            self.object_watchers.tell(&batch.events);
-            self.waiting.tell(&batch.events);
+            self.object_watchers.apply_events(&batch.events);
+            self.waiting.apply_events(&batch.events);
         }
     }
 
@@ -214,7 +214,7 @@ impl<S: Store> SnapshotCache<S> {
             }
         }
         // The mark has no keys below it.
-        if let Ok(key) = mark_key(&self.prefix) {
+        if let Ok(key) = config_revision_key(&self.prefix) {
             let mark = self.store.get(&key, at).await?.entry;
             items.extend(mark.map(|entry| Item { key, entry }));
         }

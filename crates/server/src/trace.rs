@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use admission_hooks::{Event, Fate, Notes, Phase, SkipReason, Verdict};
+use admission_hooks::{CallVerdict, HookEvent, HookOutcome, Phase, SessionReport, SkipReason};
 use authz::{Attributes, Target};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
-use crate::gate::Authorized;
+use crate::authorize::Authorized;
 
 /// Asks for the trace, and carries it.
 pub(crate) const TRACE: HeaderName = HeaderName::from_static("portcullis-admission-trace");
@@ -47,19 +47,19 @@ pub(crate) async fn is_wanted(headers: &HeaderMap, authorized: &Authorized) -> b
 
 /// The trace as the value of a header: the patches go first when it is too long, then the last
 /// events.
-pub(crate) fn header(notes: &[Notes]) -> Option<HeaderValue> {
+pub(crate) fn header(notes: &[SessionReport]) -> Option<HeaderValue> {
     let full = text(notes, Detail::Full, TRACE_BYTES_MAX);
     let text = full.or_else(|| shortened(notes, TRACE_BYTES_MAX))?;
     HeaderValue::from_str(&text).ok()
 }
 
 /// The trace for the audit log; `None` if no hook was looked at.
-pub(crate) fn annotation(notes: &[Notes]) -> Option<String> {
+pub(crate) fn annotation(notes: &[SessionReport]) -> Option<String> {
     let is_empty = notes.iter().all(|own| own.events.is_empty());
     if is_empty { None } else { shortened(notes, AUDIT_BYTES_MAX) }
 }
 
-fn shortened(notes: &[Notes], bytes_max: usize) -> Option<String> {
+fn shortened(notes: &[SessionReport], bytes_max: usize) -> Option<String> {
     let mut n_events: usize = notes.iter().map(|own| own.events.len()).sum();
     loop {
         let events = notes.iter().flat_map(|own| &own.events).take(n_events);
@@ -76,13 +76,13 @@ fn shortened(notes: &[Notes], bytes_max: usize) -> Option<String> {
     }
 }
 
-fn text(notes: &[Notes], detail: Detail, bytes_max: usize) -> Option<String> {
+fn text(notes: &[SessionReport], detail: Detail, bytes_max: usize) -> Option<String> {
     let events = notes.iter().flat_map(|own| &own.events);
     let text = ascii(&Value::Array(events.map(|event| told(event, detail)).collect()));
     (text.len() <= bytes_max).then_some(text)
 }
 
-fn told(event: &Event, detail: Detail) -> Value {
+fn told(event: &HookEvent, detail: Detail) -> Value {
     let mut members = Map::new();
     let mut tell = |member: &str, value: Value| {
         members.insert(member.to_owned(), value);
@@ -92,27 +92,27 @@ fn told(event: &Event, detail: Detail) -> Value {
     tell("index", event.index.into());
     tell("configuration", event.configuration.as_str().into());
     tell("webhook", event.webhook.as_str().into());
-    match &event.fate {
-        Fate::Skipped(reason) => {
+    match &event.outcome {
+        HookOutcome::Skipped(reason) => {
             tell("outcome", "skipped".into());
             tell("why", skip_reason(reason).into());
         }
-        Fate::Called { duration, verdict } => {
+        HookOutcome::Called { duration, verdict } => {
             let (outcome, why) = match verdict {
-                Verdict::Allow => ("allowed", None),
-                Verdict::Patch { changed: true, .. } => ("patched", None),
-                Verdict::Patch { changed: false, .. } => ("allowed", None),
-                Verdict::Deny(why) => ("denied", Some(why)),
-                Verdict::FailOpen { message, .. } => ("failed open", Some(message)),
-                Verdict::FailClosed(why) => ("failed closed", Some(why)),
-                Verdict::Error(why) => ("error", Some(why)),
+                CallVerdict::Allow => ("allowed", None),
+                CallVerdict::Patch { changed: true, .. } => ("patched", None),
+                CallVerdict::Patch { changed: false, .. } => ("allowed", None),
+                CallVerdict::Deny(why) => ("denied", Some(why)),
+                CallVerdict::FailOpen { message, .. } => ("failed open", Some(message)),
+                CallVerdict::FailClosed(why) => ("failed closed", Some(why)),
+                CallVerdict::Error(why) => ("error", Some(why)),
             };
             tell("outcome", outcome.into());
             tell("micros", u64::try_from(duration.as_micros()).unwrap_or(u64::MAX).into());
             if let Some(why) = why {
                 tell("why", why.as_str().into());
             }
-            if let (Verdict::Patch { patch, .. }, Detail::Full) = (verdict, detail) {
+            if let (CallVerdict::Patch { patch, .. }, Detail::Full) = (verdict, detail) {
                 tell("patch", patch.clone());
             }
         }
@@ -163,28 +163,28 @@ mod tests {
 
     use super::*;
 
-    fn called(webhook: &str, verdict: Verdict) -> Event {
-        Event {
+    fn called(webhook: &str, verdict: CallVerdict) -> HookEvent {
+        HookEvent {
             phase: Phase::Mutating,
             round: 0,
             index: 3,
             configuration: "c".to_owned(),
             webhook: webhook.to_owned(),
-            fate: Fate::Called { duration: Duration::from_micros(7), verdict },
+            outcome: HookOutcome::Called { duration: Duration::from_micros(7), verdict },
         }
     }
 
-    fn notes(events: Vec<Event>) -> Notes {
-        Notes { events, ..Notes::default() }
+    fn notes(events: Vec<HookEvent>) -> SessionReport {
+        SessionReport { events, ..SessionReport::default() }
     }
 
     #[test]
     fn a_trace_says_who_did_what() {
         let patch = json!([{"op": "add", "path": "/metadata/labels/x", "value": "ä"}]);
-        let patched = called("p.x.y", Verdict::Patch { patch: patch.clone(), changed: true });
-        let skipped = Event {
-            fate: Fate::Skipped(SkipReason::Condition("c1".to_owned())),
-            ..called("s.x.y", Verdict::Allow)
+        let patched = called("p.x.y", CallVerdict::Patch { patch: patch.clone(), changed: true });
+        let skipped = HookEvent {
+            outcome: HookOutcome::Skipped(SkipReason::Condition("c1".to_owned())),
+            ..called("s.x.y", CallVerdict::Allow)
         };
         let header = header(&[notes(vec![patched, skipped])]).unwrap();
         let text = header.to_str().unwrap();
@@ -202,18 +202,18 @@ mod tests {
     #[test]
     fn a_trace_fits_into_a_header() {
         let large = json!([{"op": "add", "path": "/x", "value": "y".repeat(TRACE_BYTES_MAX)}]);
-        let patched = called("p.x.y", Verdict::Patch { patch: large, changed: true });
+        let patched = called("p.x.y", CallVerdict::Patch { patch: large, changed: true });
         let text = header(&[notes(vec![patched.clone()])]).unwrap();
         let told: Value = serde_json::from_slice(text.as_bytes()).unwrap();
         assert_eq!(told[0]["outcome"], "patched");
         assert!(told[0]["patch"].is_null());
-        let many = notes(vec![called("d.x.y", Verdict::Deny("n".repeat(100))); 200]);
+        let many = notes(vec![called("d.x.y", CallVerdict::Deny("n".repeat(100))); 200]);
         let text = header(std::slice::from_ref(&many)).unwrap();
         assert!(text.len() <= TRACE_BYTES_MAX);
         let told: Value = serde_json::from_slice(text.as_bytes()).unwrap();
         let told = told.as_array().unwrap();
         assert_eq!(told.last().unwrap()["omitted"], 200 - (told.len() - 1));
         assert!(annotation(std::slice::from_ref(&many)).unwrap().len() > TRACE_BYTES_MAX);
-        assert_eq!(annotation(&[Notes::default()]), None);
+        assert_eq!(annotation(&[SessionReport::default()]), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use admission_hooks::{FailOpenCause, Fate, Verdict};
+use admission_hooks::{CallVerdict, FailOpenCause, HookOutcome};
 use fake_http::{Answer, Conduct};
 use serde_json::Value;
 
@@ -70,7 +70,8 @@ async fn a_hook_that_takes_too_long_is_a_failed_call() {
     let began = Instant::now();
     let (_, notes) = scene.allowed().await;
     assert!((1..5).contains(&began.elapsed().as_secs()));
-    let Fate::Called { verdict: Verdict::FailOpen { cause, message }, .. } = &notes.events[0].fate
+    let HookOutcome::Called { verdict: CallVerdict::FailOpen { cause, message }, .. } =
+        &notes.events[0].outcome
     else {
         panic!("{notes:?}")
     };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use admission_hooks::{Fate, Verdict};
+use admission_hooks::{CallVerdict, HookOutcome};
 use fake_http::Script;
 use serde_json::json;
 
@@ -32,10 +32,9 @@ async fn the_first_of_several_denials_counts_however_slow_it_is() {
     let scene = Scene::new().validating("c", vec![hook("a.x.y", &a), hook("b.x.y", &b)]);
     let (refusal, notes) = scene.refused().await;
     assert!(refusal.message.ends_with("denied the request: slow"), "{}", refusal.message);
-    let denials = notes
-        .events
-        .iter()
-        .filter(|event| matches!(&event.fate, Fate::Called { verdict: Verdict::Deny(_), .. }));
+    let denials = notes.events.iter().filter(|event| {
+        matches!(&event.outcome, HookOutcome::Called { verdict: CallVerdict::Deny(_), .. })
+    });
     assert_eq!(denials.count(), 2);
 }
 
@@ -106,7 +105,7 @@ async fn hooks_of_v1alpha1_come_first_and_decide_in_their_own_form() {
     });
     let mut scene =
         Scene::new().validating("a", vec![hook("v.x.y", &later)]).external("z", vec![external]);
-    scene.surroundings = crate::places::surroundings(&[("hook", &[8443], first.address())]);
+    scene.environment = crate::places::environment(&[("hook", &[8443], first.address())]);
     let (refusal, _) = scene.refused().await;
     assert_eq!(refusal.code, 400);
     assert_eq!(refusal.message, "admission webhook \"e.x.y\" denied the request: no");

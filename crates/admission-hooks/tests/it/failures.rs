@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use admission_hooks::{Admission, Connections, HookEnvironment, HookSession, RESPONSE_BYTES_MAX};
+use admission_hooks::{Connections, HookEnvironment, HookSession, RESPONSE_BYTES_MAX};
 use authz::User;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::fixture::{
-    AUTHORITY, Scene, allow, annotations, answer_to, deny, hook, patch, peer, says, until, widget,
-    with,
+    AUTHORITY, Admission, Scene, allow, annotations, answer_to, deny, hook, patch, peer, says,
+    until, widget, with,
 };
 
 const FAILED: &str = "Internal error occurred: failed calling webhook \"v.x.y\": ";
@@ -225,9 +225,9 @@ async fn a_service_that_failed_again_and_again_is_called_again() {
     let connections = scene.connections(&snapshot);
     let asking = scene.asking(&snapshot, &connections);
     for _ in 0..30 {
-        scene.passage().validate(&asking).await.unwrap();
+        scene.session().validate(&asking).await.unwrap();
     }
-    assert_eq!(scene.passage().validate(&asking).await.unwrap_err().code, 400);
+    assert_eq!(scene.session().validate(&asking).await.unwrap_err().code, 400);
     assert_eq!(peer.n_requests(), 31);
 }
 
@@ -237,7 +237,7 @@ async fn calls_in_flight_are_limited_for_each_hook_and_user() {
     let hanging = peer(Answer::misbehave(Conduct::Hang));
     let mut scene = Scene::new().validating("c", vec![ignored(hook("v.x.y", &hanging))]);
     let limits = HookEnvironment { calls_in_flight_max: 3, ..HookEnvironment::default() };
-    scene.surroundings = Arc::new(limits);
+    scene.environment = Arc::new(limits);
     let snapshot = scene.snapshot();
     let connections = scene.connections(&snapshot);
     let users =
@@ -254,7 +254,7 @@ async fn calls_in_flight_are_limited_for_each_hook_and_user() {
     assert_eq!(codes, [504, 504, 429, 504, 429]);
     assert_eq!(hanging.n_requests(), 3);
     // All places are free again, also with another configuration of the hook.
-    let next = Connections::new(&snapshot, &scene.surroundings, &connections);
+    let next = Connections::new(&snapshot, &scene.environment, &connections);
     let mut asking = scene.asking(&snapshot, &next);
     asking.attributes.user = Some(&users[0]);
     let refusal =

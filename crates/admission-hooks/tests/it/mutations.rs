@@ -1,7 +1,7 @@
 //! What hooks change.
 
 use admission::{GroupVersionKind, Operation};
-use admission_hooks::{Kinds, Untyped};
+use admission_hooks::{ObjectKinds, UntypedKinds};
 use api_object::Tree;
 use serde_json::{Value, json};
 
@@ -116,12 +116,12 @@ async fn the_patch_of_a_denial_is_not_looked_at() {
 /// Gives every object a size.
 struct Sized;
 
-impl Kinds for Sized {
+impl ObjectKinds for Sized {
     fn convert(&self, tree: &Tree, to: &GroupVersionKind<'_>) -> Result<Tree, String> {
-        Untyped.convert(tree, to)
+        UntypedKinds.convert(tree, to)
     }
 
-    fn settle(&self, mut tree: Tree, _: &GroupVersionKind<'_>) -> Result<Tree, String> {
+    fn normalize(&self, mut tree: Tree, _: &GroupVersionKind<'_>) -> Result<Tree, String> {
         if tree.contains_key("broken") {
             return Err("unknown field \"broken\"".to_owned());
         }

@@ -1,6 +1,6 @@
 //! Which mutating hooks are called twice.
 
-use admission_hooks::{Fate, Refusal, SkipReason};
+use admission_hooks::{HookOutcome, Refusal, SkipReason};
 use api_object::Status;
 use serde_json::{Value, json};
 
@@ -24,8 +24,10 @@ async fn a_hook_is_not_called_again_for_its_own_change() {
     assert_eq!(review(&a.requests()[1])["request"]["object"]["metadata"]["labels"]["b"], "1");
     let uids: Vec<_> = a.requests().iter().map(|it| review(it)["request"]["uid"].clone()).collect();
     assert_ne!(uids[0], uids[1]);
-    let skipped =
-        notes.events.iter().find(|event| event.fate == Fate::Skipped(SkipReason::NotAgain));
+    let skipped = notes
+        .events
+        .iter()
+        .find(|event| event.outcome == HookOutcome::Skipped(SkipReason::NotAgain));
     assert_eq!(skipped.map(|event| (event.round, event.webhook.as_str())), Some((1, "b.x.y")));
 }
 
@@ -61,14 +63,14 @@ async fn a_change_of_a_built_in_mutator_calls_hooks_again() {
         let snapshot = scene.snapshot();
         let connections = scene.connections(&snapshot);
         let asking = scene.asking(&snapshot, &connections);
-        let mut passage = scene.passage();
-        let mut object = passage.mutate(&asking, scene.object.clone()).await.unwrap().unwrap();
-        assert!(passage.needs_another_round());
+        let mut session = scene.session();
+        let mut object = session.mutate(&asking, scene.object.clone()).await.unwrap().unwrap();
+        assert!(session.needs_another_round());
         if does_change {
             object.insert("builtIn".to_owned(), true.into());
         }
-        passage.mutate(&asking, Some(object)).await.unwrap();
-        assert!(!passage.needs_another_round());
+        session.mutate(&asking, Some(object)).await.unwrap();
+        assert!(!session.needs_another_round());
         assert_eq!(a.n_requests(), n_calls);
     }
 }
@@ -81,7 +83,7 @@ async fn a_built_in_can_refuse_what_a_hook_has_set() {
     let snapshot = scene.snapshot();
     let connections = scene.connections(&snapshot);
     let asking = scene.asking(&snapshot, &connections);
-    let mut passage = scene.passage();
+    let mut session = scene.session();
     let mut object = scene.object.clone();
     let mut n_rounds = 0;
     let refusal: Refusal = loop {
@@ -89,8 +91,8 @@ async fn a_built_in_can_refuse_what_a_hook_has_set() {
         if label_of(object.as_ref().unwrap(), "forbidden").is_some() {
             break Status::bad_request("the label is forbidden").into();
         }
-        object = passage.mutate(&asking, object).await.unwrap();
-        assert!(passage.needs_another_round());
+        object = session.mutate(&asking, object).await.unwrap();
+        assert!(session.needs_another_round());
     };
     assert_eq!((n_rounds, refusal.code), (2, 400));
 }

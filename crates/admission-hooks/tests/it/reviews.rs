@@ -1,7 +1,7 @@
 //! What hooks are asked.
 
 use admission::{Attributes, Operation};
-use admission_hooks::HookRequest;
+use admission_hooks::{HookRequest, MatchedHooks};
 use api_object::Tree;
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ async fn asked(
     let mut attributes = Attributes { options, ..asking.attributes };
     change(&mut attributes);
     let asking = HookRequest { attributes, ..asking };
-    of_peer.passage().validate(&asking).await.unwrap();
+    of_peer.session().validate(&asking).await.unwrap();
     let body = review(&peer.requests()[0]);
     assert_eq!(body["apiVersion"], "admission.k8s.io/v1");
     body["request"].clone()
@@ -123,10 +123,11 @@ async fn hooks_are_not_asked_about_their_own_configuration() {
     let mut attributes = asking.attributes;
     attributes.kind.group = "admissionregistration.k8s.io";
     attributes.kind.kind = "ValidatingWebhookConfiguration";
-    let asking = HookRequest { attributes, ..asking };
-    let mut passage = scene.passage();
-    passage.mutate(&asking, scene.object.clone()).await.unwrap();
-    passage.validate(&asking).await.unwrap();
+    let matched_hooks = &MatchedHooks::find(&snapshot, &attributes);
+    let asking = HookRequest { attributes, matched_hooks, ..asking };
+    let mut session = scene.session();
+    session.mutate(&asking, scene.object.clone()).await.unwrap();
+    session.validate(&asking).await.unwrap();
     assert_eq!(peer.n_requests(), 0);
-    assert!(passage.into_notes().events.is_empty());
+    assert!(session.into_report().events.is_empty());
 }

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use admission::{InitializerOptions, PENDING_MAX, WAITING_MAX, WAITING_PER_USER_MAX, WaitingMax};
-use admission_hooks::{Access, AccessTable, CALLS_IN_FLIGHT_MAX, RESPONSE_BYTES_MAX};
+use admission_hooks::{
+    CALLS_IN_FLIGHT_MAX, RESPONSE_BYTES_MAX, ServiceCredentials, ServiceCredentialsTable,
+};
 use kubeconfig::{UserAccess, Users};
 use server::{AdmissionOptions, GetMode, Level, Log, SyncMode, SyncOptions};
 
@@ -205,7 +207,11 @@ impl AdmissionFlags {
     }
 
     /// What the flags mean for a server with such a store.
-    pub(super) fn options(&self, sharing: Sharing, access: AccessTable) -> AdmissionOptions {
+    pub(super) fn options(
+        &self,
+        sharing: Sharing,
+        access: ServiceCredentialsTable,
+    ) -> AdmissionOptions {
         let mode = match self.admission_sync_mode {
             SyncModeArgument::Barrier => SyncMode::Barrier,
             SyncModeArgument::Poll => SyncMode::Poll,
@@ -255,17 +261,17 @@ impl AdmissionFlags {
     ///
     /// # Errors
     /// The file is missing or wrong.
-    pub(super) fn access(&self, log: Log) -> Result<AccessTable, Unusable> {
+    pub(super) fn access(&self, log: Log) -> Result<ServiceCredentialsTable, Unusable> {
         let Some(path) = &self.admission_webhook_kubeconfig else {
-            return Ok(AccessTable::default());
+            return Ok(ServiceCredentialsTable::default());
         };
         let users = kubeconfig::load_users(path, &kubeconfig::read_file)?;
         tell(path, &users, log);
         let Users { by_name, current, .. } = users;
-        Ok(AccessTable {
-            users: by_name.into_iter().map(|(name, own)| (name, access(own))).collect(),
+        Ok(ServiceCredentialsTable {
+            by_name: by_name.into_iter().map(|(name, own)| (name, access(own))).collect(),
             current: current.map(access),
-            own: None,
+            own_server: None,
         })
     }
 
@@ -298,8 +304,8 @@ fn tell(path: &Path, users: &Users, log: Log) {
     }
 }
 
-fn access(UserAccess { credentials, identity }: UserAccess) -> Access {
-    Access { credentials, identity }
+fn access(UserAccess { credentials, identity }: UserAccess) -> ServiceCredentials {
+    ServiceCredentials { credentials, identity }
 }
 
 /// A number that a flag has bounded already.
@@ -343,7 +349,7 @@ mod tests {
     }
 
     fn options(args: &[&str], sharing: Sharing) -> AdmissionOptions {
-        flags(args).unwrap().options(sharing, AccessTable::default())
+        flags(args).unwrap().options(sharing, ServiceCredentialsTable::default())
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use store::{At, Entry, Expect, Item, Key, ListRequest, Prefix, ReadError, Revision, Store};
 
 use super::address_of;
-use crate::rest::Call;
+use crate::rest::RequestContext;
 use crate::server_state::ServerState;
 
 /// Where reservations are stored, below the prefix of the store.
@@ -105,7 +105,7 @@ impl<S: Store> ServerState<S> {
     }
 }
 
-impl<S: Store> Call<'_, S> {
+impl<S: Store> RequestContext<'_, S> {
     pub(super) async fn held_reservation(
         &self,
         stored: &Tree,

@@ -403,7 +403,7 @@ struct Found {
 
 impl Found {
     fn reference(&self) -> ObjectRef<'_> {
-        ObjectRef::of(&self.resource, self.namespace.as_deref(), &self.name)
+        ObjectRef::of_resource(&self.resource, self.namespace.as_deref(), &self.name)
     }
 
     async fn update<S: Store>(&self, server: &ServerState<S>) -> Result<(), Status> {
@@ -466,7 +466,7 @@ async fn read<S: Store>(server: &ServerState<S>, key: &Key) -> Result<Option<Fou
         Some((resource, namespace, name))
     });
     let Some((resource, namespace, name)) = found else { return Ok(None) };
-    match server.own_get(ObjectRef::of(resource, namespace, name)).await {
+    match server.own_get(ObjectRef::of_resource(resource, namespace, name)).await {
         Ok(shown) => Ok(Some(Found {
             resource: Arc::clone(resource),
             namespace: namespace.map(str::to_owned),

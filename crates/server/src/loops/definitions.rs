@@ -77,10 +77,10 @@ async fn settle<S: Store>(server: &ServerState<S>, name: &str) -> Result<bool, S
         others.filter_map(|(_, own)| Definition::read(&own.tree)).collect();
     if api_resources::settle_names(&mut tree, &others, now) {
         // The write returns when the resource is served, for decisions and routes see it by then.
-        tree = server.own_update(own.part("status"), tree).await?.into_tree();
+        tree = server.own_update(own.with_subresource("status"), tree).await?.into_tree();
     }
     if api_resources::establish(&mut tree, now) {
-        server.own_update(own.part("status"), tree).await?;
+        server.own_update(own.with_subresource("status"), tree).await?;
     }
     Ok(false)
 }
@@ -136,7 +136,7 @@ async fn empty<S: Store>(server: &ServerState<S>, tree: &Tree) -> Result<usize, 
     for item in &page.items {
         let names = served.and_then(|resource| {
             let (namespace, name) = api_resources::names(&server.prefix, resource, &item.key)?;
-            Some(ObjectRef::of(resource, namespace, name))
+            Some(ObjectRef::of_resource(resource, namespace, name))
         });
         let Some(of) = names else {
             leftovers::end(server, &definition, item).await?;

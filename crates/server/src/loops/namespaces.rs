@@ -59,7 +59,7 @@ async fn end_namespace<S: Store>(
     if let Some(Value::Array(finalizers)) = spec.get_mut("finalizers") {
         finalizers.retain(|finalizer| finalizer != "kubernetes");
     }
-    match server.own_update(own.part("finalize"), tree).await {
+    match server.own_update(own.with_subresource("finalize"), tree).await {
         Err(status) if status.is_own() && status.code == 409 => Ok(Some(0)),
         Err(status) => Err(status),
         // It is gone, or finalizers of others hold it.
@@ -108,7 +108,7 @@ async fn delete_all_of<S: Store>(
         let Some((_, name)) = api_resources::names(&server.prefix, resource, &item.key) else {
             continue;
         };
-        let of = ObjectRef::of(resource, Some(namespace), name);
+        let of = ObjectRef::of_resource(resource, Some(namespace), name);
         match server.own_delete(of, &options).await {
             Err(status) if status.is_own() && status.code == 404 => {}
             Err(status) if refused.is_none() => *refused = Some(status),

@@ -27,7 +27,7 @@ pub(crate) struct WriteOptions {
 
 /// Which state a list wants, as the client said it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WantedState {
+pub(crate) enum RequestedState {
     Newest,
     /// Whatever is at hand.
     Any,
@@ -38,7 +38,7 @@ pub(crate) enum WantedState {
 /// The options of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ListOptions {
-    pub(crate) state: WantedState,
+    pub(crate) state: RequestedState,
     /// 0 means all.
     pub(crate) limit: usize,
     pub(crate) continue_token: String,
@@ -168,14 +168,14 @@ impl Query {
             ));
         }
         let state = match (version, is_exact) {
-            ("", _) => WantedState::Newest,
-            ("0", _) => WantedState::Any,
+            ("", _) => RequestedState::Newest,
+            ("0", _) => RequestedState::Any,
             (text, is_exact) => {
                 let number = parse_version(text)?;
                 match is_exact {
-                    Some(true) => WantedState::Exactly(number),
-                    None if limit > 0 => WantedState::Exactly(number),
-                    _ => WantedState::NotOlderThan(number),
+                    Some(true) => RequestedState::Exactly(number),
+                    None if limit > 0 => RequestedState::Exactly(number),
+                    _ => RequestedState::NotOlderThan(number),
                 }
             }
         };
@@ -280,15 +280,15 @@ mod tests {
     #[test]
     fn rows_about_the_state_of_a_list() {
         for (query, want) in [
-            ("", WantedState::Newest),
-            ("resourceVersion=0", WantedState::Any),
-            ("resourceVersion=5", WantedState::NotOlderThan(5)),
-            ("resourceVersion=5&limit=1", WantedState::Exactly(5)),
+            ("", RequestedState::Newest),
+            ("resourceVersion=0", RequestedState::Any),
+            ("resourceVersion=5", RequestedState::NotOlderThan(5)),
+            ("resourceVersion=5&limit=1", RequestedState::Exactly(5)),
             (
                 "resourceVersion=5&resourceVersionMatch=NotOlderThan&limit=1",
-                WantedState::NotOlderThan(5),
+                RequestedState::NotOlderThan(5),
             ),
-            ("resourceVersion=5&resourceVersionMatch=Exact", WantedState::Exactly(5)),
+            ("resourceVersion=5&resourceVersionMatch=Exact", RequestedState::Exactly(5)),
         ] {
             let options = Query::parse(&format!("/x?{query}")).list_options().unwrap();
             assert_eq!(options.state, want, "{query}");

@@ -7,7 +7,7 @@ use admission::{
     Attributes, CHECKS_MAX, ConditionInput, Consideration, Decisions, ExplainedCondition,
     FailurePolicy, GroupVersionKind, Hook, HookList, Identity, Match, SideEffects, Skip,
 };
-use admission_hooks::{Kinds, Phase, Untyped};
+use admission_hooks::{ObjectKinds, Phase, UntypedKinds};
 use api_object::{Status, Tree};
 use authz::Recorder;
 
@@ -236,7 +236,7 @@ fn converted<'t>(
 ) -> Result<Option<Cow<'t, Tree>>, String> {
     match tree {
         Some(tree) if attributes.kind != *kind => {
-            Untyped.convert(tree, kind).map(|tree| Some(Cow::Owned(tree)))
+            UntypedKinds.convert(tree, kind).map(|tree| Some(Cow::Owned(tree)))
         }
         tree => Ok(tree.map(Cow::Borrowed)),
     }
