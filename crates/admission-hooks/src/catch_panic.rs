@@ -6,16 +6,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::Poll;
 
+/// The message of a panic.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct PanicMessage(String);
+
 /// Runs a future and returns the message of a panic in it as an error.
 ///
 /// A panic must not leave shared state half-changed. Calls share clients and a concurrency limit, each
 /// behind a lock that is held only for changes that can not panic halfway.
-pub(crate) async fn catch_panic<F: Future>(future: F) -> Result<F::Output, String> {
+pub(crate) async fn catch_panic<F: Future>(future: F) -> Result<F::Output, PanicMessage> {
     let mut future = pin!(future);
     poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
         Ok(Poll::Pending) => Poll::Pending,
         Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
-        Err(panic) => Poll::Ready(Err(panic_message(panic.as_ref()))),
+        Err(panic) => Poll::Ready(Err(PanicMessage(panic_message(panic.as_ref())))),
     })
     .await
 }
@@ -44,8 +49,8 @@ mod tests {
         for (what, want) in
             [("text", "as text"), ("formatted", "as formatted"), ("other", "without a message")]
         {
-            let ended: Result<(), String> = catch_panic(panics(what)).await;
-            assert_eq!(ended, Err(want.to_owned()));
+            let ended: Result<(), PanicMessage> = catch_panic(panics(what)).await;
+            assert_eq!(ended, Err(PanicMessage(want.to_owned())));
         }
     }
 }

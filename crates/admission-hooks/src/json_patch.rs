@@ -49,9 +49,10 @@ fn is_operation(value: &Value) -> bool {
     value.is_object() || value.is_null()
 }
 
-/// Applies a patch. The error has the text of Kubernetes.
-pub(crate) fn apply_patch(tree: &Tree, patch: &Value) -> Result<Tree, String> {
-    json_patch(tree.clone(), patch.clone()).map_err(|error| kubernetes_text(&error, patch))
+/// Applies a patch. A patch that does not apply refuses the request, with the text of Kubernetes.
+pub(crate) fn apply_patch(tree: &Tree, patch: &Value) -> Result<Tree, CallError> {
+    json_patch(tree.clone(), patch.clone())
+        .map_err(|error| CallError::internal(&kubernetes_text(&error, patch)))
 }
 
 fn kubernetes_text(error: &PatchError, patch: &Value) -> String {
@@ -145,7 +146,9 @@ mod tests {
                 "move operation does not apply: doc is missing from path: /q: missing value",
             ),
         ] {
-            assert_eq!(apply_patch(&tree, &json!([operation])).unwrap_err(), want);
+            let patch = json!([operation]);
+            let error = json_patch(tree.clone(), patch.clone()).unwrap_err();
+            assert_eq!(kubernetes_text(&error, &patch), want);
         }
     }
 }

@@ -51,7 +51,7 @@ pub use call_timeout::CALL_TIME_MAX;
 pub use connection::{CALLS_IN_FLIGHT_MAX, HookEnvironment, RESPONSE_BYTES_MAX, Services};
 pub use connections::Connections;
 pub use matched_hooks::MatchedHooks;
-pub use object_kinds::{ObjectKinds, UntypedKinds};
+pub use object_kinds::{ObjectKindError, ObjectKinds, UntypedKinds};
 pub use observer::{
     CallReport, ConditionOutcome, ConditionReport, NoObserver, Observer, Phase, RejectionCause,
 };

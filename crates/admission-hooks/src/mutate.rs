@@ -128,18 +128,17 @@ async fn call_hook(
         let cause = FailOpenCause::BadAnswer;
         return Err(CallFailure { message, code: 400, cause }.into());
     }
-    let patched =
-        json_patch::apply_patch(object, &patch).map_err(|why| CallError::internal(&why))?;
+    let patched = json_patch::apply_patch(object, &patch)?;
     immutable_metadata::check_unchanged(object, &patched)
         .map_err(|change| CallError::internal(&change.client_message(&hook.name)))?;
     let patched = request
         .kinds
         .normalize(patched, &presented.kind)
-        .map_err(|why| CallError::internal(&why))?;
+        .map_err(|why| CallError::internal(&why.to_string()))?;
     let has_changed = patched != **object;
     let patched = Cow::Owned(patched);
     let patched = convert_kind(request.kinds, patched, &presented.kind, &attributes.kind)
-        .map_err(|why| CallError::internal(&why))?;
+        .map_err(|why| CallError::internal(&why.to_string()))?;
     Ok(Mutation::Patch { patch, object: patched.into_owned(), has_changed })
 }
 

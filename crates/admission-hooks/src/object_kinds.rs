@@ -10,22 +10,27 @@ pub trait ObjectKinds: Sync {
     /// Converts an object to an equivalent kind.
     ///
     /// # Errors
-    /// The message for the client if the object can not be converted.
-    fn convert(&self, tree: &Tree, to: &GroupVersionKind<'_>) -> Result<Tree, String>;
+    /// The object can not be converted.
+    fn convert(&self, tree: &Tree, to: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError>;
 
     /// Decodes an object that a hook changed as if a client had sent it, and applies its defaults.
     ///
     /// # Errors
-    /// The message for the client if it is no object of the kind.
-    fn normalize(&self, tree: Tree, kind: &GroupVersionKind<'_>) -> Result<Tree, String>;
+    /// It is no object of the kind.
+    fn normalize(&self, tree: Tree, kind: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError>;
 }
+
+/// Why an object can not be converted or decoded; the text is for the client.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ObjectKindError(pub String);
 
 /// Changes only `apiVersion` and `kind`, which is right for objects without a schema.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UntypedKinds;
 
 impl ObjectKinds for UntypedKinds {
-    fn convert(&self, tree: &Tree, to: &GroupVersionKind<'_>) -> Result<Tree, String> {
+    fn convert(&self, tree: &Tree, to: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError> {
         let api_version = match to.group {
             "" => to.version.to_owned(),
             group => format!("{group}/{}", to.version),
@@ -36,10 +41,10 @@ impl ObjectKinds for UntypedKinds {
         Ok(converted)
     }
 
-    fn normalize(&self, tree: Tree, _kind: &GroupVersionKind<'_>) -> Result<Tree, String> {
+    fn normalize(&self, tree: Tree, _kind: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError> {
         if api_object::text(&tree, "kind").is_empty() {
             let shown = serde_json::to_string(&tree).unwrap_or_default();
-            return Err(format!("Object 'Kind' is missing in '{shown}'"));
+            return Err(ObjectKindError(format!("Object 'Kind' is missing in '{shown}'")));
         }
         Ok(tree)
     }
@@ -51,6 +56,6 @@ pub(crate) fn convert_kind<'t>(
     tree: Cow<'t, Tree>,
     from: &GroupVersionKind<'_>,
     to: &GroupVersionKind<'_>,
-) -> Result<Cow<'t, Tree>, String> {
+) -> Result<Cow<'t, Tree>, ObjectKindError> {
     if from == to { Ok(tree) } else { kinds.convert(&tree, to).map(Cow::Owned) }
 }

@@ -67,7 +67,7 @@ pub(crate) fn parse_response(
             format!("0-length response with status code: {code} and content type: {content_type}");
         return Err(CallFailure::unreadable_response(what));
     }
-    let document = parse_object(body).map_err(undecodable)?;
+    let document = parse_object(body)?;
     let document_type =
         TypeMeta::deserialize(&document).map_err(|error| undecodable(without_value(&error)))?;
     match version {
@@ -109,7 +109,7 @@ fn without_value(error: &serde_json::Error) -> String {
 
 /// Decodes the object in a body; null counts as an empty object. The error texts are those of Go, which
 /// decodes the body as YAML, where text that is not JSON is a string.
-fn parse_object(body: &[u8]) -> Result<Value, String> {
+fn parse_object(body: &[u8]) -> Result<Value, CallFailure> {
     const WANTED: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind \
                           string \"json:\\\"kind,omitempty\\\"\" }";
     let found = match serde_json::from_slice(body) {
@@ -117,9 +117,9 @@ fn parse_object(body: &[u8]) -> Result<Value, String> {
         Ok(document @ Value::Object(_)) => return Ok(document),
         Ok(other) => go_type_name(&other),
         Err(_) if !body.trim_ascii_start().starts_with(b"{") => "string",
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return Err(undecodable(error)),
     };
-    Err(format!("json: cannot unmarshal {found} into Go value of type {WANTED}"))
+    Err(undecodable(format!("json: cannot unmarshal {found} into Go value of type {WANTED}")))
 }
 
 /// The name of the type of a value in Go's error messages.

@@ -57,7 +57,7 @@ pub(crate) async fn select_hook<'a>(
     let converted = |tree: Option<&'a Tree>| {
         let tree =
             tree.map(|it| convert_kind(request.kinds, Cow::Borrowed(it), &attributes.kind, &kind));
-        tree.transpose().map_err(|why| Refusal::from(Status::internal(&why)))
+        tree.transpose().map_err(|why| Refusal::from(Status::internal(&why.to_string())))
     };
     let presented = Box::new(PresentedRequest {
         kind,

@@ -35,7 +35,7 @@ pub use configured_hooks::Hooks;
 pub(crate) use admitted::{
     AdmittedDeletion, Termination, admit_deletion, admit_object, admit_without_storing,
 };
-pub(crate) use attempt::{Conclusion, WriteAttempt};
+pub(crate) use attempt::{AttemptConclusion, WriteAttempt};
 pub(crate) use barrier::FreshnessBarrier;
 pub(crate) use config_revision::{CONFIG_REVISION_PATH, config_revision_key};
 pub(crate) use configured_hooks::{ConfigurationChange, configuration_kind_at};

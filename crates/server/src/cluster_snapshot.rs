@@ -16,7 +16,7 @@ use store::{Change, Event, Item, Revision};
 pub use self::namespace::{Namespace, NamespacePhase};
 use self::roles::apply_rbac;
 use crate::admission::{CONFIG_REVISION_PATH, ConfigurationChange, Hooks, configuration_kind_at};
-use crate::initialize::{UNINITIALIZED_PATH, WAITING_PATH, is_shown};
+use crate::initialize::{UNINITIALIZED_PATH, WAITING_PATH, is_visible};
 
 /// A definition as it is stored.
 #[derive(Debug, Clone)]
@@ -238,7 +238,7 @@ impl ClusterSnapshot {
                 | Tracked::Waiting => (prev, value),
                 // Nobody decides by what is not there for everybody.
                 Tracked::Rbac | Tracked::Node | Tracked::Definition | Tracked::Address => {
-                    (prev.filter(is_shown), value.filter(is_shown))
+                    (prev.filter(is_visible), value.filter(is_visible))
                 }
             };
             let altered = Altered { key: path, at, prev, value };

@@ -29,7 +29,7 @@ pub(crate) use reading::{ReadResult, read};
 pub(crate) use sweep::sweep_waiting;
 pub(crate) use tracker::{InitializationTracker, run_tracker};
 pub(crate) use visibility::{
-    UNINITIALIZED_PATH, has_no_hidden_objects, has_surely_no_hidden_objects, is_hidden, is_shown,
+    UNINITIALIZED_PATH, has_no_hidden_objects, has_surely_no_hidden_objects, is_hidden, is_visible,
     visibility_filter,
 };
 pub(crate) use wait::{InitializationWait, store_uninitialized, wait_for_initializers};

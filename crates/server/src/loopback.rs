@@ -19,9 +19,10 @@ use crate::initialize::wait_for_initializers;
 use crate::object_ref::ObjectRef;
 use crate::record;
 use crate::rest::{
-    Deleted, Query, RequestContext, RequestReport, Shown, WriteOptions, create, delete, get, update,
+    DeleteResult, Query, RequestContext, RequestReport, VersionedObject, WriteOptions, create,
+    delete, get, update,
 };
-use crate::route::{NoRoute, Route};
+use crate::route::{Route, RouteError};
 use crate::server_state::ServerState;
 use crate::write_progress::WriteProgress;
 
@@ -109,7 +110,7 @@ impl<S: Store> ServerState<S> {
     }
 
     /// Reads an object.
-    pub(crate) async fn own_get(&self, of: ObjectRef<'_>) -> Result<Shown, Status> {
+    pub(crate) async fn own_get(&self, of: ObjectRef<'_>) -> Result<VersionedObject, Status> {
         let own = self.authorize_own(Verb::Get, of).await?;
         let result = match own.route() {
             Ok(route) => get(&own.context(self, &route)).await,
@@ -119,7 +120,11 @@ impl<S: Store> ServerState<S> {
     }
 
     /// Creates an object in the collection that the reference names.
-    pub(crate) async fn own_create(&self, of: ObjectRef<'_>, tree: Tree) -> Result<Shown, Status> {
+    pub(crate) async fn own_create(
+        &self,
+        of: ObjectRef<'_>,
+        tree: Tree,
+    ) -> Result<VersionedObject, Status> {
         let own = self.authorize_own(Verb::Create, of).await?;
         let mut report = RequestReport::default();
         let result = match own.route() {
@@ -137,7 +142,11 @@ impl<S: Store> ServerState<S> {
     }
 
     /// Replaces an object, or the part of it that the reference names.
-    pub(crate) async fn own_update(&self, of: ObjectRef<'_>, tree: Tree) -> Result<Shown, Status> {
+    pub(crate) async fn own_update(
+        &self,
+        of: ObjectRef<'_>,
+        tree: Tree,
+    ) -> Result<VersionedObject, Status> {
         let own = self.authorize_own(Verb::Update, of).await?;
         let mut report = RequestReport::default();
         let result = match own.route() {
@@ -159,7 +168,7 @@ impl<S: Store> ServerState<S> {
         &self,
         of: ObjectRef<'_>,
         options: &DeleteOptions,
-    ) -> Result<Deleted, Status> {
+    ) -> Result<DeleteResult, Status> {
         let own = self.authorize_own(Verb::Delete, of).await?;
         let mut report = RequestReport::default();
         let result = match own.route() {
@@ -180,9 +189,9 @@ impl<S> OwnEvent<'_, S> {
 
 impl<S: Store> OwnRequest<'_, S> {
     fn route(&self) -> Result<Route<'_>, Status> {
-        Route::find(&self.authorized).map_err(|no_route| match no_route {
-            NoRoute::Text => Status::unknown_resource(),
-            NoRoute::Status(status) => status,
+        Route::for_authorized(&self.authorized).map_err(|no_route| match no_route {
+            RouteError::Text => Status::unknown_resource(),
+            RouteError::Status(status) => status,
         })
     }
 

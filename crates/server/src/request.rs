@@ -41,7 +41,7 @@ use crate::request_error::{RequestError, error_response};
 use crate::respond::{PLAIN_JSON, Reply, text_response};
 use crate::rest::{Query, RequestContext, RequestReport};
 use crate::review;
-use crate::route::{self, NoRoute, Route};
+use crate::route::{self, Route, RouteError};
 use crate::server_state::ServerState;
 use crate::trace;
 use crate::undecodable;
@@ -284,11 +284,13 @@ impl<S: Store> AuthorizedRequest<'_, S> {
         if let Some(kind) = self.legacy_review_kind() {
             return self.answer_review(kind, body, record, &mut report.warnings).await;
         }
-        let route = match Route::find(self.authorized) {
-            Ok(route) if route::method(route.verb) == self.parts.method => route,
+        let route = match Route::for_authorized(self.authorized) {
+            Ok(route) if route::http_method(route.verb) == self.parts.method => route,
             Ok(_) => return Err(Status::method_not_allowed().into()),
-            Err(NoRoute::Text) => return Err(RequestError::Text(404, NOT_FOUND_TEXT.to_owned())),
-            Err(NoRoute::Status(status)) => return Err(status.into()),
+            Err(RouteError::Text) => {
+                return Err(RequestError::Text(404, NOT_FOUND_TEXT.to_owned()));
+            }
+            Err(RouteError::Status(status)) => return Err(status.into()),
         };
         record.record_route(&route, self.query);
         let resource = &route.resource;
@@ -353,7 +355,7 @@ impl<S: Store> AuthorizedRequest<'_, S> {
             return Err(Status::method_not_allowed().into());
         }
         let format = self.negotiate_plain()?;
-        let reply = review::answer::<S>(self, kind, body, record, warnings).await;
+        let reply = review::answer_access_review::<S>(self, kind, body, record, warnings).await;
         let reply = reply.unwrap_or_else(Reply::Status);
         record.record_reply(&reply);
         Ok(format.response(reply, warnings))

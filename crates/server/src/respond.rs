@@ -110,15 +110,15 @@ impl ResponseFormat {
                     api_object::text(api_object::metadata(tree), "resourceVersion").parse().ok();
                 let metadata =
                     ListMetadata { resource_version: revision, ..ListMetadata::default() };
-                let row = self.row(resource, tree, version);
-                let columns = columns(resource);
+                let row = self.table_row(resource, tree, version);
+                let columns = table_columns(resource);
                 codec::encode_table(version, &metadata, Some(&columns), &[row], &mut out);
                 codec::reencode(out, &self.without_transform())
             }
         }
     }
 
-    fn row(&self, resource: &Resource, tree: &Tree, version: MetaVersion) -> Row {
+    fn table_row(&self, resource: &Resource, tree: &Tree, version: MetaVersion) -> Row {
         let object = match self.include {
             IncludeObject::None => None,
             IncludeObject::Metadata => {
@@ -140,9 +140,15 @@ impl ResponseFormat {
             Some(Transform::Table(version)) => {
                 let rows: Vec<Row> = (page.items.iter())
                     .filter_map(|item| decode_item(resource, item))
-                    .map(|tree| self.row(resource, &tree, version))
+                    .map(|tree| self.table_row(resource, &tree, version))
                     .collect();
-                codec::encode_table(version, &metadata, Some(&columns(resource)), &rows, &mut out);
+                codec::encode_table(
+                    version,
+                    &metadata,
+                    Some(&table_columns(resource)),
+                    &rows,
+                    &mut out,
+                );
             }
             Some(
                 Transform::PartialObjectMetadata(version)
@@ -178,7 +184,12 @@ impl ResponseFormat {
     }
 
     /// Encodes an event; the first event of a table contains its columns.
-    pub(crate) fn event(&self, resource: &Resource, event: &WatchEvent, is_first: bool) -> Vec<u8> {
+    pub(crate) fn encode_event(
+        &self,
+        resource: &Resource,
+        event: &WatchEvent,
+        is_first: bool,
+    ) -> Vec<u8> {
         let mut out = Vec::new();
         codec::begin_event(event_type(event.kind), &mut out);
         match &event.object {
@@ -186,7 +197,9 @@ impl ResponseFormat {
                 // An error is never transformed, and writing to memory does not fail.
                 let _ = serde_json::to_writer(&mut out, status);
             }
-            WatchEventObject::Tree(tree) => self.event_object(resource, tree, is_first, &mut out),
+            WatchEventObject::Tree(tree) => {
+                self.encode_event_object(resource, tree, is_first, &mut out)
+            }
             WatchEventObject::Stored(value, revision) => {
                 let api_version = resource.group_version().to_string();
                 let is_plain = self.encoding.transform.is_none()
@@ -197,7 +210,7 @@ impl ResponseFormat {
                         .is_ok();
                 if !is_written {
                     let tree = decode_shown(resource, value, revision).unwrap_or_default();
-                    self.event_object(resource, &tree, is_first, &mut out);
+                    self.encode_event_object(resource, &tree, is_first, &mut out);
                 }
             }
         }
@@ -205,7 +218,13 @@ impl ResponseFormat {
         out
     }
 
-    fn event_object(&self, resource: &Resource, tree: &Tree, is_first: bool, out: &mut Vec<u8>) {
+    fn encode_event_object(
+        &self,
+        resource: &Resource,
+        tree: &Tree,
+        is_first: bool,
+        out: &mut Vec<u8>,
+    ) {
         // Writing to memory does not fail.
         let _ = match self.encoding.transform {
             None => serde_json::to_writer(out, tree),
@@ -218,8 +237,8 @@ impl ResponseFormat {
                     api_object::text(api_object::metadata(tree), "resourceVersion").parse().ok();
                 let metadata =
                     ListMetadata { resource_version: revision, ..ListMetadata::default() };
-                let columns = is_first.then(|| columns(resource));
-                let row = self.row(resource, tree, version);
+                let columns = is_first.then(|| table_columns(resource));
+                let row = self.table_row(resource, tree, version);
                 codec::encode_table(version, &metadata, columns.as_deref(), &[row], out);
                 Ok(())
             }
@@ -376,7 +395,7 @@ fn decode_shown(resource: &Resource, value: &[u8], revision: u64) -> Option<Tree
     Some(tree)
 }
 
-fn columns(resource: &Resource) -> Vec<codec::Column> {
+fn table_columns(resource: &Resource) -> Vec<codec::Column> {
     let column = |own: &api_resources::Column| codec::Column {
         name: own.name.clone(),
         kind: own.r#type.clone(),

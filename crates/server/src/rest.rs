@@ -16,10 +16,10 @@ mod report;
 mod update;
 mod watch;
 
-pub(crate) use context::{RequestContext, Shown, parse_stored};
-pub(crate) use create::{Written, create};
+pub(crate) use context::{RequestContext, VersionedObject, parse_stored};
+pub(crate) use create::{WriteResult, create};
 pub(crate) use create_preconditions::CreatePreconditions;
-pub(crate) use delete::{Deleted, delete, deletion_status};
+pub(crate) use delete::{DeleteResult, delete, deletion_status};
 pub(crate) use delete_collection::delete_collection;
 pub(crate) use filter::Filter;
 pub(crate) use get::{get, get_entry};

@@ -23,7 +23,7 @@ use crate::route::Route;
 use crate::server_state::ServerState;
 
 /// Answers an access review.
-pub(crate) async fn answer<S: Store>(
+pub(crate) async fn answer_access_review<S: Store>(
     request: &AuthorizedRequest<'_, S>,
     kind: access_reviews::Kind,
     body: &mut UnreadBody,
@@ -95,7 +95,8 @@ pub(crate) async fn review_token<S: Store>(
     if resource.kind != "TokenReview" {
         return Err(Status::method_not_allowed());
     }
-    let tree = decode(request, &resource.group, &resource.version, &resource.kind, body).await?;
+    let tree =
+        decode_review(request, &resource.group, &resource.version, &resource.kind, body).await?;
     record.record_request_object(&tree);
     let tree = server.authenticator.review_token(tree, server, request.now()).await?;
     Ok(Reply::Tree { code: 201, tree })
@@ -109,7 +110,7 @@ pub(crate) async fn issue_token<S: Store>(
     record: &mut RequestRecord,
     report: &mut RequestReport,
 ) -> Result<Reply<S>, Status> {
-    let tree = decode(request, "authentication.k8s.io", "v1", "TokenRequest", body).await?;
+    let tree = decode_review(request, "authentication.k8s.io", "v1", "TokenRequest", body).await?;
     record.record_request_object(&tree);
     let options = request.query().write_options("CreateOptions")?;
     let write = WriteRequest::create_subresource("token", ctx.name, options, request.query());
@@ -141,7 +142,7 @@ async fn admit_and_issue<S: Store>(
     Ok(request.issue(settings, &server.issuer, server).await?.object)
 }
 
-async fn decode<S: Store>(
+async fn decode_review<S: Store>(
     request: &AuthorizedRequest<'_, S>,
     group: &str,
     version: &str,

@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::admission::config_revision_key;
 use crate::cluster_snapshot::{ClusterSnapshot, Noticed, TRACKED_PATHS, address_path};
-use crate::initialize::{ObjectWatchers, WaitingObjects, is_shown};
+use crate::initialize::{ObjectWatchers, WaitingObjects, is_visible};
 use crate::log::Log;
 use crate::service_directory::ServiceDirectory;
 
@@ -186,7 +186,7 @@ impl<S: Store> SnapshotCache<S> {
     /// Remembers where a service is.
     fn locate(&self, key: &store::Key, value: Option<&bytes::Bytes>) {
         let Some(path) = address_path(&self.prefix, key.as_str()) else { return };
-        let value = value.filter(is_shown).map(AsRef::as_ref);
+        let value = value.filter(is_visible).map(AsRef::as_ref);
         if let Err(why) = self.directory.apply(path, value) {
             self.log.error("a stored object can not be read", &[("key", &key), ("why", &why)]);
         }
@@ -218,7 +218,7 @@ impl<S: Store> SnapshotCache<S> {
             let mark = self.store.get(&key, at).await?.entry;
             items.extend(mark.map(|entry| Item { key, entry }));
         }
-        self.waiting.load(&items);
+        self.waiting.replace_records(&items);
         self.directory.clear();
         for item in &items {
             self.locate(&item.key, Some(&item.entry.value));

@@ -73,12 +73,12 @@ pub(crate) fn respond<S: Store>(
                 () = sender.peer_gone() => break,
             };
             let Ok(event) = event else { break };
-            let mut chunk = format.event(&resource, &event, is_first);
+            let mut chunk = format.encode_event(&resource, &event, is_first);
             is_first = false;
             sent_events.inc();
             while chunk.len() < CHUNK_BYTES && watcher.has_pending_events() {
                 let Ok(event) = watcher.next().await else { break };
-                chunk.extend(format.event(&resource, &event, false));
+                chunk.extend(format.encode_event(&resource, &event, false));
                 sent_events.inc();
             }
             // A client that reads nothing must not keep unsent chunks in memory.

@@ -1,4 +1,4 @@
-//! Answers as the specification lists them (admission §8.4).
+//! Answers as the specification lists them.
 
 use serde_json::json;
 
@@ -27,7 +27,6 @@ fn v1beta1(phase: Phase, response: Value) -> Result<HookResponse, String> {
 
 #[test]
 fn v1_is_strict_about_uid_and_kind() {
-    // T-096
     let invalid = "received invalid webhook response: ";
     let other = v1(Phase::Validating, json!({"uid": "u-2", "allowed": true})).unwrap_err();
     assert_eq!(other, format!("{invalid}expected response.uid=\"u-1\", got \"u-2\""));
@@ -48,7 +47,7 @@ fn v1_is_strict_about_uid_and_kind() {
 
 #[test]
 fn v1beta1_is_not() {
-    // T-097: another uid, and no kind. A kind that is another one can not be decoded.
+    // Another uid, and no kind. A kind that is another one can not be decoded.
     let answer = v1beta1(Phase::Validating, json!({"uid": "u-2", "allowed": true})).unwrap();
     assert!(answer.is_allowed);
     let body = json!({"response": {"allowed": true}});
@@ -65,12 +64,9 @@ fn v1beta1_is_not() {
 #[test]
 fn v1alpha1_answers_in_its_status() {
     let read = |body| read_json(ReviewVersion::V1alpha1, Phase::Validating, body);
-    // T-092
     assert!(read(json!({"status": {"allowed": true}})).unwrap().is_allowed);
-    // T-093
     let error = read(json!({"allowed": true})).unwrap_err();
     assert_eq!(error, "received invalid webhook response: webhook response was absent");
-    // T-094
     let told = json!({"status": {"allowed": false, "status": {"message": "no"}}});
     let answer = read(told).unwrap();
     assert!(!answer.is_allowed);
@@ -81,7 +77,6 @@ fn v1alpha1_answers_in_its_status() {
 fn patches_and_their_types() {
     let patch = "W10="; // []
     let invalid = "received invalid webhook response: ";
-    // T-119
     for (response, want) in [
         (json!({"patch": patch}), "webhook returned response.patch but not response.patchType"),
         (
@@ -103,10 +98,8 @@ fn patches_and_their_types() {
         v1(Phase::Mutating, odd.clone()).unwrap().unknown_patch_type.as_deref(),
         Some("Foo")
     );
-    // T-120
     let answer = v1beta1(Phase::Mutating, odd.clone()).unwrap();
     assert_eq!((answer.patch.as_slice(), answer.unknown_patch_type), (&b"[]"[..], None));
-    // T-125
     let error = v1(Phase::Validating, odd.clone()).unwrap_err();
     assert_eq!(error, format!("{invalid}validating webhook may not return response.patch"));
     let typed = json!({"uid": UID, "patchType": "JSONPatch"});
@@ -121,7 +114,7 @@ fn patches_and_their_types() {
 
 #[test]
 fn what_is_no_review_is_a_failed_call() {
-    // T-107: 302, 204
+    // 302, 204
     let read = |code, body: &str| {
         let received = HttpReply { code, content_type: "", body: body.as_bytes() };
         parse_response(received, ReviewVersion::V1, Phase::Validating, UID).unwrap_err().message

@@ -1,4 +1,4 @@
-//! Match conditions that ask the authorizer (admission §3.9).
+//! Match conditions that ask the authorizer.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -25,7 +25,6 @@ fn ignored(hook: Value) -> Value {
 
 #[tokio::test]
 async fn a_failed_call_is_ignored_or_not() {
-    // T-102
     let peer = peer(Answer::json("oops").content_type(Some("text/plain")).status(500));
     let scene = Scene::new().validating("c", vec![ignored(hook("v.x.y", &peer))]);
     let (_, notes) = scene.allowed().await;
@@ -49,7 +48,6 @@ async fn a_failed_call_is_ignored_or_not() {
 
 #[tokio::test]
 async fn every_failure_that_is_ignored_is_told() {
-    // T-103
     let peer = peer(Answer::json("{}"));
     let hooks = || ["a.x.y", "b.x.y", "c.x.y"].map(|name| ignored(hook(name, &peer))).to_vec();
     let scene = Scene::new().mutating("m", hooks()).validating("v", hooks());
@@ -65,7 +63,6 @@ async fn every_failure_that_is_ignored_is_told() {
 
 #[tokio::test]
 async fn what_is_no_answer_counts_as_unavailable() {
-    // T-104
     let refusing = peer(Answer::misbehave(Conduct::Refuse));
     let garbage = peer(Answer::misbehave(Conduct::Raw("nonsense\r\n\r\n".into())));
     let closing = peer(Answer::misbehave(Conduct::Close));
@@ -85,7 +82,6 @@ async fn what_is_no_answer_counts_as_unavailable() {
 
 #[tokio::test]
 async fn certificates_must_be_of_the_authority_and_name_the_host() {
-    // T-105
     let start = |leaf| Peer::start_tls(says(allow()), &ServerTls::new(leaf)).unwrap();
     let other = fake_http::Authority::new("other").unwrap();
     let stranger = start(other.issue(&Leaf::loopback()).unwrap());
@@ -110,7 +106,6 @@ async fn certificates_must_be_of_the_authority_and_name_the_host() {
 /// L2, L5, A19: a hook can not send the server elsewhere.
 #[tokio::test]
 async fn nothing_is_repeated_and_nobody_followed() {
-    // T-106, T-107
     let elsewhere = peer(says(allow()));
     let busy = peer(Answer::json("").status(429).header("Retry-After", "1"));
     let moved = peer(Answer::redirect(&format!("https://{}/admit", elsewhere.address())));
@@ -132,7 +127,6 @@ async fn nothing_is_repeated_and_nobody_followed() {
 
 #[tokio::test]
 async fn a_dry_run_calls_only_those_who_promise_to_do_nothing() {
-    // T-116, T-117
     let peer = peer(says(allow()));
     for effects in ["None", "NoneOnDryRun"] {
         let mut scene =
@@ -188,7 +182,6 @@ async fn a_dry_run_fails_for_those_who_promise_nothing_at_all() {
 
 #[tokio::test]
 async fn a_hook_that_understands_no_review_can_not_be_asked() {
-    // T-095
     let peer = peer(says(allow()));
     let unknown = with(hook("v.x.y", &peer), "admissionReviewVersions", json!(["v9"]));
     let scene = Scene::new().validating("c", vec![unknown]);
@@ -204,7 +197,6 @@ async fn a_hook_that_understands_no_review_can_not_be_asked() {
 
 #[tokio::test]
 async fn a_patch_of_a_validating_hook_is_a_failure() {
-    // T-125
     let peer = peer(says(patch(json!([]))));
     let complaint = Scene::new().validating("c", vec![hook("v.x.y", &peer)]).complaint().await;
     let want =

@@ -106,7 +106,6 @@ fn external_hook() -> Value {
 
 #[tokio::test]
 async fn hooks_of_v1alpha1_take_the_only_port_or_443() {
-    // T-108
     let peer = service_peer("hook.ns.svc", br#"{"status": {"allowed": true}}"#);
     for (ports, want) in
         [(&[8443][..], Some("8443")), (&[80, 443], Some("443")), (&[80, 8080], None)]
@@ -131,7 +130,6 @@ async fn hooks_of_v1alpha1_take_the_only_port_or_443() {
 
 #[tokio::test]
 async fn services_that_can_not_be_called() {
-    // T-109
     let table = Arc::new(Table::default());
     let address = "127.0.0.1:1".parse().unwrap();
     table.put("elsewhere", &[1234], Some(address));
@@ -154,7 +152,6 @@ async fn services_that_can_not_be_called() {
 
 #[tokio::test]
 async fn the_certificate_must_name_the_service() {
-    // T-105
     let peer = service("other.ns.svc", says(allow()));
     let hook = service_hook(json!({"namespace": "ns", "name": "hook"}));
     let mut scene = Scene::new().validating("c", vec![hook]);
@@ -165,7 +162,6 @@ async fn the_certificate_must_name_the_service() {
 
 #[tokio::test]
 async fn the_endpoint_is_chosen_for_each_call() {
-    // T-110
     let (old, new) = (service("hook.ns.svc", says(allow())), service("hook.ns.svc", says(allow())));
     let table = Arc::new(Table::default());
     table.put("hook", &[443], Some(old.address()));
@@ -206,7 +202,6 @@ async fn a_service_that_comes_up_is_called_at_once() {
 
 #[tokio::test]
 async fn concurrent_requests_take_connections_of_their_own_and_then_use_them_again() {
-    // T-111
     let script =
         Script::rule(|request| answer_to(request, allow()).delay(Duration::from_millis(300)));
     let peer = service("hook.ns.svc", script);
@@ -237,7 +232,6 @@ async fn concurrent_requests_take_connections_of_their_own_and_then_use_them_aga
 
 #[tokio::test]
 async fn hooks_at_one_place_share_its_connections_from_snapshot_to_snapshot() {
-    // T-138
     let peer = peer(says(allow()));
     let scene = Scene::new().mutating("a", vec![hook("a.x.y", &peer), hook("b.x.y", &peer)]);
     let snapshot = scene.snapshot();
@@ -252,7 +246,6 @@ async fn hooks_at_one_place_share_its_connections_from_snapshot_to_snapshot() {
     assert_eq!((peer.n_requests(), peer.n_accepted()), (3, 1));
 }
 
-/// Admission §4.5.
 #[tokio::test]
 async fn what_a_call_looks_like() {
     let peer = peer(says(allow()));
@@ -264,7 +257,7 @@ async fn what_a_call_looks_like() {
     assert_eq!(call.header("user-agent"), Some("portcullis-admission"));
 }
 
-/// Admission §4.5: calls at once must not share a connection, lest they all go to one backend, or one
+/// Calls at once must not share a connection, lest they all go to one backend, or one
 /// waits for another.
 #[tokio::test]
 async fn http1_is_spoken_to_hooks_that_offer_http2() {
@@ -286,7 +279,7 @@ async fn http1_is_spoken_to_hooks_that_offer_http2() {
     }
 }
 
-/// Admission §4.5: connections are kept to so many services, and to those that were called last.
+/// Connections are kept to so many services, and to those that were called last.
 #[tokio::test]
 async fn connections_are_kept_to_as_many_places_as_permitted() {
     const PLACES_MAX: usize = 200;
@@ -325,7 +318,7 @@ async fn connections_are_kept_to_as_many_places_as_permitted() {
     until(|| peer.n_open() <= 3).await;
 }
 
-/// Admission §4.6: a hook sees whom the table has for its place, and no other hook does.
+/// A hook sees whom the table has for its place, and no other hook does.
 #[tokio::test]
 async fn hooks_are_told_who_we_are_to_them() {
     let (known, other) = (peer(says(allow())), peer(says(allow())));
@@ -378,7 +371,7 @@ async fn a_client_that_could_not_be_made_is_made_when_it_can_be() {
 
 #[tokio::test]
 async fn a_panic_in_a_call_refuses_the_request() {
-    // T-140, but that it is a fault of ours, which no failure policy lets pass.
+    // But that it is a fault of ours, which no failure policy lets pass.
     for policy in ["Fail", "Ignore"] {
         let hook = service_hook(json!({"namespace": "ns", "name": "panics"}));
         let hook = with(hook, "failurePolicy", policy);

@@ -12,7 +12,6 @@ fn if_needed(hook: Value) -> Value {
 
 #[tokio::test]
 async fn a_hook_is_not_called_again_for_its_own_change() {
-    // T-133
     let a = peer(says(label("a", "1")));
     Scene::new().mutating("c", vec![if_needed(hook("a.x.y", &a))]).allowed().await;
     assert_eq!(a.n_requests(), 1);
@@ -33,7 +32,6 @@ async fn a_hook_is_not_called_again_for_its_own_change() {
 
 #[tokio::test]
 async fn two_hooks_that_disagree_are_called_twice_and_no_more() {
-    // T-134
     for (policy, n_calls) in [("IfNeeded", 2), ("Never", 1)] {
         let (a, b) = (peer(says(label("x", "true"))), peer(says(label("x", "false"))));
         let hooks = [("a.x.y", &a), ("b.x.y", &b)]
@@ -46,7 +44,6 @@ async fn two_hooks_that_disagree_are_called_twice_and_no_more() {
 
 #[tokio::test]
 async fn a_hook_that_was_skipped_is_not_called_later() {
-    // T-135
     let (a, b) = (peer(says(allow())), peer(says(label("b", "1"))));
     let selecting =
         with(if_needed(hook("a.x.y", &a)), "objectSelector", json!({"matchLabels": {"b": "1"}}));
@@ -56,7 +53,7 @@ async fn a_hook_that_was_skipped_is_not_called_later() {
 
 #[tokio::test]
 async fn a_change_of_a_built_in_mutator_calls_hooks_again() {
-    // T-136: only the last hook changes something, so that only built-ins can call it again.
+    // Only the last hook changes something, so that only built-ins can call it again.
     for (does_change, n_calls) in [(false, 1), (true, 2)] {
         let a = peer(answers(vec![label("a", "1"), allow()]));
         let scene = Scene::new().mutating("c", vec![if_needed(hook("a.x.y", &a))]);
@@ -77,7 +74,7 @@ async fn a_change_of_a_built_in_mutator_calls_hooks_again() {
 
 #[tokio::test]
 async fn a_built_in_can_refuse_what_a_hook_has_set() {
-    // T-137: the mutating phase runs again with the built-ins before the hooks.
+    // The mutating phase runs again with the built-ins before the hooks.
     let a = peer(says(label("forbidden", "1")));
     let scene = Scene::new().mutating("c", vec![hook("a.x.y", &a)]);
     let snapshot = scene.snapshot();

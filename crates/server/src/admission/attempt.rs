@@ -25,7 +25,7 @@ pub(crate) struct WriteAttempt {
 }
 
 /// What follows from the result of an attempt.
-pub(crate) enum Conclusion<T> {
+pub(crate) enum AttemptConclusion<T> {
     /// The result of the request.
     Final(Result<T, Status>),
     /// The verb makes this attempt next.
@@ -98,7 +98,7 @@ impl WriteAttempt {
         operation: Operation,
         result: Result<T, WriteFailure>,
         report: &mut RequestReport,
-    ) -> Conclusion<T> {
+    ) -> AttemptConclusion<T> {
         let result = match result {
             Err(WriteFailure::Conflict(current)) => {
                 self.report_to(report, false);
@@ -108,25 +108,28 @@ impl WriteAttempt {
                         self.requirement.clone()
                     }
                 };
-                return Conclusion::Retry { next: self.retry(requirement), current: Some(current) };
+                return AttemptConclusion::Retry {
+                    next: self.retry(requirement),
+                    current: Some(current),
+                };
             }
             Err(WriteFailure::ConfigRevisionMoved) => {
                 self.report_to(report, false);
                 let next = self.retry(FreshnessRequirement::MustConfirm);
-                return Conclusion::Retry { next, current: None };
+                return AttemptConclusion::Retry { next, current: None };
             }
             Err(WriteFailure::AddressTaken) => {
                 self.report_to(report, false);
                 let requirement = self.requirement.clone();
-                return Conclusion::Retry { next: self.retry(requirement), current: None };
+                return AttemptConclusion::Retry { next: self.retry(requirement), current: None };
             }
             Err(WriteFailure::OutcomeUnknown(status)) => {
                 self.report_to(report, true);
-                return Conclusion::Final(Err(status));
+                return AttemptConclusion::Final(Err(status));
             }
             Err(WriteFailure::Rejected(status)) if status.code >= 500 => {
                 self.report_to(report, true);
-                return Conclusion::Final(Err(status));
+                return AttemptConclusion::Final(Err(status));
             }
             Err(WriteFailure::Rejected(status)) => Err(status),
             Ok(done) => Ok(done),
@@ -135,24 +138,24 @@ impl WriteAttempt {
             Some(Freshness::Assumed(snapshot)) => snapshot.config_revision(),
             Some(Freshness::Confirmed(_) | Freshness::Exempt) | None => {
                 self.report_to(report, true);
-                return Conclusion::Final(result);
+                return AttemptConclusion::Final(result);
             }
         };
         match confirm_for(ctx, operation).await {
             Err(status) => {
                 self.freshness = None;
                 self.report_to(report, true);
-                Conclusion::Final(Err(status))
+                AttemptConclusion::Final(Err(status))
             }
             Ok(confirmed) if confirmed.config_revision() == assumed => {
                 self.freshness = Some(Freshness::Confirmed(confirmed));
                 self.report_to(report, true);
-                Conclusion::Final(result)
+                AttemptConclusion::Final(result)
             }
             Ok(confirmed) => {
                 self.report_to(report, false);
                 let next = self.retry(FreshnessRequirement::Reuse(confirmed));
-                Conclusion::Retry { next, current: None }
+                AttemptConclusion::Retry { next, current: None }
             }
         }
     }

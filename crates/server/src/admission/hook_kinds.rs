@@ -1,7 +1,7 @@
 //! Conversion and defaults of the objects that hooks review.
 
 use admission::{GroupVersionKind, Operation};
-use admission_hooks::{ObjectKinds, UntypedKinds};
+use admission_hooks::{ObjectKindError, ObjectKinds, UntypedKinds};
 use api_object::{GroupVersion, Status, Tree};
 use api_resources::{Registry, Resource, written_kind};
 use authz::User;
@@ -25,11 +25,11 @@ pub(super) struct HookKinds<'a> {
 
 impl ObjectKinds for HookKinds<'_> {
     /// Served versions differ in their name only.
-    fn convert(&self, tree: &Tree, to: &GroupVersionKind<'_>) -> Result<Tree, String> {
+    fn convert(&self, tree: &Tree, to: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError> {
         UntypedKinds.convert(tree, to)
     }
 
-    fn normalize(&self, tree: Tree, kind: &GroupVersionKind<'_>) -> Result<Tree, String> {
+    fn normalize(&self, tree: Tree, kind: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError> {
         let mut tree = UntypedKinds.normalize(tree, kind)?;
         check_type(&mut tree, kind)?;
         let resource = self.resource_of(kind);
@@ -40,11 +40,13 @@ impl ObjectKinds for HookKinds<'_> {
             is_custom: resource.is_some_and(Resource::is_custom),
         };
         // Unknown fields are dropped, as in a request without strict field validation.
-        codec::conform_object(&mut tree, &expected).map_err(|error| error.to_string())?;
-        api_object::shape_metadata(&mut tree).map_err(|error| error.to_string())?;
+        let invalid = |error: &dyn std::fmt::Display| ObjectKindError(error.to_string());
+        codec::conform_object(&mut tree, &expected).map_err(|error| invalid(&error))?;
+        api_object::shape_metadata(&mut tree).map_err(|error| invalid(&error))?;
         match resource {
             Some(resource) => {
-                self.complete(resource, &mut tree, kind).map_err(|status| status.message)?;
+                let completed = self.complete(resource, &mut tree, kind);
+                completed.map_err(|status| ObjectKindError(status.message))?;
             }
             None if self.subresource == "token" => authn::default_token_request(&mut tree),
             None => {}
@@ -77,7 +79,8 @@ impl HookKinds<'_> {
                 api_resources::complete_create(resource, tree, &requester(self.user))
             }
             (Operation::Update, Some(old)) => {
-                let old = self.convert(old, kind).map_err(|why| Status::internal(&why))?;
+                let old =
+                    self.convert(old, kind).map_err(|why| Status::internal(&why.to_string()))?;
                 let subresource = Some(self.subresource).filter(|own| !own.is_empty());
                 api_resources::complete_update(resource, tree, &old, subresource)
             }
@@ -87,7 +90,7 @@ impl HookKinds<'_> {
 }
 
 /// Refuses an object that names another kind or version than expected. A missing version is filled in.
-fn check_type(tree: &mut Tree, kind: &GroupVersionKind<'_>) -> Result<(), String> {
+fn check_type(tree: &mut Tree, kind: &GroupVersionKind<'_>) -> Result<(), ObjectKindError> {
     let wanted = GroupVersion::new(kind.group, kind.version).to_string();
     if api_object::text(tree, "apiVersion").is_empty() {
         tree.insert("apiVersion".to_owned(), wanted.as_str().into());
@@ -98,5 +101,7 @@ fn check_type(tree: &mut Tree, kind: &GroupVersionKind<'_>) -> Result<(), String
         return Ok(());
     }
     let wanted_kind = kind.kind;
-    Err(format!("{own_kind} of {own_version} can not stand for {wanted_kind} of {wanted}"))
+    Err(ObjectKindError(format!(
+        "{own_kind} of {own_version} can not stand for {wanted_kind} of {wanted}"
+    )))
 }

@@ -34,8 +34,8 @@ pub(super) async fn check_owner_references<S: Store>(
     new: &Tree,
     old: Option<&Tree>,
 ) -> Result<(), Status> {
-    let before = old.map_or(&[][..], references);
-    let after = references(new);
+    let before = old.map_or(&[][..], owner_references_of);
+    let after = owner_references_of(new);
     if after == before || ctx.is_exempt_from_hooks {
         return Ok(());
     }
@@ -54,7 +54,7 @@ pub(super) async fn check_owner_references<S: Store>(
             return Err(owners_forbidden(ctx, name, why, &decision));
         }
     }
-    let blocked = newly_blocked(after, before);
+    let blocked = newly_blocked_owners(after, before);
     if blocked.len() > NEWLY_BLOCKED_MAX {
         let metadata = FieldPath::root("metadata");
         let mut errors = FieldErrors::new();
@@ -73,9 +73,9 @@ pub(super) async fn check_owner_references<S: Store>(
 async fn check_may_block<S: Store>(
     ctx: &RequestContext<'_, S>,
     name: &str,
-    owner: &Owner<'_>,
+    owner: &OwnerKey<'_>,
 ) -> Result<(), Status> {
-    let Owner { api_version, kind, name: owner_name } = *owner;
+    let OwnerKey { api_version, kind, name: owner_name } = *owner;
     let cluster = ctx.server.snapshot_cache.snapshot();
     let version = GroupVersion::parse(api_version);
     let resources = cluster.registry.resources().filter(|resource| {
@@ -130,39 +130,41 @@ fn owners_forbidden<S>(
 
 /// An owner that a reference names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Owner<'t> {
+struct OwnerKey<'t> {
     api_version: &'t str,
     kind: &'t str,
     name: &'t str,
 }
 
-fn references(tree: &Tree) -> &[Value] {
+fn owner_references_of(tree: &Tree) -> &[Value] {
     api_object::metadata(tree)
         .get("ownerReferences")
         .and_then(Value::as_array)
         .map_or(&[], |own| own)
 }
 
-fn is_blocking(reference: &Value) -> bool {
+fn blocks_owner_deletion(reference: &Value) -> bool {
     reference["blockOwnerDeletion"] == Value::Bool(true)
 }
 
 /// The owners whose deletion the new references block and the old ones did not, each once. An old reference
 /// with the same uid but another kind or name does not count, because the check was about that one.
-fn newly_blocked<'t>(after: &'t [Value], before: &[Value]) -> Vec<Owner<'t>> {
-    let blocked = |reference: &Value| is_blocking(reference);
-    let blocked_before: HashSet<(Owner<'_>, &Value)> =
-        before.iter().filter(|own| blocked(own)).map(|own| (owner(own), &own["uid"])).collect();
-    let mut seen = HashSet::new();
-    let newly = after
+fn newly_blocked_owners<'t>(after: &'t [Value], before: &[Value]) -> Vec<OwnerKey<'t>> {
+    let blocked_before: HashSet<(OwnerKey<'_>, &Value)> = before
         .iter()
-        .filter(|own| blocked(own) && !blocked_before.contains(&(owner(own), &own["uid"])));
-    newly.map(owner).filter(|owner| seen.insert(*owner)).collect()
+        .filter(|own| blocks_owner_deletion(own))
+        .map(|own| (parse_owner(own), &own["uid"]))
+        .collect();
+    let mut seen = HashSet::new();
+    let newly = after.iter().filter(|own| {
+        blocks_owner_deletion(own) && !blocked_before.contains(&(parse_owner(own), &own["uid"]))
+    });
+    newly.map(parse_owner).filter(|owner| seen.insert(*owner)).collect()
 }
 
-fn owner(reference: &Value) -> Owner<'_> {
+fn parse_owner(reference: &Value) -> OwnerKey<'_> {
     let text = |member: &str| reference[member].as_str().unwrap_or_default();
-    Owner { api_version: text("apiVersion"), kind: text("kind"), name: text("name") }
+    OwnerKey { api_version: text("apiVersion"), kind: text("kind"), name: text("name") }
 }
 
 #[cfg(test)]
@@ -178,7 +180,7 @@ mod tests {
                 "blockOwnerDeletion": is_blocking})
         };
         let names = |after: &[Value], before: &[Value]| -> Vec<String> {
-            newly_blocked(after, before).iter().map(|owner| owner.name.to_owned()).collect()
+            newly_blocked_owners(after, before).iter().map(|owner| owner.name.to_owned()).collect()
         };
         let (a, b) = (owner("a", "1", true), owner("b", "2", true));
         let free = owner("a", "1", false);

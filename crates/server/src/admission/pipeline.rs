@@ -18,7 +18,7 @@ use super::namespace_lifecycle::{check_definition, check_namespace, find_namespa
 use crate::authorize::{ChainAuthorizer, current_chain};
 use crate::cluster_snapshot::Namespace;
 use crate::initialize::{assign_initializers, check_initializer_update, normalize_initializers};
-use crate::rest::{RequestContext, Shown};
+use crate::rest::{RequestContext, VersionedObject};
 
 /// Runs the mutating phase and returns the object as it leaves it. The tree of a deletion is the stored
 /// object.
@@ -86,7 +86,10 @@ async fn call_mutating_hooks<S: Store>(
     let is_deletion = write.operation == Operation::Delete;
     if !is_deletion {
         let kind = inputs.attributes(&name).kind;
-        tree = inputs.kinds.normalize(tree, &kind).map_err(Status::bad_request)?;
+        tree = inputs
+            .kinds
+            .normalize(tree, &kind)
+            .map_err(|error| Status::bad_request(error.to_string()))?;
     }
     let before = if is_deletion { Some(&tree) } else { old };
     let old_object = before.map(|before| with_resource_version(before, write));
@@ -183,7 +186,7 @@ fn new_session<S>(ctx: &RequestContext<'_, S>) -> HookSession {
 
 /// An object as clients read it: with the resourceVersion that it has in the store.
 fn with_resource_version(tree: &Tree, write: &WriteRequest) -> Tree {
-    Shown { tree: tree.clone(), revision: write.stored_revision }.into_tree()
+    VersionedObject { tree: tree.clone(), revision: write.stored_revision }.into_tree()
 }
 
 /// The values that a [`HookRequest`] borrows.

@@ -9,7 +9,7 @@ use store::{At, Key, Revision, Store, WriteError};
 use tokio::sync::oneshot;
 
 use super::tracker::TrackerJob;
-use crate::rest::{RequestContext, Shown};
+use crate::rest::{RequestContext, VersionedObject};
 use crate::server_state::ServerState;
 
 /// The number of tries to delete an object. The object stays hidden if they all fail.
@@ -47,7 +47,7 @@ impl FailedObject {
 pub(crate) async fn delete_failed<S: Store>(
     ctx: &RequestContext<'_, S>,
     key: &Key,
-    stored: &Shown,
+    stored: &VersionedObject,
 ) {
     let (deleted, is_deleted) = oneshot::channel();
     let (key, tree) = (key.clone(), stored.tree.clone());

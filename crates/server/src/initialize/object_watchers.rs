@@ -16,7 +16,7 @@ const EVENTS_MAX: usize = 64;
 /// The watchers of all objects.
 #[derive(Debug, Default)]
 pub(crate) struct ObjectWatchers {
-    slots: Mutex<HashMap<Key, Vec<Arc<Slot>>>>,
+    queues_by_key: Mutex<HashMap<Key, Vec<Arc<WatcherQueue>>>>,
     /// The number of watched keys, so that most events need no lock.
     n_keys: AtomicUsize,
 }
@@ -26,11 +26,11 @@ pub(crate) struct ObjectWatchers {
 pub(crate) struct ObjectWatcher {
     object_watchers: Arc<ObjectWatchers>,
     key: Key,
-    slot: Arc<Slot>,
+    queue: Arc<WatcherQueue>,
 }
 
 #[derive(Debug, Default)]
-struct Slot {
+struct WatcherQueue {
     recent: Mutex<RecentEvents>,
     wake: Notify,
 }
@@ -47,16 +47,16 @@ pub(crate) struct RecentEvents {
 impl ObjectWatchers {
     /// Begins to watch an object, which need not exist.
     pub(crate) fn watch(self: &Arc<Self>, key: &Key) -> ObjectWatcher {
-        let slot = Arc::new(Slot::default());
-        let mut slots = self.slots();
-        slots.entry(key.clone()).or_default().push(Arc::clone(&slot));
-        self.n_keys.store(slots.len(), Ordering::Release);
-        ObjectWatcher { object_watchers: Arc::clone(self), key: key.clone(), slot }
+        let queue = Arc::new(WatcherQueue::default());
+        let mut queues = self.lock_queues();
+        queues.entry(key.clone()).or_default().push(Arc::clone(&queue));
+        self.n_keys.store(queues.len(), Ordering::Release);
+        ObjectWatcher { object_watchers: Arc::clone(self), key: key.clone(), queue }
     }
 
     /// Whether an object has a watcher.
     pub(crate) fn is_watched(&self, key: &Key) -> bool {
-        self.slots().contains_key(key)
+        self.lock_queues().contains_key(key)
     }
 
     /// Passes events of the store to the watchers of their objects.
@@ -64,30 +64,30 @@ impl ObjectWatchers {
         if self.n_keys.load(Ordering::Acquire) == 0 {
             return;
         }
-        let slots = self.slots();
+        let queues = self.lock_queues();
         for event in events {
-            for slot in slots.get(&event.key).into_iter().flatten() {
-                slot.push(event);
+            for queue in queues.get(&event.key).into_iter().flatten() {
+                queue.push(event);
             }
         }
     }
 
     /// Tells all watchers that events may be missing.
     pub(crate) fn mark_gap(&self) {
-        for slot in self.slots().values().flatten() {
-            let mut recent = slot.recent();
+        for queue in self.lock_queues().values().flatten() {
+            let mut recent = queue.recent();
             recent.events.clear();
             recent.has_gap = true;
-            slot.wake.notify_one();
+            queue.wake.notify_one();
         }
     }
 
-    fn slots(&self) -> MutexGuard<'_, HashMap<Key, Vec<Arc<Slot>>>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_queues(&self) -> MutexGuard<'_, HashMap<Key, Vec<Arc<WatcherQueue>>>> {
+        self.queues_by_key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Slot {
+impl WatcherQueue {
     fn recent(&self) -> MutexGuard<'_, RecentEvents> {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -107,26 +107,26 @@ impl Slot {
 
 impl ObjectWatcher {
     /// Waits until there are events.
-    pub(crate) async fn changed(&self) {
-        self.slot.wake.notified().await;
+    pub(crate) async fn wait_for_events(&self) {
+        self.queue.wake.notified().await;
     }
 
     /// Takes the events since the last call.
     pub(crate) fn take_events(&self) -> RecentEvents {
-        std::mem::take(&mut *self.slot.recent())
+        std::mem::take(&mut *self.queue.recent())
     }
 }
 
 impl Drop for ObjectWatcher {
     fn drop(&mut self) {
-        let mut slots = self.object_watchers.slots();
-        if let Some(own) = slots.get_mut(&self.key) {
-            own.retain(|slot| !Arc::ptr_eq(slot, &self.slot));
+        let mut queues = self.object_watchers.lock_queues();
+        if let Some(own) = queues.get_mut(&self.key) {
+            own.retain(|queue| !Arc::ptr_eq(queue, &self.queue));
             if own.is_empty() {
-                slots.remove(&self.key);
+                queues.remove(&self.key);
             }
         }
-        self.object_watchers.n_keys.store(slots.len(), Ordering::Release);
+        self.object_watchers.n_keys.store(queues.len(), Ordering::Release);
     }
 }
 
@@ -150,7 +150,7 @@ mod tests {
         let (first, second) = (all.watch(&a), all.watch(&a));
         assert!(all.is_watched(&a) && !all.is_watched(&b));
         all.apply_events(&[event(&b, 1), event(&a, 2), event(&a, 3)]);
-        first.changed().await;
+        first.wait_for_events().await;
         let recent = first.take_events();
         assert_eq!(recent.events, [event(&a, 2), event(&a, 3)]);
         assert!(first.take_events().events.is_empty());
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(second.take_events().events.len(), 2);
         drop(second);
         assert!(!all.is_watched(&a));
-        assert!(all.slots().is_empty());
+        assert!(all.lock_queues().is_empty());
         all.apply_events(&[event(&a, 4)]);
     }
 
@@ -177,7 +177,7 @@ mod tests {
         let recent = watcher.take_events();
         assert_eq!((recent.events.len(), recent.has_gap), (1, true));
         all.mark_gap();
-        watcher.changed().await;
+        watcher.wait_for_events().await;
         assert!(watcher.take_events().has_gap);
     }
 }

@@ -6,7 +6,7 @@ use store::{Entry, Store, WriteError};
 
 use crate::admission::NotFresh;
 use crate::cluster_snapshot::is_tracked;
-use crate::rest::{RequestContext, Shown, get_entry};
+use crate::rest::{RequestContext, VersionedObject, get_entry};
 
 /// What a client gets that reads an uninitialized object by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,7 +21,7 @@ pub enum GetMode {
 /// The result of a read.
 pub(crate) enum ReadResult {
     /// The object.
-    Object(Shown),
+    Object(VersionedObject),
     /// A Status that says that the object will exist.
     Accepted(Tree),
 }
@@ -49,7 +49,7 @@ fn read_result<S: Store>(
         || !ctx.server.initialization.is_enabled
         || !is_uninitialized(&tree);
     if is_shown {
-        return Ok(ReadResult::Object(Shown { tree, revision: Some(entry.mod_rev) }));
+        return Ok(ReadResult::Object(VersionedObject { tree, revision: Some(entry.mod_rev) }));
     }
     let resource = ctx.resource.group_resource();
     let revision = entry.mod_rev.number();

@@ -28,6 +28,15 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// The number of objects of one read.
 const PAGE_ITEMS: usize = 500;
 
+/// Why the check of one object failed.
+#[derive(Debug, thiserror::Error)]
+enum SweepError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
 /// Sweeps until the task is dropped.
 pub(crate) async fn sweep_waiting<S: Store>(server: Arc<ServerState<S>>) {
     while let Err(error) = adopt_objects_without_record(&server).await {
@@ -59,7 +68,7 @@ async fn adopt_objects_without_record<S: Store>(server: &ServerState<S>) -> Resu
             let page =
                 server.store.list(&prefix, ListRequest { from, limit, at: At::Newest }).await?;
             for item in page.items.iter().filter(|item| is_hidden(&item.entry.value)) {
-                server.snapshot_cache.waiting().adopt(&item.key, &item.entry.value);
+                server.snapshot_cache.waiting().adopt_without_record(&item.key, &item.entry.value);
             }
             match page.items.last() {
                 Some(last) if page.remaining > 0 => from = Bound::Excluded(last.key.clone()),
@@ -90,9 +99,9 @@ async fn check_object_of<S: Store>(
     server: &ServerState<S>,
     record: &RecordToCheck,
     grace: Duration,
-) -> Result<(), String> {
+) -> Result<(), SweepError> {
     let waiting = server.snapshot_cache.waiting();
-    let got = server.store.get(&record.key, At::Newest).await.map_err(|error| error.to_string())?;
+    let got = server.store.get(&record.key, At::Newest).await?;
     waiting.observe(&record.key, got.entry.as_ref().map(|entry| &entry.value));
     let Some(entry) = got.entry else {
         return stop_counting_missing(server, record);
@@ -118,7 +127,7 @@ async fn check_object_of<S: Store>(
 fn stop_counting_missing<S: Store>(
     server: &ServerState<S>,
     record: &RecordToCheck,
-) -> Result<(), String> {
+) -> Result<(), SweepError> {
     if record.age >= OWNER_GRACE_PERIOD {
         server.snapshot_cache.waiting().stop_counting(&record.uid);
     }
@@ -128,7 +137,7 @@ fn stop_counting_missing<S: Store>(
 async fn delete_record<S: Store>(
     server: &ServerState<S>,
     record: &RecordToCheck,
-) -> Result<(), String> {
+) -> Result<(), SweepError> {
     let waiting = server.snapshot_cache.waiting();
     if let Some(key) = waiting.record_key(&record.uid) {
         delete_newest(server, &key).await?;
@@ -137,13 +146,13 @@ async fn delete_record<S: Store>(
     Ok(())
 }
 
-async fn delete_newest<S: Store>(server: &ServerState<S>, key: &Key) -> Result<(), String> {
-    let got = server.store.get(key, At::Newest).await.map_err(|error| error.to_string())?;
+async fn delete_newest<S: Store>(server: &ServerState<S>, key: &Key) -> Result<(), SweepError> {
+    let got = server.store.get(key, At::Newest).await?;
     let Some(entry) = got.entry else { return Ok(()) };
     let delete = Delete { key: key.clone(), expect: Expect::At(entry.mod_rev), mark: None };
     match server.store.delete(delete).await {
         // Another server was faster: no server writes a record twice.
         Ok(_) | Err(WriteError::Conflict { .. }) => Ok(()),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error.into()),
     }
 }

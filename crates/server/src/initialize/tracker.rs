@@ -52,13 +52,13 @@ pub(crate) struct PendingObject {
     pub(super) audit_request: RequestInfo,
     /// Receives the result of storing the object.
     pub(super) written: oneshot::Sender<Result<Revision, WriteError>>,
-    pub(super) progress: watch::Sender<Progress>,
+    pub(super) progress: watch::Sender<InitializationProgress>,
     pub(super) slot: Arc<WaitingSlot>,
 }
 
 /// The progress of the initialization, for the creator of the object.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Progress {
+pub(super) struct InitializationProgress {
     /// The newest known state; `None` if that is the state that the creator stored.
     pub(super) entry: Option<Entry>,
     /// The outcome for the creator, with the state that led to it. It does not change.
@@ -158,7 +158,7 @@ struct TrackedObject<S: Store> {
     key: Key,
     ttl: Option<Duration>,
     audit_request: RequestInfo,
-    progress: watch::Sender<Progress>,
+    progress: watch::Sender<InitializationProgress>,
     steps: Steps,
     /// When it was stored.
     begun: Duration,
@@ -179,7 +179,7 @@ impl<S: Store> TrackedObject<S> {
         while flow.is_continue() && !self.steps.is_over(self.now()) {
             let due = self.begun.saturating_add(self.steps.next_due());
             flow = tokio::select! {
-                () = self.watcher.changed() => self.catch_up().await,
+                () = self.watcher.wait_for_events() => self.catch_up().await,
                 () = self.server.clock.sleep_until(due) => self.expire_initializers().await,
             };
         }

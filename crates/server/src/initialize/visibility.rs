@@ -28,7 +28,7 @@ pub(crate) fn is_hidden(stored: &[u8]) -> bool {
 }
 
 /// Whether a stored object is visible to all clients.
-pub(crate) fn is_shown(stored: &&Bytes) -> bool {
+pub(crate) fn is_visible(stored: &&Bytes) -> bool {
     !is_hidden(stored)
 }
 

@@ -9,7 +9,7 @@ use api_resources::Verb;
 use store::{Entry, Expect, Key, Mark, Put, Revision, Store, Transaction, WriteError};
 use tokio::sync::{oneshot, watch};
 
-use super::tracker::{InitializationOutcome, PendingObject, Progress, TrackerJob};
+use super::tracker::{InitializationOutcome, InitializationProgress, PendingObject, TrackerJob};
 use super::visibility::has_uninitialized;
 use super::waiting_objects::{Creator, LimitExceeded, WaitingSlot};
 use crate::admission::Admitted;
@@ -17,7 +17,7 @@ use crate::cluster_ips::AddressChange;
 use crate::cluster_snapshot::is_tracked;
 use crate::object_ref::ObjectRef;
 use crate::rest::{
-    CreatePreconditions, RequestContext, Shown, WriteFailure, Written, await_visible,
+    CreatePreconditions, RequestContext, VersionedObject, WriteFailure, WriteResult, await_visible,
 };
 
 /// The part of the time of a request that waiting leaves for its response.
@@ -27,7 +27,7 @@ const RESPONSE_TIME: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(crate) struct InitializationWait {
     key: Key,
-    progress: watch::Receiver<Progress>,
+    progress: watch::Receiver<InitializationProgress>,
 }
 
 /// Stores a new object that has initializers. A task of the server tracks it from then on, whatever becomes
@@ -40,7 +40,7 @@ pub(crate) async fn store_uninitialized<S: Store>(
     key: Key,
     admitted: Admitted,
     addresses: &AddressChange,
-) -> Result<(Shown, InitializationWait), WriteFailure> {
+) -> Result<(VersionedObject, InitializationWait), WriteFailure> {
     let (tree, value) = (admitted.tree(), bytes::Bytes::from(codec::to_stored(admitted.tree())));
     let user = ctx.authorized.user();
     let creator = Creator {
@@ -70,7 +70,7 @@ pub(crate) async fn store_uninitialized<S: Store>(
         if let Some(written) = preconditions.check_again(ctx, written, &admitted)? {
             let is_tracked = is_tracked(&ctx.server.prefix, &key);
             let revision = await_visible(ctx, written, "create", is_tracked).await?;
-            let shown = Shown { tree: admitted.into_tree(), revision: Some(revision) };
+            let shown = VersionedObject { tree: admitted.into_tree(), revision: Some(revision) };
             return Ok((shown, InitializationWait { key, progress }));
         }
     }
@@ -82,10 +82,10 @@ async fn store_and_track<S: Store>(
     transaction: Transaction,
     admitted: &Admitted,
     slot: &Arc<WaitingSlot>,
-) -> Result<(Result<Revision, WriteError>, watch::Receiver<Progress>), WriteFailure> {
+) -> Result<(Result<Revision, WriteError>, watch::Receiver<InitializationProgress>), WriteFailure> {
     let tree = admitted.tree();
     let (sender, written) = oneshot::channel();
-    let (progress, receiver) = watch::channel(Progress::default());
+    let (progress, receiver) = watch::channel(InitializationProgress::default());
     let pending = PendingObject {
         transaction,
         origin: admitted.initializer_origin(),
@@ -124,9 +124,9 @@ fn uninitialized_mark<S: Store>(ctx: &RequestContext<'_, S>) -> Option<Mark> {
 /// The failure or deletion of the object, or 504 if neither is known in time.
 pub(crate) async fn wait_for_initializers<S: Store>(
     ctx: &RequestContext<'_, S>,
-    written: Written,
-) -> Result<Written, Status> {
-    let Written { shown: created, code, wait: Some(mut wait) } = written else {
+    written: WriteResult,
+) -> Result<WriteResult, Status> {
+    let WriteResult { shown: created, code, wait: Some(mut wait) } = written else {
         return Ok(written);
     };
     let begun = Instant::now();
@@ -148,8 +148,8 @@ pub(crate) async fn wait_for_initializers<S: Store>(
             if is_tracked(&ctx.server.prefix, &wait.key) {
                 ctx.server.snapshot_cache.wait_for(entry.mod_rev).await;
             }
-            let shown = Shown { tree, revision: Some(entry.mod_rev) };
-            Ok(Written { shown, code, wait: None })
+            let shown = VersionedObject { tree, revision: Some(entry.mod_rev) };
+            Ok(WriteResult { shown, code, wait: None })
         }
         InitializationOutcome::Failed => Err(failure(&tree).unwrap_or_else(|| deleted(&tree))),
         InitializationOutcome::Deleted => Err(deleted(&tree)),
@@ -166,7 +166,7 @@ pub(crate) async fn wait_for_initializers<S: Store>(
 fn undecided_status<S: Store>(
     ctx: &RequestContext<'_, S>,
     wait: &InitializationWait,
-    created: Shown,
+    created: VersionedObject,
     cause: TimeoutCause,
 ) -> Status {
     let newest: Option<Entry> = wait.progress.borrow().entry.clone();

@@ -138,11 +138,11 @@ impl WaitingObjects {
         let mut index = self.index();
         let user = creator.name;
         if !creator.is_exempt {
-            if !fits(index.total, bytes, options.waiting_max) {
+            if !fits_limit(index.total, bytes, options.waiting_max) {
                 return Err(LimitExceeded::Total);
             }
             let used = index.by_user.get(user).copied().unwrap_or_default();
-            if !fits(used, bytes, options.waiting_per_user_max) {
+            if !fits_limit(used, bytes, options.waiting_per_user_max) {
                 return Err(LimitExceeded::User);
             }
         }
@@ -153,7 +153,7 @@ impl WaitingObjects {
     }
 
     /// Replaces all records by those in the store. The objects have to be read again.
-    pub(crate) fn load(&self, items: &[Item]) {
+    pub(crate) fn replace_records(&self, items: &[Item]) {
         let records: HashMap<&str, &Item> = items
             .iter()
             .filter_map(|item| Some((item.key.as_str().strip_prefix(&self.prefix)?, item)))
@@ -169,7 +169,7 @@ impl WaitingObjects {
             .collect();
         gone.iter().for_each(|uid| index.remove(uid));
         for (uid, item) in records {
-            index.put_record(uid, &item.entry.value);
+            index.add_record(uid, &item.entry.value);
         }
         for row in index.by_uid.values_mut() {
             if matches!(row.state, WaitingState::Waiting | WaitingState::Failed) {
@@ -188,7 +188,7 @@ impl WaitingObjects {
                 Change::Delete { .. } => None,
             };
             match (event.key.as_str().strip_prefix(&self.prefix), value) {
-                (Some(uid), Some(value)) => index.put_record(uid, value),
+                (Some(uid), Some(value)) => index.add_record(uid, value),
                 (Some(uid), None) => index.remove(uid),
                 (None, value) => has_stopped |= index.observe_object(&event.key, value),
             }
@@ -206,12 +206,12 @@ impl WaitingObjects {
     }
 
     /// Counts an object without a record, which an older version of the server stored.
-    pub(super) fn adopt(&self, key: &Key, value: &Bytes) {
+    pub(super) fn adopt_without_record(&self, key: &Key, value: &Bytes) {
         let Ok(tree) = codec::from_stored(value) else { return };
         let mut index = self.index();
         let uid = api_object::uid(&tree);
         if !index.by_uid.contains_key(uid) {
-            index.insert(uid, key, "", value.len(), state_of(&tree), false);
+            index.insert(uid, key, "", value.len(), waiting_state_of(&tree), false);
         }
     }
 
@@ -302,12 +302,12 @@ impl WaitingIndex {
         self.uids_by_key.entry(key.clone()).or_default().push(uid.to_owned());
         let row = WaitingObject { key, user: Arc::clone(&user), bytes, state, since, has_record };
         self.by_uid.insert(uid.to_owned(), row);
-        self.by_user.entry(user).or_default().add(bytes);
-        self.total.add(bytes);
+        self.by_user.entry(user).or_default().add_object(bytes);
+        self.total.add_object(bytes);
     }
 
     /// Adds a record. A record that can not be decoded is not counted.
-    fn put_record(&mut self, uid: &str, value: &Bytes) {
+    fn add_record(&mut self, uid: &str, value: &Bytes) {
         if self.by_uid.contains_key(uid) {
             return;
         }
@@ -338,7 +338,7 @@ impl WaitingIndex {
             let was_seen = matches!(row.state, WaitingState::Waiting | WaitingState::Failed);
             match own {
                 Some(tree) if is_waiting && row.state != WaitingState::NotCounted => {
-                    row.set_state(state_of(tree));
+                    row.set_state(waiting_state_of(tree));
                     self.resize(&uid, value.map_or(0, Bytes::len));
                 }
                 Some(_) if !is_waiting => has_stopped |= self.stop_counting(&uid),
@@ -365,14 +365,14 @@ impl WaitingIndex {
         }
         row.set_state(WaitingState::NotCounted);
         let (user, bytes) = (Arc::clone(&row.user), row.bytes);
-        self.uncharge(&user, bytes);
+        self.subtract_usage(&user, bytes);
         true
     }
 
     fn remove(&mut self, uid: &str) {
         let Some(row) = self.by_uid.remove(uid) else { return };
         if row.state != WaitingState::NotCounted {
-            self.uncharge(&row.user, row.bytes);
+            self.subtract_usage(&row.user, row.bytes);
         }
         if let Some(uids) = self.uids_by_key.get_mut(&row.key) {
             uids.retain(|own| own != uid);
@@ -382,10 +382,10 @@ impl WaitingIndex {
         }
     }
 
-    fn uncharge(&mut self, user: &Arc<str>, bytes: usize) {
-        self.total.subtract(bytes);
+    fn subtract_usage(&mut self, user: &Arc<str>, bytes: usize) {
+        self.total.subtract_object(bytes);
         if let Some(usage) = self.by_user.get_mut(user) {
-            usage.subtract(bytes);
+            usage.subtract_object(bytes);
             if usage.n_objects == 0 {
                 self.by_user.remove(user);
             }
@@ -394,22 +394,22 @@ impl WaitingIndex {
 }
 
 impl WaitingUsage {
-    fn add(&mut self, bytes: usize) {
+    fn add_object(&mut self, bytes: usize) {
         self.n_objects = self.n_objects.saturating_add(1);
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    fn subtract(&mut self, bytes: usize) {
+    fn subtract_object(&mut self, bytes: usize) {
         self.n_objects = self.n_objects.saturating_sub(1);
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 }
 
-fn fits(used: WaitingUsage, bytes: usize, max: WaitingMax) -> bool {
+fn fits_limit(used: WaitingUsage, bytes: usize, max: WaitingMax) -> bool {
     used.n_objects < max.n_objects && used.bytes.saturating_add(bytes) <= max.bytes
 }
 
-fn state_of(tree: &Tree) -> WaitingState {
+fn waiting_state_of(tree: &Tree) -> WaitingState {
     if super::has_failed(tree) { WaitingState::Failed } else { WaitingState::Waiting }
 }
 

@@ -14,8 +14,8 @@ use crate::initialize::{ReadResult, read, visibility_filter, wait_for_initialize
 use crate::record::RequestRecord;
 use crate::respond::Reply;
 use crate::rest::{
-    Deleted, Filter, PatchRequest, RequestContext, RequestReport, Shown, Written, create, delete,
-    delete_collection, deletion_status, list, patch, update, watch,
+    DeleteResult, Filter, PatchRequest, RequestContext, RequestReport, VersionedObject,
+    WriteResult, create, delete, delete_collection, deletion_status, list, patch, update, watch,
 };
 use crate::review;
 use crate::route::Route;
@@ -54,7 +54,7 @@ impl<S: Store> AuthorizedRequest<'_, S> {
         permit: &mut Option<InFlightPermit>,
     ) -> Result<Reply<S>, Status> {
         let resource = &route.resource;
-        let object = |code: u16, shown: Shown| Reply::Object {
+        let object = |code: u16, shown: VersionedObject| Reply::Object {
             code,
             resource: Arc::clone(resource),
             tree: shown.into_tree(),
@@ -112,14 +112,14 @@ impl<S: Store> AuthorizedRequest<'_, S> {
             Verb::Delete => {
                 let options = self.decode_delete_options(body, record).await?;
                 match delete(ctx, &options, report).await? {
-                    Deleted::Terminating(shown) => {
+                    DeleteResult::Terminating(shown) => {
                         let is_accepted = options.orphan_dependents == Some(false);
                         Ok(object(if is_accepted { 202 } else { 200 }, shown))
                     }
-                    Deleted::Removed(shown) if resource.is_returned_on_delete => {
+                    DeleteResult::Removed(shown) if resource.is_returned_on_delete => {
                         Ok(object(200, shown))
                     }
-                    Deleted::Removed(shown) => {
+                    DeleteResult::Removed(shown) => {
                         Ok(Reply::Tree { code: 200, tree: deletion_status(resource, &shown.tree) })
                     }
                 }
@@ -138,9 +138,9 @@ impl<S: Store> AuthorizedRequest<'_, S> {
 /// it does not block the initializers.
 async fn await_initialized<S: Store>(
     ctx: &RequestContext<'_, S>,
-    written: Written,
+    written: WriteResult,
     permit: &mut Option<InFlightPermit>,
-) -> Result<Written, Status> {
+) -> Result<WriteResult, Status> {
     if written.wait.is_some() {
         drop(permit.take());
     }

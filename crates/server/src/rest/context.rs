@@ -47,15 +47,15 @@ impl<S> Clone for RequestContext<'_, S> {
 
 impl<S> Copy for RequestContext<'_, S> {}
 
-/// An object with the resourceVersion that clients see.
+/// An object and the revision that clients see as its resourceVersion.
 #[derive(Debug, Clone)]
-pub(crate) struct Shown {
+pub(crate) struct VersionedObject {
     pub(crate) tree: Tree,
     /// `None` if the object is not stored.
     pub(crate) revision: Option<Revision>,
 }
 
-impl Shown {
+impl VersionedObject {
     /// Writes the resourceVersion into the object.
     pub(crate) fn into_tree(mut self) -> Tree {
         if let Some(revision) = self.revision {

@@ -5,8 +5,8 @@ use api_object::{Status, Tree};
 use store::{Expect, Store};
 
 use crate::admission::{
-    CheckedObject, Conclusion, FreshnessRequirement, WriteAttempt, WriteRequest, admit_mutating,
-    admit_object, check_object, establish_freshness,
+    AttemptConclusion, CheckedObject, FreshnessRequirement, WriteAttempt, WriteRequest,
+    admit_mutating, admit_object, check_object, establish_freshness,
 };
 use crate::cluster_ips::AddressChange;
 use crate::initialize::{InitializationWait, store_uninitialized};
@@ -14,15 +14,15 @@ use crate::rest::object_metadata::{
     dedup_owner_references, metadata_errors, normalize_metadata, requester, set_authorized_name,
 };
 use crate::rest::persist::persist;
-use crate::rest::{RequestContext, RequestReport, Shown, WriteFailure, WriteOptions};
+use crate::rest::{RequestContext, RequestReport, VersionedObject, WriteFailure, WriteOptions};
 
 /// How many generated names the server tries before it refuses the request.
 const NAME_TRIES: usize = 8;
 
-/// The result of a create, an update or a patch.
+/// The result of a create, an update or a patch that succeeded.
 #[derive(Debug)]
-pub(crate) struct Written {
-    pub(crate) shown: Shown,
+pub(crate) struct WriteResult {
+    pub(crate) shown: VersionedObject,
     /// The status code of the response.
     pub(crate) code: u16,
     /// The client waits for the initializers of the object.
@@ -40,7 +40,7 @@ pub(crate) async fn create<S: Store>(
     tree: Tree,
     options: WriteOptions,
     report: &mut RequestReport,
-) -> Result<Written, Status> {
+) -> Result<WriteResult, Status> {
     create_from(ctx, tree, options, WriteAttempt::new(FreshnessRequirement::MayAssume), report)
         .await
 }
@@ -52,23 +52,23 @@ pub(super) async fn create_from<S: Store>(
     options: WriteOptions,
     mut attempt: WriteAttempt,
     report: &mut RequestReport,
-) -> Result<Written, Status> {
+) -> Result<WriteResult, Status> {
     let includes_uninitialized = ctx.query.includes_uninitialized()?;
     let created = loop {
         let result = attempt_create(ctx, &mut attempt, tree.clone(), options).await;
         match attempt.conclude(ctx, Operation::Create, result, report).await {
-            Conclusion::Final(result) => break result?,
-            Conclusion::Retry { next, .. } => attempt = next,
+            AttemptConclusion::Final(result) => break result?,
+            AttemptConclusion::Retry { next, .. } => attempt = next,
         }
     };
     let (shown, wait) = created;
     let wait = wait.filter(|_| !includes_uninitialized);
     let is_pending = wait.is_none() && is_uninitialized(&shown.tree);
-    Ok(Written { shown, code: if is_pending { 202 } else { 201 }, wait })
+    Ok(WriteResult { shown, code: if is_pending { 202 } else { 201 }, wait })
 }
 
 /// An object that was stored, or would have been, and the wait for its initializers.
-type Created = (Shown, Option<InitializationWait>);
+type Created = (VersionedObject, Option<InitializationWait>);
 
 /// Attempts to create an object:
 ///
@@ -168,7 +168,7 @@ async fn store_new<S: Store>(
         let got = got.map_err(|error| ctx.read_failed("create", &error))?;
         return match got.entry {
             Some(entry) => Err(already_exists(ctx, name, Some(&entry)).into()),
-            None => Ok((Shown { tree: admitted.into_tree(), revision: None }, None)),
+            None => Ok((VersionedObject { tree: admitted.into_tree(), revision: None }, None)),
         };
     }
     let stored = match is_uninitialized(admitted.tree()) {

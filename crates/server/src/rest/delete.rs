@@ -8,21 +8,21 @@ use serde_json::{Value, json};
 use store::{At, Entry, Expect, Store};
 
 use crate::admission::{
-    AdmittedDeletion, Conclusion, FreshnessRequirement, Termination, WriteAttempt, WriteRequest,
-    admit_deletion, admit_mutating, establish_freshness,
+    AdmittedDeletion, AttemptConclusion, FreshnessRequirement, Termination, WriteAttempt,
+    WriteRequest, admit_deletion, admit_mutating, establish_freshness,
 };
 use crate::cluster_ips::AddressChange;
 use crate::rest::persist::{persist, remove};
-use crate::rest::{RequestContext, RequestReport, Shown, WriteFailure};
+use crate::rest::{RequestContext, RequestReport, VersionedObject, WriteFailure};
 use crate::undecodable;
 
 /// The result of a delete.
 #[derive(Debug)]
-pub(crate) enum Deleted {
+pub(crate) enum DeleteResult {
     /// The object was removed.
-    Removed(Shown),
+    Removed(VersionedObject),
     /// The object is marked for deletion; finalizers or a grace period hold it back.
-    Terminating(Shown),
+    Terminating(VersionedObject),
 }
 
 /// Deletes the authorized object, or marks it for deletion.
@@ -34,7 +34,7 @@ pub(crate) async fn delete<S: Store>(
     ctx: &RequestContext<'_, S>,
     options: &DeleteOptions,
     report: &mut RequestReport,
-) -> Result<Deleted, Status> {
+) -> Result<DeleteResult, Status> {
     let key = ctx.key(ctx.name)?;
     let mut attempt = WriteAttempt::new(FreshnessRequirement::MayAssume);
     let mut known: Option<Option<Entry>> = None;
@@ -49,8 +49,8 @@ pub(crate) async fn delete<S: Store>(
         let entry = current.ok_or_else(|| ctx.not_found(ctx.name))?;
         let result = attempt_delete(ctx, &mut attempt, options, &entry).await;
         match attempt.conclude(ctx, Operation::Delete, result, report).await {
-            Conclusion::Final(result) => return result,
-            Conclusion::Retry { next, current } => (attempt, known) = (next, current),
+            AttemptConclusion::Final(result) => return result,
+            AttemptConclusion::Retry { next, current } => (attempt, known) = (next, current),
         }
     }
 }
@@ -67,7 +67,7 @@ async fn attempt_delete<S: Store>(
     attempt: &mut WriteAttempt,
     options: &DeleteOptions,
     entry: &Entry,
-) -> Result<Deleted, WriteFailure> {
+) -> Result<DeleteResult, WriteFailure> {
     // No later write could repair metadata of wrong types, so the object would never be removed.
     let stored = ctx.parse_authorized(entry).and_then(|mut tree| {
         let shaped = api_object::shape_metadata(&mut tree);
@@ -109,15 +109,15 @@ async fn attempt_delete<S: Store>(
                 true => admitted.into_tree(),
                 false => remove(ctx, attempt, &key, admitted, None, expect).await?,
             };
-            Ok(Deleted::Removed(Shown { tree, revision }))
+            Ok(DeleteResult::Removed(VersionedObject { tree, revision }))
         }
         Termination::Pending { marked, is_changed, .. } if !is_changed || options.is_dry_run => {
-            Ok(Deleted::Terminating(Shown { tree: marked.into_tree(), revision }))
+            Ok(DeleteResult::Terminating(VersionedObject { tree: marked.into_tree(), revision }))
         }
         Termination::Pending { marked, before, .. } => {
             let none = AddressChange::default();
             let shown = persist(ctx, attempt, key, marked, expect, &none, Some(&before)).await?;
-            Ok(Deleted::Terminating(shown))
+            Ok(DeleteResult::Terminating(shown))
         }
     }
 }
@@ -147,22 +147,28 @@ async fn delete_gracefully<S: Store>(
     admitted: AdmittedDeletion,
     entry: &Entry,
     seconds: i64,
-) -> Result<Deleted, WriteFailure> {
+) -> Result<DeleteResult, WriteFailure> {
     let old = admitted.tree();
     let earlier = api_object::number(api_object::metadata(old), "deletionGracePeriodSeconds");
     let revision = Some(entry.mod_rev);
     if api_object::is_terminating(old) && earlier <= seconds {
-        return Ok(Deleted::Terminating(Shown { tree: admitted.into_tree(), revision }));
+        return Ok(DeleteResult::Terminating(VersionedObject {
+            tree: admitted.into_tree(),
+            revision,
+        }));
     }
     let ends = ctx.now.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(ctx.now);
     let (marked, before) = admitted.into_graceful(ends, seconds);
     if options.is_dry_run {
-        return Ok(Deleted::Terminating(Shown { tree: marked.into_tree(), revision }));
+        return Ok(DeleteResult::Terminating(VersionedObject {
+            tree: marked.into_tree(),
+            revision,
+        }));
     }
     let (key, expect) = (ctx.key(ctx.name)?, Expect::At(entry.mod_rev));
     let none = AddressChange::default();
     let shown = persist(ctx, attempt, key, marked, expect, &none, Some(&before)).await?;
-    Ok(Deleted::Terminating(shown))
+    Ok(DeleteResult::Terminating(shown))
 }
 
 /// The `Status` in the response to a delete that removed an object.

@@ -3,16 +3,16 @@
 use api_object::Status;
 use store::{At, Entry, ReadError, Revision, Store};
 
-use crate::rest::query::parse_version;
-use crate::rest::{RequestContext, Shown};
+use crate::rest::query::parse_resource_version;
+use crate::rest::{RequestContext, VersionedObject};
 
 /// How long a read waits for a revision that the client has seen and this server has not.
 const FUTURE_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
 
 /// Reads the authorized object.
-pub(crate) async fn get<S: Store>(ctx: &RequestContext<'_, S>) -> Result<Shown, Status> {
+pub(crate) async fn get<S: Store>(ctx: &RequestContext<'_, S>) -> Result<VersionedObject, Status> {
     let entry = get_entry(ctx).await?;
-    Ok(Shown { tree: ctx.parse_authorized(&entry)?, revision: Some(entry.mod_rev) })
+    Ok(VersionedObject { tree: ctx.parse_authorized(&entry)?, revision: Some(entry.mod_rev) })
 }
 
 /// Reads the authorized object in its stored form.
@@ -24,7 +24,7 @@ pub(crate) async fn get_entry<S: Store>(ctx: &RequestContext<'_, S>) -> Result<E
     }
     let at = match ctx.query.text("resourceVersion") {
         "" => At::Newest,
-        text => wait_for_revision(ctx, parse_version(text)?, "get").await?,
+        text => wait_for_revision(ctx, parse_resource_version(text)?, "get").await?,
     };
     let key = ctx.key(ctx.name)?;
     let got = ctx.timed("get", ctx.server.store.get(&key, at)).await;

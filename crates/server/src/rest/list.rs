@@ -83,7 +83,7 @@ async fn read_page<S: Store>(
     let mut placeholders: Vec<String> = Vec::new();
     let mut read_size = limit;
     loop {
-        let is_plain = filter.is_open() && !filter.hides_uninitialized();
+        let is_plain = filter.has_no_selectors() && !filter.hides_uninitialized();
         let n_requested = if is_plain { limit.saturating_sub(items.len()) } else { read_size };
         let request = ListRequest { from, limit: NonZeroUsize::new(n_requested), at };
         let page = ctx.timed("list", ctx.server.store.list(prefix, request)).await?;
@@ -105,7 +105,7 @@ async fn read_page<S: Store>(
             items.push(Item { key, entry: listed.entry });
             let n_after = n_read - idx as u64 - 1 + page.remaining;
             if limit > 0 && items.len() == limit && n_after > 0 {
-                let is_counted = filter.is_open()
+                let is_counted = filter.has_no_selectors()
                     && (!hides || has_surely_no_hidden_objects(ctx, page.revision).await);
                 let remaining = is_counted.then_some(n_after);
                 let continue_token = continue_token_after(prefix, items.last(), page.revision);
@@ -136,10 +136,10 @@ fn matches_filter<S: Store>(
     key: &Key,
     listed: &ListedEntry,
 ) -> bool {
-    if filter.is_open() {
+    if filter.has_no_selectors() {
         return true;
     }
-    if !filter.may_match(last_segment(key)) {
+    if !filter.may_match_name(last_segment(key)) {
         return false;
     }
     let tree = ctx.parse(&listed.entry);

@@ -6,7 +6,7 @@ use field_errors::{FieldErrors, FieldPath};
 use object_patch::{PatchError, SmpSchema};
 use store::Revision;
 
-use crate::rest::{FieldValidation, RequestContext, Shown};
+use crate::rest::{FieldValidation, RequestContext, VersionedObject};
 
 /// A patch as the client sent it.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) fn apply_patch<S>(
     revision: Revision,
     warnings: &mut Vec<String>,
 ) -> Result<Tree, Status> {
-    let current = Shown { tree: old.clone(), revision: Some(revision) }.into_tree();
+    let current = VersionedObject { tree: old.clone(), revision: Some(revision) }.into_tree();
     let parsed = codec::json_tree(&patch.body).map_err(|_| PatchError::NotJson.to_status())?;
     check_findings(&parsed.findings, patch.field_validation, warnings)?;
     let patched = match patch.patch_type {

@@ -6,7 +6,7 @@ use store::{Delete, Entry, Expect, Key, Put, Revision, Store, VALUE_BYTES_MAX, W
 use crate::admission::{Admitted, WriteAttempt};
 use crate::cluster_ips::{AddressChange, is_reservation};
 use crate::cluster_snapshot::is_tracked;
-use crate::rest::{CreatePreconditions, RequestContext, Shown};
+use crate::rest::{CreatePreconditions, RequestContext, VersionedObject};
 use crate::store_status;
 
 /// Why an attempt to write did not write.
@@ -42,7 +42,7 @@ pub(crate) async fn persist<S: Store>(
     expect: Expect,
     addresses: &AddressChange,
     stored: Option<&Tree>,
-) -> Result<Shown, WriteFailure> {
+) -> Result<VersionedObject, WriteFailure> {
     let value = codec::to_stored(admitted.tree()).into();
     let is_tracked = is_tracked(&ctx.server.prefix, &key);
     let mark = admitted.config_revision_mark(&ctx.server.prefix).map_err(Status::from)?;
@@ -69,7 +69,7 @@ pub(crate) async fn persist<S: Store>(
         }
     };
     let revision = await_visible(ctx, written, operation, is_tracked).await?;
-    Ok(Shown { tree: admitted.into_tree(), revision: Some(revision) })
+    Ok(VersionedObject { tree: admitted.into_tree(), revision: Some(revision) })
 }
 
 /// Removes an object whose removal was admitted, and waits until decisions see that. The cluster IP of the

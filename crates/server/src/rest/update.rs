@@ -8,20 +8,20 @@ use field_errors::{FieldErrors, FieldPath};
 use store::{At, Entry, Expect, Revision, Store};
 
 use crate::admission::{
-    CheckedObject, Conclusion, FreshnessRequirement, WriteAttempt, WriteRequest, admit_mutating,
-    admit_object, check_object, establish_freshness,
+    AttemptConclusion, CheckedObject, FreshnessRequirement, WriteAttempt, WriteRequest,
+    admit_mutating, admit_object, check_object, establish_freshness,
 };
 use crate::authorize::authorize_verb;
 use crate::cluster_ips::AddressChange;
 use crate::initialize::{delete_failed, has_failed};
-use crate::rest::create::{Written, create_from};
+use crate::rest::create::{WriteResult, create_from};
 use crate::rest::object_metadata::{
     dedup_owner_references, metadata_errors, normalize_metadata, set_authorized_name,
 };
 use crate::rest::patch::{PatchRequest, apply_patch};
 use crate::rest::persist::{persist, remove};
-use crate::rest::query::parse_version;
-use crate::rest::{RequestContext, RequestReport, Shown, WriteFailure, WriteOptions};
+use crate::rest::query::parse_resource_version;
+use crate::rest::{RequestContext, RequestReport, VersionedObject, WriteFailure, WriteOptions};
 
 /// How the client describes the next state of an object.
 #[derive(Clone, Copy)]
@@ -37,7 +37,7 @@ pub(crate) async fn update<S: Store>(
     tree: &Tree,
     options: WriteOptions,
     report: &mut RequestReport,
-) -> Result<Written, Status> {
+) -> Result<WriteResult, Status> {
     change_object(ctx, ObjectChange::Replace(tree), options, report).await
 }
 
@@ -47,7 +47,7 @@ pub(crate) async fn patch<S: Store>(
     patch: &PatchRequest,
     options: WriteOptions,
     report: &mut RequestReport,
-) -> Result<Written, Status> {
+) -> Result<WriteResult, Status> {
     change_object(ctx, ObjectChange::Patch(patch), options, report).await
 }
 
@@ -62,7 +62,7 @@ async fn change_object<S: Store>(
     change: ObjectChange<'_>,
     options: WriteOptions,
     report: &mut RequestReport,
-) -> Result<Written, Status> {
+) -> Result<WriteResult, Status> {
     let key = ctx.key(ctx.name)?;
     let mut attempt = WriteAttempt::new(FreshnessRequirement::MayAssume);
     let mut known: Option<Option<Entry>> = None;
@@ -79,8 +79,8 @@ async fn change_object<S: Store>(
         };
         let result = attempt_update(ctx, &mut attempt, change, options, &entry).await;
         match attempt.conclude(ctx, Operation::Update, result, report).await {
-            Conclusion::Final(result) => return result,
-            Conclusion::Retry { next, current } => (attempt, known) = (next, current),
+            AttemptConclusion::Final(result) => return result,
+            AttemptConclusion::Retry { next, current } => (attempt, known) = (next, current),
         }
     }
 }
@@ -92,7 +92,7 @@ async fn create_on_update<S: Store>(
     options: WriteOptions,
     attempt: WriteAttempt,
     report: &mut RequestReport,
-) -> Result<Written, Status> {
+) -> Result<WriteResult, Status> {
     let ObjectChange::Replace(tree) = change else { return Err(ctx.not_found(ctx.name)) };
     if !ctx.resource.is_created_on_update || ctx.subresource.is_some() {
         return Err(ctx.not_found(ctx.name));
@@ -120,7 +120,7 @@ async fn attempt_update<S: Store>(
     change: ObjectChange<'_>,
     options: WriteOptions,
     entry: &Entry,
-) -> Result<Written, WriteFailure> {
+) -> Result<WriteResult, WriteFailure> {
     let (subresource, namespace) = (ctx.subresource, ctx.namespace.unwrap_or_default());
     let old = ctx.parse_authorized(entry)?;
     let (mut new, is_patch) = match change {
@@ -180,10 +180,10 @@ async fn store_changed<S: Store>(
     options: WriteOptions,
     revision: Revision,
     addresses: &AddressChange,
-) -> Result<Written, WriteFailure> {
+) -> Result<WriteResult, WriteFailure> {
     let admitted = admit_object(ctx, attempt, write, checked, Some(old)).await?;
-    let written = |shown: Shown| Ok(Written { shown, code: 200, wait: None });
-    let unchanged = |tree: Tree| Shown { tree, revision: Some(revision) };
+    let written = |shown: VersionedObject| Ok(WriteResult { shown, code: 200, wait: None });
+    let unchanged = |tree: Tree| VersionedObject { tree, revision: Some(revision) };
     if options.is_dry_run {
         return written(unchanged(admitted.into_tree()));
     }
@@ -250,7 +250,7 @@ fn take_resource_version<S>(
         errors.push(path.invalid(0, "must be specified for an update"));
         return Err(Status::invalid(&ctx.group_kind(), ctx.name, &errors));
     }
-    if parse_version(version)? == revision.number() {
+    if parse_resource_version(version)? == revision.number() {
         return Ok(());
     }
     let why = "the object has been modified; please apply your changes to the latest version \

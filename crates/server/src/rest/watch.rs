@@ -44,7 +44,7 @@ pub(crate) enum WatchEventObject {
 
 /// The end of a watch without an error event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct WatchEnd;
+pub(crate) struct WatchEnded;
 
 /// A running watch.
 pub(crate) struct Watcher<S: Store> {
@@ -103,7 +103,7 @@ pub(crate) async fn watch<S: Store>(
                 Ok(_) => {}
                 // Kubernetes answers 200 here and sends the error as an event.
                 Err(status) if status.code == 504 => {
-                    watcher.fail(status);
+                    watcher.end_with_error(status);
                     return Ok(watcher);
                 }
                 Err(status) => return Err(status),
@@ -165,13 +165,13 @@ async fn add_current_objects<S: Store>(
 
 impl<S: Store> Watcher<S> {
     /// Waits for the next event.
-    pub(crate) async fn next(&mut self) -> Result<WatchEvent, WatchEnd> {
+    pub(crate) async fn next(&mut self) -> Result<WatchEvent, WatchEnded> {
         loop {
             if let Some(event) = self.pending_events.pop_front() {
                 return Ok(event);
             }
             if self.has_ended {
-                return Err(WatchEnd);
+                return Err(WatchEnded);
             }
             let now = Instant::now();
             if now >= self.ends_at {
@@ -186,10 +186,10 @@ impl<S: Store> Watcher<S> {
                 wake = (self.ends_at - LAST_BOOKMARK).min(now + self.bookmark_interval);
             }
             // Dropping the future of a watch loses no events.
-            if let Ok(result) = tokio::time::timeout_at(wake, self.advance()).await {
+            if let Ok(result) = tokio::time::timeout_at(wake, self.read_next_batch()).await {
                 match result {
                     Ok(()) => {}
-                    Err(WatchError::Compacted { .. }) => self.fail(Status::expired(
+                    Err(WatchError::Compacted { .. }) => self.end_with_error(Status::expired(
                         "The resourceVersion for the provided watch is too old.",
                     )),
                     // The store is closed or unavailable; the client resumes from its last revision.
@@ -204,7 +204,7 @@ impl<S: Store> Watcher<S> {
         !self.pending_events.is_empty()
     }
 
-    async fn advance(&mut self) -> Result<(), WatchError> {
+    async fn read_next_batch(&mut self) -> Result<(), WatchError> {
         let source = match &mut self.source {
             Some(source) => source,
             None => {
@@ -225,7 +225,7 @@ impl<S: Store> Watcher<S> {
     /// The event for a client that sees only the objects that match its filter.
     fn visible_event(&self, event: Event) -> Option<WatchEvent> {
         let name = event.key.rsplit('/').next().unwrap_or_default();
-        if !self.filter.may_match(name) {
+        if !self.filter.may_match_name(name) {
             return None;
         }
         let revision = event.revision;
@@ -253,8 +253,9 @@ impl<S: Store> Watcher<S> {
             true => self.filter.matches_placeholder(&self.resource, &tree),
             false => self.filter.matches(&self.resource, &tree),
         };
-        (self.filter.is_open() || parse_stored(&self.resource, &listed.entry).is_ok_and(matches))
-            .then_some(listed.entry.value)
+        (self.filter.has_no_selectors()
+            || parse_stored(&self.resource, &listed.entry).is_ok_and(matches))
+        .then_some(listed.entry.value)
     }
 
     fn due_bookmark(&mut self, now: Instant) -> Option<WatchEvent> {
@@ -278,7 +279,7 @@ impl<S: Store> Watcher<S> {
         bookmark.as_object().cloned().unwrap_or_default()
     }
 
-    fn fail(&mut self, status: Status) {
+    fn end_with_error(&mut self, status: Status) {
         let object = WatchEventObject::Status(Box::new(status));
         self.pending_events.push_back(WatchEvent { kind: "ERROR", object });
         self.has_ended = true;

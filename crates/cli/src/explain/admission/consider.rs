@@ -236,7 +236,8 @@ fn converted<'t>(
 ) -> Result<Option<Cow<'t, Tree>>, String> {
     match tree {
         Some(tree) if attributes.kind != *kind => {
-            UntypedKinds.convert(tree, kind).map(|tree| Some(Cow::Owned(tree)))
+            let converted = UntypedKinds.convert(tree, kind).map_err(|error| error.to_string());
+            converted.map(|tree| Some(Cow::Owned(tree)))
         }
         tree => Ok(tree.map(Cow::Borrowed)),
     }

@@ -129,15 +129,15 @@ fn records_of_others_and_of_earlier_processes_count() {
 
     let third = objects();
     let item = Item { key: record.clone(), entry: entry(&value, 1) };
-    third.load(std::slice::from_ref(&item));
+    third.replace_records(std::slice::from_ref(&item));
     assert_eq!(used(&third, "jane"), (1, 1));
     let due = third.records_to_check(true);
     assert_eq!(due.iter().map(|due| due.state).collect::<Vec<_>>(), [WaitingState::Unread]);
     third.observe(&key("1"), Some(&waiting("1")));
     assert!(third.records_to_check(true).is_empty());
-    third.load(&[item]);
+    third.replace_records(&[item]);
     assert_eq!(third.records_to_check(true).len(), 1, "something may have happened meanwhile");
-    third.load(&[]);
+    third.replace_records(&[]);
     assert_eq!(used(&third, "jane"), (0, 0));
     third.apply_events(&[event(&record, Some(&Bytes::from_static(b"{")))]);
     assert_eq!(used(&third, "jane"), (0, 0), "a record that can not be read");
@@ -158,10 +158,10 @@ fn an_object_that_grows_takes_more() {
 #[test]
 fn an_object_without_a_record_counts_for_nobody_in_particular() {
     let all = objects();
-    all.adopt(&key("1"), &waiting("1"));
-    all.adopt(&key("1"), &waiting("1"));
+    all.adopt_without_record(&key("1"), &waiting("1"));
+    all.adopt_without_record(&key("1"), &waiting("1"));
     assert_eq!(used(&all, ""), (1, 1));
-    all.load(&[]);
+    all.replace_records(&[]);
     assert_eq!(used(&all, ""), (1, 1), "it never had a record");
     all.apply_events(&[event(&key("1"), None)]);
     assert_eq!(all.records_to_check(false).len(), 0, "it has to be read again after the gap");
