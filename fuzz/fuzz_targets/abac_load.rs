@@ -3,8 +3,9 @@
 
 #![no_main]
 
-use api::abac::{LoadError, LoadOptions, Loaded, load};
-use api::{FileKind, Place, Source};
+use document::{Place, Source};
+use manifests::abac::{LoadError, LoadOptions, Loaded, load};
+use config::FileKind;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -132,7 +132,11 @@ fn rbac(choices: &mut Choices<'_>) -> Member {
 fn rule(choices: &mut Choices<'_>) -> PolicyRule {
     let verbs = choices.some(&VERBS);
     if choices.number(4) == 0 {
-        return PolicyRule { verbs, non_resource_urls: choices.some(&PATHS), ..PolicyRule::default() };
+        return PolicyRule {
+            verbs,
+            non_resource_urls: choices.some(&PATHS),
+            ..PolicyRule::default()
+        };
     }
     PolicyRule {
         verbs,

@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use api::authorization::{LoadOptions, Loaded, Role, assume_regular, effective, load};
-use api::{Place, Source};
+use document::{Place, Source};
+use config::authorization_config::{LoadOptions, Loaded, Role, assume_regular, effective, load};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 

@@ -3,8 +3,10 @@
 
 #![no_main]
 
-use api::manifest::{Manifests, Object, duplicates, lint, read};
-use api::{FileKind, Place, Source, rbac};
+use document::{Place, Source};
+use manifests::{Manifests, Object, duplicates, lint, read};
+use config::FileKind;
+use manifests::rbac;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

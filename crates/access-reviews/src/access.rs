@@ -1,6 +1,6 @@
 //! May somebody do something: SubjectAccessReview, its local form and the one about oneself.
 
-use api::review::{Question, Spec};
+use crate::review::{Question, Spec};
 use api_object::{GroupKind, Status};
 use authz::{Attributes, Decision, User};
 use field_errors::{FieldErrors, FieldPath};

@@ -1,6 +1,6 @@
 //! How an answer comes about: SubjectAccessExplanation.
 
-use api::review::Question;
+use crate::review::Question;
 use api_object::{GroupKind, Status};
 use authz::{Attributes, Trace};
 use authz_chain::{Chain, Outcome};

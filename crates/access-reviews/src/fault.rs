@@ -1,6 +1,6 @@
 //! Faults that reviews of several kinds may have.
 
-use api::review::{Question, Spec};
+use crate::review::{Question, Spec};
 use api_object::{GroupKind, Status};
 use field_errors::{FieldError, FieldErrors, FieldPath};
 

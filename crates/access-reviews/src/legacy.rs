@@ -3,7 +3,7 @@
 //! Its objects are older than the split of specs into resources and paths: a verb, a resource by
 //! the name of its kind, and contents that nothing looks at.
 
-use api::review::{Question, QuestionTarget, ResourceQuestion};
+use crate::review::{Question, QuestionTarget, ResourceQuestion};
 use api_object::{GroupKind, Status};
 use authz::User;
 use field_errors::{FieldErrors, FieldPath};

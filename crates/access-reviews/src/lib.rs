@@ -23,6 +23,7 @@ mod prepare;
 mod read;
 mod refusal;
 mod response;
+pub mod review;
 mod rules;
 mod subjects;
 mod trace;

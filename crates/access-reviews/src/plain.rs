@@ -1,6 +1,6 @@
 //! The quick way for the review that servers are asked most.
 
-use api::review::{Question, Spec, Version, plain_review};
+use crate::review::{Question, Spec, Version, plain_review};
 use authz::{Attributes, Decision};
 use serde::Serialize;
 

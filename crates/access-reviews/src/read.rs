@@ -1,7 +1,7 @@
 //! Reading the tree of a body as Kubernetes reads typed objects: `null` is nothing, fields that are
 //! not known are nobody's concern, and a wrong type is told in Go's words.
 
-use api::review::{
+use crate::review::{
     NonResourceAttributes, Requirement, ResourceAttributes, SelectorAttributes, Spec,
 };
 use api_object::Status;

@@ -1,6 +1,6 @@
 //! What all answers have in common.
 
-use api::review::Question;
+use crate::review::Question;
 use authz::{Decision, Reason, Verdict};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use api::review::{Question, QuestionTarget, Spec};
+use crate::review::{Question, QuestionTarget, Spec};
 use api_object::{GroupKind, Status};
 use authz::{Attributes, Resource, Subjects, Target, User};
 use field_errors::{FieldErrors, FieldPath};

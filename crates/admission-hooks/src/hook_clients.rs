@@ -9,6 +9,7 @@ use https_client::{
 };
 
 use crate::connection::{ExchangeError, HookEnvironment, Services};
+use crate::hook_target::hook_target;
 use crate::service_credentials::ServiceCredentialsTable;
 
 /// The `User-Agent` of calls.
@@ -53,7 +54,7 @@ impl HookClients {
         let resolver: Option<Arc<dyn Resolve>> = match (&config.endpoint, &environment.services) {
             (Endpoint::Service { namespace, name, port }, Some(services)) => {
                 // Reports an unusable CA bundle now, although clients are built for each endpoint later.
-                config.target(HTTPS_PORT).map_err(no_client)?;
+                hook_target(config, HTTPS_PORT).map_err(no_client)?;
                 return Ok(Self::Service(ServiceClients {
                     services: Arc::clone(services),
                     namespace: namespace.clone(),
@@ -183,7 +184,7 @@ fn build_client(
     service_port: u16,
     resolver: Option<Arc<dyn Resolve>>,
 ) -> Result<Client, ExchangeError> {
-    let target = config.target(service_port).map_err(no_client)?;
+    let target = hook_target(config, service_port).map_err(no_client)?;
     let target = with_credentials(target, &environment.credentials);
     let target = Target { user_agent: USER_AGENT, ..target };
     let observe = Arc::clone(&environment.observe);

@@ -2,7 +2,7 @@
 //!
 //! An [`admission::Snapshot`] has the configured hooks, and [`Connections`] has a client for each of them.
 //! For one write:
-//! 1. [`MatchedHooks::find`] matches the rules of all hooks, once.
+//! 1. [`admission::Snapshot::match_hooks`] matches the rules of all hooks, once.
 //! 2. [`HookSession::mutate`] calls the mutating hooks one after the other, in at most two rounds.
 //! 3. [`HookSession::validate`] calls the validating hooks, all at once.
 //! 4. [`HookSession::into_report`] returns warnings, audit annotations and one event for each hook.
@@ -12,7 +12,6 @@
 //! Must not know: how configurations are stored and watched, HTTP routing, files, metrics formats, the
 //! schemas of kinds.
 
-mod matched_hooks;
 mod session;
 
 mod mutate;
@@ -37,6 +36,7 @@ mod client_pool;
 mod connection;
 mod connections;
 mod hook_clients;
+mod hook_target;
 mod service_credentials;
 
 mod annotations;
@@ -50,7 +50,7 @@ pub use call_failure::FailOpenCause;
 pub use call_timeout::CALL_TIME_MAX;
 pub use connection::{CALLS_IN_FLIGHT_MAX, HookEnvironment, RESPONSE_BYTES_MAX, Services};
 pub use connections::Connections;
-pub use matched_hooks::MatchedHooks;
+pub use hook_target::{HookTargetError, hook_target};
 pub use object_kinds::{ObjectKindError, ObjectKinds, UntypedKinds};
 pub use observer::{
     CallReport, ConditionOutcome, ConditionReport, NoObserver, Observer, Phase, RejectionCause,

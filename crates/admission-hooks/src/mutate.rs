@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use admission::{Attributes, Decisions, Hook};
+use admission::{Attributes, Decisions, Hook, Match};
 use api_object::Tree;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -15,7 +15,6 @@ use crate::call_timeout::SessionDeadline;
 use crate::failure_policy::{apply_failure_policy, metric_code_and_cause};
 use crate::immutable_metadata;
 use crate::json_patch;
-use crate::matched_hooks::MatchedHook;
 use crate::object_kinds::convert_kind;
 use crate::observer::{CallReport, Phase, RejectionCause};
 use crate::refusal::Refusal;
@@ -51,11 +50,11 @@ pub(crate) async fn run_round(
     report: &mut SessionReportBuilder,
     decisions: &mut Decisions,
 ) -> Result<Option<Tree>, Refusal> {
-    for matched in request.matched_hooks.of_phase(PHASE) {
-        let (index, hook) = (matched.position, &matched.hook);
+    for matched in request.matched_hooks.mutating(&request.attributes) {
+        let (index, hook) = (matched.position, matched.hook);
         let at = HookPosition { round: reinvocation.round(), index };
         let attributes = Attributes { object: object.as_ref(), ..request.attributes };
-        let selection = select_hook(request, PHASE, matched, &attributes, deadline.at, decisions);
+        let selection = select_hook(request, PHASE, &matched, &attributes, deadline.at, decisions);
         let presented = match selection.await? {
             Selection::Skip(skip) => {
                 if let SkipReason::ConditionError(_) = &skip {
@@ -75,7 +74,7 @@ pub(crate) async fn run_round(
             return Err(Refusal::deadline_exceeded());
         }
         let began = Instant::now();
-        let outcome = call_hook(request, matched, &attributes, &presented, deadline, report).await;
+        let outcome = call_hook(request, &matched, &attributes, &presented, deadline, report).await;
         let duration = began.elapsed();
         request.observer.called(&call_report(request, hook, duration, &outcome));
 
@@ -101,13 +100,13 @@ pub(crate) async fn run_round(
 /// Calls a hook and applies its patch.
 async fn call_hook(
     request: &HookRequest<'_>,
-    matched: &MatchedHook,
+    matched: &Match<'_, '_>,
     attributes: &Attributes<'_>,
     presented: &PresentedRequest<'_>,
     deadline: SessionDeadline,
     report: &mut SessionReportBuilder,
 ) -> Result<Mutation, CallError> {
-    let hook = &matched.hook;
+    let hook = matched.hook;
     let call = Call::new(PHASE, hook, attributes, presented, deadline)?;
     let target = request.connections.get(PHASE, matched.position).cloned();
     let response = call.send(target, deadline).await?;

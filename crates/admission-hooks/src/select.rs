@@ -4,13 +4,12 @@ use std::borrow::Cow;
 
 use admission::{
     Attributes, ConditionInput, Consideration, Decisions, GroupVersionKind, GroupVersionResource,
-    Hook, Skip,
+    Hook, Match, Skip,
 };
 use api_object::{Status, Tree};
 use authz::{Recorder, Verdict};
 use tokio::time::{Instant, timeout_at};
 
-use crate::matched_hooks::MatchedHook;
 use crate::object_kinds::convert_kind;
 use crate::observer::{ConditionOutcome, ConditionReport, Phase};
 use crate::refusal::Refusal;
@@ -41,13 +40,13 @@ pub(crate) enum Selection<'a> {
 pub(crate) async fn select_hook<'a>(
     request: &HookRequest<'a>,
     phase: Phase,
-    matched: &'a MatchedHook,
+    matched: &Match<'_, 'a>,
     attributes: &Attributes<'a>,
     deadline: Instant,
     decisions: &mut Decisions,
 ) -> Result<Selection<'a>, Refusal> {
-    let (hook, identity) = (&matched.hook, matched.identity(attributes));
-    match hook.select(attributes, &identity, request.namespace) {
+    let Match { hook, identity, .. } = matched;
+    match hook.select(attributes, identity, request.namespace) {
         Consideration::Go => {}
         Consideration::Skip(skip) => return Ok(Selection::Skip(skip.into())),
         Consideration::Refuse(status) => return Err(status.into()),

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use admission::{Attributes, Decisions};
+use admission::{Attributes, Decisions, Match, MatchedHooks};
 use api_object::Tree;
 use authz::Authorizer;
 use tokio::time::Instant;
 
 use crate::call_timeout::{CALL_TIME_MAX, SessionDeadline};
 use crate::connections::Connections;
-use crate::matched_hooks::MatchedHooks;
 use crate::object_kinds::ObjectKinds;
 use crate::observer::{Observer, Phase};
 use crate::refusal::Refusal;
@@ -22,7 +21,10 @@ use crate::{mutate, validate};
 pub struct HookRequest<'a> {
     /// The write that hooks review.
     pub attributes: Attributes<'a>,
-    /// The hooks whose rules match these attributes.
+    /// The hooks whose rules match these attributes. One value serves both phases and all rounds of a write:
+    /// rules match on the operation, the resource, the subresource and the scope, which no mutating hook can
+    /// change. The session evaluates label selectors and match conditions when it is about to call a hook,
+    /// because they depend on the object.
     pub matched_hooks: &'a MatchedHooks,
     /// The connections to the hooks of the snapshot in which these were matched.
     pub connections: &'a Connections,
@@ -42,8 +44,11 @@ impl HookRequest<'_> {
     /// caller has to look the namespace up.
     #[must_use]
     pub fn needs_namespace(&self, phase: Phase) -> bool {
-        let mut matched = self.matched_hooks.of_phase(phase).iter();
-        matched.any(|matched| matched.hook.needs_namespace(&self.attributes))
+        let needs = |found: Match<'_, '_>| found.hook.needs_namespace(&self.attributes);
+        match phase {
+            Phase::Mutating => self.matched_hooks.mutating(&self.attributes).any(needs),
+            Phase::Validating => self.matched_hooks.validating(&self.attributes).any(needs),
+        }
     }
 }
 

@@ -43,10 +43,10 @@ pub(crate) async fn call_hooks(
     decisions: &mut Decisions,
 ) -> Result<(), Refusal> {
     let mut selected = Vec::new();
-    for matched in request.matched_hooks.of_phase(PHASE) {
-        let (index, hook) = (matched.position, &*matched.hook);
+    for matched in request.matched_hooks.validating(&request.attributes) {
+        let (index, hook) = (matched.position, &**matched.hook);
         let attributes = &request.attributes;
-        match select_hook(request, PHASE, matched, attributes, deadline.at, decisions).await? {
+        match select_hook(request, PHASE, &matched, attributes, deadline.at, decisions).await? {
             Selection::Call(presented) => selected.push(SelectedHook { index, hook, presented }),
             Selection::Skip(skip) => {
                 let at = HookPosition { round: 0, index };

@@ -2,7 +2,6 @@
 
 use api_object::Tree;
 use go_compat::Url;
-use https_client::{Place, Roots, RootsError, Scheme, ServiceName, Target, Trust};
 use serde_json::Value;
 
 use crate::members::{object, text};
@@ -46,17 +45,6 @@ pub enum Endpoint {
     Nowhere,
 }
 
-/// Why a hook can not be called. The words are those of the call failure.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ClientError {
-    /// Nothing says where the hook is.
-    #[error("could not get REST client: invalid client configuration")]
-    Nowhere,
-    /// The authorities can not be read.
-    #[error("could not get REST client: {0}")]
-    Authorities(RootsError),
-}
-
 impl ClientConfig {
     /// Reads the `clientConfig` of a webhook of today.
     pub(crate) fn read(hook: &Tree) -> Self {
@@ -85,31 +73,6 @@ impl ClientConfig {
 
     fn nowhere() -> Self {
         Self { endpoint: Endpoint::Nowhere, path: String::new(), ca_bundle: None }
-    }
-
-    /// What a client is made of.
-    ///
-    /// `found_port` is the port of the Service where the configuration leaves it to the Service.
-    ///
-    /// # Errors
-    /// [`ClientError`], which is a failure of the call.
-    pub fn target(&self, found_port: u16) -> Result<Target, ClientError> {
-        let place = match &self.endpoint {
-            Endpoint::Nowhere => return Err(ClientError::Nowhere),
-            Endpoint::Url { host, port } => {
-                Place::Url { scheme: Scheme::Https, host: host.clone(), port: *port }
-            }
-            Endpoint::Service { namespace, name, port } => Place::Service(ServiceName {
-                namespace: namespace.clone(),
-                name: name.clone(),
-                port: port.unwrap_or(found_port),
-            }),
-        };
-        let mut target = Target::new(place, &self.path);
-        if let Some(bundle) = &self.ca_bundle {
-            target.trust = Trust::Roots(Roots::from_pem(bundle).map_err(ClientError::Authorities)?);
-        }
-        Ok(target)
     }
 }
 

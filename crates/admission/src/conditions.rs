@@ -7,7 +7,8 @@ mod explain;
 mod request;
 
 use cel::{
-    Authorizer, Budget, CHECK_COST, COST_LIMIT, Environment, Failure, Map, Program, Type, Value,
+    Authorizer, CHECK_COST, COST_LIMIT, CompileBudget, Environment, EvalError, Map, Program, Type,
+    Value,
 };
 
 pub use self::authorizer::{Decisions, Question};
@@ -146,9 +147,9 @@ impl MatchConditions {
         });
         let conditions: Vec<_> = conditions.collect();
         let programs = conditions.iter().filter_map(|condition| condition.program.as_ref().ok());
-        let names_authorizer = programs
-            .into_iter()
-            .any(|program| program.reads(AUTHORIZER) || program.reads(REQUEST_RESOURCE));
+        let names_authorizer = programs.into_iter().any(|program| {
+            program.reads_variable(AUTHORIZER) || program.reads_variable(REQUEST_RESOURCE)
+        });
         Self { conditions, names_authorizer }
     }
 
@@ -201,7 +202,9 @@ impl MatchConditions {
                 Ok(false) => {
                     first_false.get_or_insert(condition.name.as_str());
                 }
-                Err(Failure::Wanted(question)) => return Err(Box::new(Question::new(*question))),
+                Err(EvalError::NeedsDecision(question)) => {
+                    return Err(Box::new(Question::new(*question)));
+                }
                 Err(cause) => errors.push(format!(
                     "expression '{}' resulted in error: {cause}",
                     condition.expression
@@ -223,13 +226,13 @@ const OUT_OF_BUDGET: &str = "validation failed due to running out of cost budget
 /// them fit into an object, and each may be large.
 #[derive(Debug)]
 pub(crate) struct ConditionCompiler {
-    budget: Budget,
+    budget: CompileBudget,
     detail_bytes_left: usize,
 }
 
 impl Default for ConditionCompiler {
     fn default() -> Self {
-        Self { budget: Budget::default(), detail_bytes_left: DETAIL_BYTES_MAX }
+        Self { budget: CompileBudget::default(), detail_bytes_left: DETAIL_BYTES_MAX }
     }
 }
 
@@ -249,13 +252,13 @@ impl ConditionCompiler {
         environment: &Environment,
         expression: &str,
     ) -> Result<Program, ConditionError> {
-        let error = match environment.check_within(expression, &mut self.budget) {
+        let error = match environment.check_within_budget(expression, &mut self.budget) {
             Err(issues) => ConditionError::Invalid(format!("compilation failed: {issues}")),
             Ok(checked) if *checked.output_type() != Type::Bool => {
                 let found = checked.output_type().runtime_name();
                 ConditionError::Invalid(format!("must evaluate to bool but got {found}"))
             }
-            Ok(checked) => match checked.program() {
+            Ok(checked) => match checked.into_program() {
                 Ok(program) => return Ok(program),
                 Err(cause) => {
                     ConditionError::Internal(format!("program instantiation failed: {cause}"))

@@ -16,6 +16,8 @@ mod v1alpha1;
 mod warning;
 mod webhooks;
 
+use std::net::IpAddr;
+
 use api_object::{ShapeError, Tree, name};
 use field_errors::{FieldErrors, FieldPath};
 
@@ -103,15 +105,18 @@ pub fn warnings(kind: ConfigurationKind, new: &Tree, old: Option<&Tree>) -> Vec<
     warning::find(kind, new, old)
 }
 
-/// The webhooks of a configuration whose `url` names an address that the server does not connect to, so
-/// that every request that they match is refused. Names are resolved only when they are called.
+/// Warns of webhooks whose `url` has an IP address that the server refuses to connect to: the server then
+/// refuses every request that such a webhook matches. Host names are resolved only when a webhook is called.
+///
+/// `refusal` is the check that the HTTPS client makes before it connects; it returns the kind of address, such
+/// as `link-local`, if the client refuses it.
 #[must_use]
 pub fn address_warnings(
     kind: ConfigurationKind,
     new: &Tree,
-    policy: https_client::AddressPolicy,
+    refusal: &dyn Fn(IpAddr) -> Option<String>,
 ) -> Vec<Warning> {
-    warning::find_refused_addresses(kind, new, policy)
+    warning::find_refused_addresses(kind, new, refusal)
 }
 
 fn static_suffix_detail() -> String {

@@ -29,7 +29,7 @@ mod snapshot;
 mod initialization;
 
 pub use attributes::{Attributes, Equivalent, GroupVersionKind, GroupVersionResource, Operation};
-pub use client::{ClientConfig, ClientError, Endpoint};
+pub use client::{ClientConfig, Endpoint};
 pub use conditions::{
     CHECKS_MAX, ConditionError, ConditionInput, Conditions, Decisions, ExplainedCondition,
     MATCH_CONDITIONS_MAX, MatchConditions, Question,
@@ -47,6 +47,8 @@ pub use initialization::{
     initialization_timeout, is_uninitialized, repair, shape_initializers, update_denied, without,
 };
 pub use initializer::{Initializer, Ordering};
-pub use matching::{Consideration, Dialect, Identity, LabelSelector, Rule, RuleTarget, Skip};
+pub use matching::{
+    Consideration, Dialect, Identity, LabelSelector, Match, MatchedHooks, Rule, RuleTarget, Skip,
+};
 pub use order::{PENDING_MAX, Pending, PendingList, pending, runnable};
-pub use snapshot::{Configuration, HookList, Match, Snapshot};
+pub use snapshot::{Configuration, HookList, Snapshot};

@@ -9,7 +9,7 @@ use crate::conditions::ConditionCompiler;
 use crate::configuration::ConfigurationKind;
 use crate::hook::Hook;
 use crate::initializer::{Initializer, in_global_order};
-use crate::matching::{Identity, Index};
+use crate::matching::{Index, Match, MatchedHooks, MatchedName};
 use crate::members::objects;
 
 /// One configuration object, compiled. It is immutable and shared, so that a change of one object
@@ -79,17 +79,6 @@ pub struct HookList {
     index: Index,
 }
 
-/// A hook one of whose rules matches a request.
-#[derive(Debug, Clone, Copy)]
-pub struct Match<'s, 'a> {
-    /// Its position in the list of its phase, which decides which of several refusals is told.
-    pub position: usize,
-    /// The hook.
-    pub hook: &'s Arc<Hook>,
-    /// As what it is told of the request.
-    pub identity: Identity<'a>,
-}
-
 impl Snapshot {
     /// Orders and indexes configurations.
     #[must_use]
@@ -131,6 +120,13 @@ impl Snapshot {
         &self.validating
     }
 
+    /// Matches a request against the rules of all hooks. Selectors and match conditions come later, since they
+    /// depend on the object.
+    #[must_use]
+    pub fn match_hooks(&self, attributes: &Attributes<'_>) -> MatchedHooks {
+        MatchedHooks::find(&self.mutating, &self.validating, attributes)
+    }
+
     /// The initializer of this name.
     #[must_use]
     pub fn initializer(&self, name: &str) -> Option<&Initializer> {
@@ -170,15 +166,29 @@ impl HookList {
     /// conditions come next.
     #[must_use]
     pub fn matching<'s, 'a>(&'s self, attributes: &Attributes<'a>) -> Vec<Match<'s, 'a>> {
-        if self.hooks.is_empty() || attributes.exemption().is_some() {
+        if attributes.exemption().is_some() {
             return Vec::new();
         }
-        let candidates = self.index.candidates(attributes).into_iter();
-        let matches = candidates.filter_map(|position| {
+        let found = self.match_rules(attributes).map(|(position, hook, name)| Match {
+            position,
+            hook,
+            identity: name.resolve(attributes),
+        });
+        found.collect()
+    }
+
+    pub(crate) fn match_rules(
+        &self,
+        attributes: &Attributes<'_>,
+    ) -> impl Iterator<Item = (usize, &Arc<Hook>, MatchedName)> {
+        let candidates = match self.hooks.is_empty() {
+            true => Vec::new(),
+            false => self.index.candidates(attributes),
+        };
+        candidates.into_iter().filter_map(|position| {
             let position = position as usize;
             let hook = self.hooks.get(position)?;
-            Some(Match { position, hook, identity: hook.identify(attributes)? })
-        });
-        matches.collect()
+            Some((position, hook, hook.match_rules(attributes)?))
+        })
     }
 }

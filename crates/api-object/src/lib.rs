@@ -35,5 +35,5 @@ pub use time::{rfc3339, rfc3339_micro};
 pub use token::{ContinueToken, TokenError};
 pub use tree::{
     Tree, finalizers, is_terminating, metadata, metadata_mut, name, namespace, number, object_mut,
-    text, texts, uid,
+    owner_references, text, texts, uid,
 };

@@ -73,6 +73,12 @@ pub fn is_terminating(tree: &Tree) -> bool {
     !text(metadata(tree), "deletionTimestamp").is_empty()
 }
 
+/// The `ownerReferences` of the object.
+#[must_use]
+pub fn owner_references(tree: &Tree) -> &[Value] {
+    metadata(tree).get("ownerReferences").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
 /// What must happen before the object can go.
 #[must_use]
 pub fn finalizers(tree: &Tree) -> Vec<&str> {

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use api::Warning;
-use api::authorization::LoadOptions;
 use authz_chain::{ActiveAuthorizer, Authorizer, AuthorizerSlot, Configuration, Member};
 use authz_webhook::{Connection as HowTo, Guards, WebhookSettings};
+use config::authorization_config::LoadOptions;
+use document::Warning;
 use https_client::{Limits, Resolve};
 use kubeconfig::{Connection, HookConnection, Loaded};
 
@@ -104,10 +104,10 @@ impl Assembler {
 
     fn start_file(&self, plan: &FilePlan) -> Result<Generation, StartError> {
         let path = self.directory.join(&plan.path);
-        let bytes = api::authorization::read(&path).map_err(StartError::Read)?;
+        let bytes = document::read_file(&path).map_err(StartError::Read)?;
         let name = path.display().to_string();
-        let source = api::Source { name: &name, bytes: &bytes };
-        let loaded = api::authorization::load(&source, &LoadOptions::default());
+        let source = document::Source { name: &name, bytes: &bytes };
+        let loaded = config::authorization_config::load(&source, &LoadOptions::default());
         let configuration = loaded.outcome.map_err(StartError::Load)?;
         let origin = self.origin(plan, &bytes);
         let mut generation = self.build(&configuration, origin, None).map_err(StartError::Build)?;

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use api::authorization::{LoadError, ReadError};
-use api::{Diagnostic, abac};
+use config::authorization_config::LoadError;
+use document::{Diagnostic, ReadError};
+use manifests::abac;
 
 use crate::files::Files;
 use crate::translate::TranslateError;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use api::authorization::CONFIG_FILE_NEEDS_GATE;
 use authz_chain::AuthorizerType;
+use config::authorization_config::CONFIG_FILE_NEEDS_GATE;
 
 /// The authorizers of kube-apiserver without any flag.
 pub const UPSTREAM_DEFAULT_MODES: &[AuthorizerType] = &[AuthorizerType::AlwaysAllow];

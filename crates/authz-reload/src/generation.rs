@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use api::Warning;
 use authz_abac::Policies;
 use authz_chain::{AuthorizerSlot, AuthorizerType, Configuration};
 use authz_webhook::Webhook;
+use document::Warning;
 use https_client::Client;
 
 use crate::files::Files;

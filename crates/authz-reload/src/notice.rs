@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use api::{Diagnostic, Warning};
+use document::{Diagnostic, Warning};
 
 use crate::generation::Generation;
 

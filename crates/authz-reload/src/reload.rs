@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use api::Diagnostic;
 use arc_swap::ArcSwap;
 use authz_chain::AuthorizerType;
+use document::Diagnostic;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;

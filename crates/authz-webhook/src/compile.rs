@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use cel::{Budget, CheckedExpression, Environment, Issues, Type};
+use cel::{CheckedExpression, CompileBudget, Environment, Issues, Type};
 
 use crate::conditions::MatchCondition;
 use crate::hints;
@@ -53,23 +53,23 @@ const SHORT_DETAIL_BYTES_MAX: usize = 1 << 10;
 /// them fit into a file, and each may be large.
 #[derive(Debug)]
 pub struct ConditionCompiler {
-    budget: Budget,
+    budget: CompileBudget,
     detail_bytes_left: usize,
 }
 
 impl Default for ConditionCompiler {
     fn default() -> Self {
-        Self { budget: Budget::default(), detail_bytes_left: DETAIL_BYTES_MAX }
+        Self { budget: CompileBudget::default(), detail_bytes_left: DETAIL_BYTES_MAX }
     }
 }
 
 impl ConditionCompiler {
     /// Compiles one expression; it must be of type bool.
     pub fn compile(&mut self, expression: &str) -> Result<MatchCondition, ConditionError> {
-        let error = match ENVIRONMENT.check_within(expression, &mut self.budget) {
+        let error = match ENVIRONMENT.check_within_budget(expression, &mut self.budget) {
             Err(issues) => invalid(expression, &issues),
             Ok(checked) if *checked.output_type() != Type::Bool => not_bool(expression, &checked),
-            Ok(checked) => match checked.program() {
+            Ok(checked) => match checked.into_program() {
                 Ok(program) => return Ok(MatchCondition::new(expression, Arc::new(program))),
                 Err(cause) => ConditionError::Internal {
                     detail: format!("program instantiation failed: {cause}"),

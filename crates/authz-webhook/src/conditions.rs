@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use authz::Recorder;
-use cel::{COST_LIMIT, Failure, Map, Program, Value};
+use cel::{COST_LIMIT, EvalError, Map, Program, Value};
 
 use crate::compile::{ConditionCompiler, ConditionError};
 use crate::record::note_condition;
@@ -55,14 +55,14 @@ impl MatchCondition {
 
     #[inline]
     fn holds(&self, request: &ReviewSpec<'_>) -> Result<bool, String> {
-        match self.program.test(&[request], COST_LIMIT) {
+        match self.program.evaluate_bool_fast(&[request], COST_LIMIT) {
             Some((outcome, _)) => Ok(outcome),
             None => self.evaluate(request).0,
         }
     }
 
     #[cold]
-    fn error(&self, cause: &Failure) -> String {
+    fn error(&self, cause: &EvalError) -> String {
         let expression = &self.expression;
         format!("cel evaluation error: expression '{expression}' resulted in error: {cause}")
     }
@@ -71,8 +71,9 @@ impl MatchCondition {
 impl MatchConditions {
     /// The selectors that some condition looks at: the others need not be built.
     pub fn selectors(&self) -> Selectors {
-        let selects =
-            |field: &str| self.as_slice().iter().any(|condition| condition.program.selects(field));
+        let selects = |field: &str| {
+            self.as_slice().iter().any(|condition| condition.program.selects_field(field))
+        };
         Selectors { field: selects("fieldSelector"), label: selects("labelSelector") }
     }
 

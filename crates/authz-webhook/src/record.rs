@@ -1,7 +1,7 @@
 //! Notes how conditions came out, with the values of their parts, and how an answer was got.
 
 use authz::{Event, Recorder};
-use cel::{COST_LIMIT, Map, Part, PartOutcome, Value};
+use cel::{COST_LIMIT, ExplainedPart, Map, PartResult, Value};
 
 use crate::call::CallEnd;
 use crate::compile::ENVIRONMENT;
@@ -36,22 +36,22 @@ pub(crate) fn note_condition(
     };
     // The first part is the condition itself.
     note_parts(explanation.parts.get(1..).unwrap_or_default(), &mut below);
-    if explanation.n_left_out > 0 {
-        below.note(|| Event::new("value").with("leftOut", explanation.n_left_out));
+    if explanation.n_omitted_parts > 0 {
+        below.note(|| Event::new("value").with("leftOut", explanation.n_omitted_parts));
     }
 }
 
 /// Notes parts, each with those inside of it below.
-fn note_parts(mut parts: &[Part], recorder: &mut Recorder<'_>) {
+fn note_parts(mut parts: &[ExplainedPart], recorder: &mut Recorder<'_>) {
     while let Some((part, rest)) = parts.split_first() {
         let n_inside = rest.iter().take_while(|inner| inner.depth > part.depth).count();
         let (inside, after) = rest.split_at(n_inside);
         let mut below = recorder.enter(|| {
             let event = Event::new("value").with("text", part.text.as_str());
-            match &part.outcome {
-                PartOutcome::Value(value) => event.with("value", value.as_str()),
-                PartOutcome::Error(error) => event.with("error", error.as_str()),
-                PartOutcome::Skipped => event.with("skipped", true),
+            match &part.result {
+                PartResult::Value(value) => event.with("value", value.as_str()),
+                PartResult::Error(error) => event.with("error", error.as_str()),
+                PartResult::Skipped => event.with("skipped", true),
             }
         });
         note_parts(inside, &mut below);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use authz::{Attributes, FieldRequirement, LabelRequirement, Target};
-use cel::{List, ListSource, Map, MapSource, ObjectType, Record, Type, Value};
+use cel::{List, ListSource, Map, MapSource, ObjectType, RecordSource, Type, Value};
 
 /// The `spec` of a `SubjectAccessReview` v1. It borrows everything but the lists of requirements.
 #[derive(Debug, Clone)]
@@ -146,7 +146,7 @@ fn label_requirement(requirement: &LabelRequirement) -> Option<Requirement<'_>> 
     })
 }
 
-/// The type of the variable `request`. The order of fields is that of the `Record`s below.
+/// The type of the variable `request`. The order of fields is that of the `RecordSource`s below.
 pub(crate) fn request_type() -> Type {
     let strings = || Type::list(Type::String);
     let requirement = ObjectType::new(
@@ -189,7 +189,7 @@ pub(crate) fn request_type() -> Type {
     ))
 }
 
-impl Record for ReviewSpec<'_> {
+impl RecordSource for ReviewSpec<'_> {
     fn field_names(&self) -> &'static [&'static str] {
         &["resourceAttributes", "nonResourceAttributes", "user", "groups", "extra", "uid"]
     }
@@ -201,13 +201,13 @@ impl Record for ReviewSpec<'_> {
             1 => self.non_resource.as_ref().map(record),
             3 => Some(Value::List(List::Strings(self.groups))),
             4 => Some(Value::Map(Map::Source(&self.extra))),
-            _ => self.text(index).map(Value::string),
+            _ => self.text_field(index).map(Value::string),
         }
     }
 
     // These are what conditions ask for most, so they make no value.
     #[inline]
-    fn has(&self, index: usize) -> bool {
+    fn has_field(&self, index: usize) -> bool {
         match index {
             0 => self.resource.is_some(),
             1 => self.non_resource.is_some(),
@@ -216,7 +216,7 @@ impl Record for ReviewSpec<'_> {
     }
 
     #[inline]
-    fn text(&self, index: usize) -> Option<&str> {
+    fn text_field(&self, index: usize) -> Option<&str> {
         match index {
             2 => Some(self.user),
             5 => Some(self.uid),
@@ -225,21 +225,21 @@ impl Record for ReviewSpec<'_> {
     }
 
     #[inline]
-    fn texts(&self, index: usize) -> Option<&[String]> {
+    fn string_list_field(&self, index: usize) -> Option<&[String]> {
         (index == 3).then_some(self.groups)
     }
 
     #[inline]
-    fn record(&self, index: usize) -> Option<&dyn Record> {
+    fn record_field(&self, index: usize) -> Option<&dyn RecordSource> {
         match index {
-            0 => self.resource.as_ref().map(|resource| resource as &dyn Record),
-            1 => self.non_resource.as_ref().map(|path| path as &dyn Record),
+            0 => self.resource.as_ref().map(|resource| resource as &dyn RecordSource),
+            1 => self.non_resource.as_ref().map(|path| path as &dyn RecordSource),
             _ => None,
         }
     }
 }
 
-impl Record for ResourceAttributes<'_> {
+impl RecordSource for ResourceAttributes<'_> {
     fn field_names(&self) -> &'static [&'static str] {
         &[
             "namespace",
@@ -259,12 +259,12 @@ impl Record for ResourceAttributes<'_> {
         match index {
             7 => self.field_selector.as_ref().map(record),
             8 => self.label_selector.as_ref().map(record),
-            _ => self.text(index).map(Value::string),
+            _ => self.text_field(index).map(Value::string),
         }
     }
 
     #[inline]
-    fn has(&self, index: usize) -> bool {
+    fn has_field(&self, index: usize) -> bool {
         match index {
             7 => self.field_selector.is_some(),
             8 => self.label_selector.is_some(),
@@ -273,7 +273,7 @@ impl Record for ResourceAttributes<'_> {
     }
 
     #[inline]
-    fn text(&self, index: usize) -> Option<&str> {
+    fn text_field(&self, index: usize) -> Option<&str> {
         Some(match index {
             0 => self.namespace,
             1 => self.verb,
@@ -287,7 +287,7 @@ impl Record for ResourceAttributes<'_> {
     }
 }
 
-impl Record for SelectorAttributes<'_> {
+impl RecordSource for SelectorAttributes<'_> {
     fn field_names(&self) -> &'static [&'static str] {
         &["rawSelector", "requirements"]
     }
@@ -301,7 +301,7 @@ impl Record for SelectorAttributes<'_> {
     }
 }
 
-impl Record for Requirement<'_> {
+impl RecordSource for Requirement<'_> {
     fn field_names(&self) -> &'static [&'static str] {
         &["key", "operator", "values"]
     }
@@ -316,18 +316,18 @@ impl Record for Requirement<'_> {
     }
 }
 
-impl Record for NonResourceAttributes<'_> {
+impl RecordSource for NonResourceAttributes<'_> {
     fn field_names(&self) -> &'static [&'static str] {
         &["path", "verb"]
     }
 
     #[inline]
     fn field(&self, index: usize) -> Option<Value<'_>> {
-        self.text(index).map(Value::string)
+        self.text_field(index).map(Value::string)
     }
 
     #[inline]
-    fn text(&self, index: usize) -> Option<&str> {
+    fn text_field(&self, index: usize) -> Option<&str> {
         match index {
             0 => Some(self.path),
             1 => Some(self.verb),
@@ -361,7 +361,7 @@ impl MapSource for Extra<'_> {
     }
 }
 
-fn record<'a>(record: &'a (impl Record + 'a)) -> Value<'a> {
+fn record<'a>(record: &'a (impl RecordSource + 'a)) -> Value<'a> {
     Value::Map(Map::Record(record))
 }
 
@@ -398,7 +398,7 @@ mod tests {
         };
         let resource = ResourceAttributes::default();
         let non_resource = NonResourceAttributes::default();
-        let cases: [(&[&str], &dyn Record); 6] = [
+        let cases: [(&[&str], &dyn RecordSource); 6] = [
             (&[], &spec),
             (&["resourceAttributes"], &resource),
             (&["nonResourceAttributes"], &non_resource),
@@ -434,25 +434,25 @@ mod tests {
         let (Some(resource), Some(path)) = (&spec.resource, &spec.non_resource) else {
             panic!("both are given above");
         };
-        let records: [&dyn Record; 3] = [&spec, resource, path];
+        let records: [&dyn RecordSource; 3] = [&spec, resource, path];
         for record in records {
             for (index, name) in record.field_names().iter().enumerate() {
                 let field = record.field(index);
-                assert_eq!(record.has(index), field.is_some(), "{name}");
+                assert_eq!(record.has_field(index), field.is_some(), "{name}");
                 match field {
                     Some(Value::String(text)) => {
-                        assert_eq!(record.text(index), Some(text.as_str()), "{name}");
+                        assert_eq!(record.text_field(index), Some(text.as_str()), "{name}");
                     }
                     Some(Value::List(List::Strings(texts))) => {
-                        assert_eq!(record.texts(index), Some(texts), "{name}");
+                        assert_eq!(record.string_list_field(index), Some(texts), "{name}");
                     }
                     Some(Value::Map(Map::Record(_))) => {
-                        assert!(record.record(index).is_some(), "{name}");
+                        assert!(record.record_field(index).is_some(), "{name}");
                     }
                     _ => {
-                        assert_eq!(record.text(index), None, "{name}");
-                        assert_eq!(record.texts(index), None, "{name}");
-                        assert!(record.record(index).is_none(), "{name}");
+                        assert_eq!(record.text_field(index), None, "{name}");
+                        assert_eq!(record.string_list_field(index), None, "{name}");
+                        assert!(record.record_field(index).is_none(), "{name}");
                     }
                 }
             }

@@ -19,12 +19,12 @@ impl NodeId {
 /// recurse.
 #[derive(Debug, Clone)]
 pub(crate) struct Ast {
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Vec<AstNode>,
     pub(crate) root: NodeId,
 }
 
 impl Ast {
-    pub(crate) fn kind(&self, id: NodeId) -> &Kind {
+    pub(crate) fn kind(&self, id: NodeId) -> &ExprKind {
         &self.nodes[id.index()].kind
     }
 
@@ -41,8 +41,8 @@ impl Ast {
 
 /// One node of the tree.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
-    pub(crate) kind: Kind,
+pub(crate) struct AstNode {
+    pub(crate) kind: ExprKind,
     pub(crate) offset: u32,
     /// What stands for the node in the source; `None` if a macro has made it, or the parser for a
     /// chain of operators. The call of a macro stands for what it becomes.
@@ -59,7 +59,7 @@ pub(crate) struct Span {
 
 /// What a node is. Operators are calls of functions with cel-go's names (`_==_`, `_&&_`, `_[_]`).
 #[derive(Debug, Clone)]
-pub(crate) enum Kind {
+pub(crate) enum ExprKind {
     Literal(Literal),
     Ident(Arc<str>),
     Select {
@@ -89,7 +89,7 @@ pub(crate) enum Kind {
     Comprehension(Box<Comprehension>),
 }
 
-impl Kind {
+impl ExprKind {
     /// Visits the nodes right below, in the order of the source as far as there is one.
     pub(crate) fn for_each_child(&self, mut visit: impl FnMut(NodeId)) {
         match self {

@@ -17,8 +17,8 @@ use std::collections::HashSet;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
-use api::authorization::{LoadOptions, Role, assume_regular, stat};
 use clap::ValueEnum;
+use config::authorization_config::{LoadOptions, Role, assume_regular, stat};
 
 use crate::exit::Exit;
 use crate::kind::KindArgument;

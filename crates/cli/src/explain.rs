@@ -13,7 +13,7 @@ mod webhook;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
-use api::review::Question;
+use access_reviews::review::Question;
 use authz::{Recorder, Trace};
 use clap::ValueEnum;
 

@@ -13,7 +13,7 @@ pub struct FieldError {
     /// The rendered [`FieldPath`](crate::FieldPath).
     pub path: String,
     /// The class of the fault.
-    pub kind: Kind,
+    pub kind: FieldErrorKind,
     /// The value at fault.
     pub value: BadValue,
     /// What is wrong with it; may be empty.
@@ -22,7 +22,7 @@ pub struct FieldError {
 
 /// The classes of faults, with Kubernetes' names and words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum FieldErrorKind {
     /// A value is missing.
     Required,
     /// A value is malformed.
@@ -45,7 +45,7 @@ pub enum Kind {
     Internal,
 }
 
-impl Kind {
+impl FieldErrorKind {
     /// The short name: `Required`, `NotSupported`, `InternalError`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -165,7 +165,7 @@ impl FieldError {
     }
 
     /// The message without the path, as the causes of a Status show it.
-    pub fn body(&self) -> String {
+    pub fn message_without_path(&self) -> String {
         let mut text = self.kind.words().to_owned();
         if self.value != BadValue::Omitted {
             text.push_str(": ");
@@ -181,7 +181,7 @@ impl FieldError {
 
 impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path, self.body())
+        write!(f, "{}: {}", self.path, self.message_without_path())
     }
 }
 
@@ -203,19 +203,19 @@ const FAULT_BYTES_MAX: usize = 1 << 20;
 pub struct FieldErrors {
     errors: Vec<FieldError>,
     n_bytes: usize,
-    n_left_out: usize,
+    n_omitted: usize,
 }
 
 impl FieldErrors {
     /// No faults.
     pub const fn new() -> Self {
-        Self { errors: Vec::new(), n_bytes: 0, n_left_out: 0 }
+        Self { errors: Vec::new(), n_bytes: 0, n_omitted: 0 }
     }
 
     /// Adds a fault at the end.
     pub fn push(&mut self, error: FieldError) {
         if self.errors.len() >= FAULTS_MAX || self.n_bytes >= FAULT_BYTES_MAX {
-            self.n_left_out += 1;
+            self.n_omitted += 1;
             return;
         }
         self.n_bytes += error.n_bytes();
@@ -224,19 +224,19 @@ impl FieldErrors {
 
     /// Adds all faults of others at the end, also those that they only counted.
     pub fn append(&mut self, others: Self) {
-        let n_left_out = others.n_left_out;
+        let n_left_out = others.n_omitted;
         self.extend(others);
-        self.n_left_out += n_left_out;
+        self.n_omitted += n_left_out;
     }
 
     /// How many faults are counted and not kept, in words; `None` if all are kept.
-    pub fn rest(&self) -> Option<String> {
-        (self.n_left_out > 0).then(|| format!("and {} more errors", self.n_left_out))
+    pub fn omitted_summary(&self) -> Option<String> {
+        (self.n_omitted > 0).then(|| format!("and {} more errors", self.n_omitted))
     }
 
     /// Reports whether there is no fault.
     pub fn is_empty(&self) -> bool {
-        self.errors.is_empty() && self.n_left_out == 0
+        self.errors.is_empty() && self.n_omitted == 0
     }
 
     /// Forgets kept faults that are not wanted.
@@ -249,7 +249,7 @@ impl FieldErrors {
 
     /// The number of faults, repeated ones and those that are not kept included.
     pub fn len(&self) -> usize {
-        self.errors.len() + self.n_left_out
+        self.errors.len() + self.n_omitted
     }
 
     /// The faults that are kept, in order.
@@ -269,7 +269,7 @@ impl FieldErrors {
 impl fmt::Display for FieldErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let messages: Vec<String> =
-            self.iter().map(FieldError::to_string).chain(self.rest()).collect();
+            self.iter().map(FieldError::to_string).chain(self.omitted_summary()).collect();
         f.write_str(&aggregate(&messages))
     }
 }
@@ -351,7 +351,7 @@ mod tests {
         ] {
             assert_eq!(error.to_string(), want);
             assert_eq!(error.kind.name(), name);
-            assert_eq!(format!("f: {}", error.body()), want);
+            assert_eq!(format!("f: {}", error.message_without_path()), want);
         }
     }
 
@@ -373,7 +373,10 @@ mod tests {
         let at = FieldPath::root("f");
         let all = |n: usize| (0..n).map(|idx| at.index(idx).required("")).collect::<FieldErrors>();
         let (few, many) = (all(FAULTS_MAX), all(150_000));
-        assert_eq!((few.len(), few.iter().len(), few.rest()), (FAULTS_MAX, FAULTS_MAX, None));
+        assert_eq!(
+            (few.len(), few.iter().len(), few.omitted_summary()),
+            (FAULTS_MAX, FAULTS_MAX, None)
+        );
         assert_eq!((many.len(), many.iter().len()), (150_000, FAULTS_MAX));
         let text = many.to_string();
         assert!(text.ends_with("f[99]: Required value, and 149900 more errors]"), "{text}");

@@ -70,4 +70,5 @@ pub use reply::Reply;
 pub use resolve::{HostPort, Resolve, ResolveError};
 pub use secret::Secret;
 pub use target::{Place, Scheme, ServiceName, Target};
-pub use trust::{Roots, RootsError, Trust};
+pub use trust::Trust;
+pub use x509_verify::{CaBundle, CaBundleError};

@@ -62,9 +62,9 @@ impl Verifier {
         let vouched =
             |roots: Arc<Roots>| Belief::Vouched(ServerVerifier::new(roots, Arc::clone(&provider)));
         let belief = match trust {
-            Trust::Anything => Belief::Any,
+            Trust::DangerousAcceptAny => Belief::Any,
             Trust::System => vouched(system_roots()),
-            Trust::Roots(roots) => vouched(roots.verifying()),
+            Trust::CaBundle(bundle) => vouched(Arc::new(bundle.roots())),
         };
         Self { belief, provider, observe }
     }

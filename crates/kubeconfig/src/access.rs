@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use api::kubeconfig::User;
+use crate::kubeconfig_file::User;
 use https_client::{Credentials, Identity, Material, Secret};
 
 use crate::error::Problem;

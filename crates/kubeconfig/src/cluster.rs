@@ -1,7 +1,7 @@
 //! What can be wrong with the cluster of a kubeconfig.
 
-use api::Located;
-use api::kubeconfig::Cluster;
+use crate::kubeconfig_file::Cluster;
+use document::Located;
 use https_client::ProxyUrl;
 
 use crate::error::Problem;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use api::Warning;
+use document::Warning;
 use https_client::Target;
 
 use crate::error::LoadError;

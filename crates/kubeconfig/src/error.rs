@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use api::{Diagnostic, Fault, Place};
+use document::{Diagnostic, Fault, Place};
 
 /// Why a file is of no use. Displays as Kubernetes' message, without any secret of the file.
 #[derive(Debug, Clone, PartialEq)]

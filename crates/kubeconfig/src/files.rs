@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use api::authorization::ReadError;
+use document::ReadError;
 
 /// The largest file of certificates, keys or tokens that is read, in bytes: many times a bundle of
 /// all public authorities.

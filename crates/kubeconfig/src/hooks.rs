@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use api::hooks::{Endpoint, Hook, LoadError as HookFileError, load};
-use api::{Diagnostic, Fault, Source};
+use config::authorization_hooks::{Endpoint, Hook, LoadError as HookFileError, load};
+use document::{Diagnostic, Fault, Source};
 use field_errors::FieldPath;
 use https_client::{Identity, Place, Proxy, ServiceName, Target, Trust};
 

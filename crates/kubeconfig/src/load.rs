@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use api::authorization::{DecodeError, ReadError};
-use api::{Source, hooks as hook_file, kubeconfig as kubeconfig_file};
+use crate::kubeconfig_file;
+use config::authorization_hooks as hook_file;
+use document::{DecodeError, ReadError, Source};
 
 use crate::connection::{Connection, Loaded};
 use crate::error::LoadError;

@@ -1,6 +1,6 @@
 //! Which cluster and which user of a kubeconfig count.
 
-use api::kubeconfig::{Cluster, Kubeconfig, User};
+use crate::kubeconfig_file::{Cluster, Kubeconfig, User};
 
 use crate::error::Problem;
 use crate::files::Files;

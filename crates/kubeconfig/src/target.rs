@@ -1,9 +1,9 @@
 //! From a cluster and a user to a service that can be called.
 
-use api::kubeconfig::{Cluster, User};
-use api::{Place as FilePlace, Warning, WarningCode};
+use crate::kubeconfig_file::{Cluster, User};
+use document::{Place as FilePlace, Warning, WarningCode};
 use https_client::{
-    Credentials, Impersonate, Place, Proxy, ProxyUrl, Roots, Scheme, Target, Trust,
+    CaBundle, Credentials, Impersonate, Place, Proxy, ProxyUrl, Scheme, Target, Trust,
 };
 
 use crate::access::{credentials, identity};
@@ -51,7 +51,7 @@ pub(crate) fn build(
         target.credentials = Credentials::Basic { username, password };
     }
     target.trust = trust(cluster, files)?;
-    if target.trust == Trust::Anything {
+    if target.trust == Trust::DangerousAcceptAny {
         let message = "the certificate of the server is not verified".to_owned();
         let hint = "give the authority that signs it as `certificate-authority`";
         warnings.push(Warning {
@@ -142,7 +142,7 @@ fn trust(cluster: &Cluster, files: &mut Files<'_>) -> Result<Trust, Problem> {
                 "specifying a root certificates file with the insecure flag is not allowed";
             Err(problem("insecure-skip-tls-verify", insecure.place, message.to_owned()))
         }
-        (false, true) => Ok(Trust::Anything),
+        (false, true) => Ok(Trust::DangerousAcceptAny),
         (false, false) => Ok(Trust::System),
         (true, false) if !data.value.is_empty() => roots(&data.value)
             .map_err(|message| problem("certificate-authority-data", data.place, message)),
@@ -157,7 +157,7 @@ fn trust(cluster: &Cluster, files: &mut Files<'_>) -> Result<Trust, Problem> {
 
 /// The authorities of a PEM text, or why there are none.
 pub(crate) fn roots(pem: &[u8]) -> Result<Trust, String> {
-    Roots::from_pem(pem)
-        .map(Trust::Roots)
+    CaBundle::from_pem(pem)
+        .map(Trust::CaBundle)
         .map_err(|error| format!("unable to load root certificates: {error}"))
 }

@@ -1,6 +1,6 @@
 //! What can be wrong with the user of a kubeconfig.
 
-use api::kubeconfig::User;
+use crate::kubeconfig_file::User;
 
 use crate::error::Problem;
 use crate::files::Files;

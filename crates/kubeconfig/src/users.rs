@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use api::authorization::ReadError;
-use api::kubeconfig::{Kubeconfig, User, decode};
-use api::{Source, Warning};
+use crate::kubeconfig_file::{Kubeconfig, User, decode};
+use document::{ReadError, Source, Warning};
 use https_client::{Credentials, Identity};
 
 use crate::access::{credentials, identity};

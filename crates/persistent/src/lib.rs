@@ -1,79 +1,13 @@
-//! Making copies of what others share.
+//! Collections whose clones share memory, so that old versions stay readable while new ones are made.
 //!
-//! Indexes of which old versions stay readable are trees whose nodes are shared by versions. A change
-//! copies a few nodes, and with each every pointer that it holds. That is cheap but for one thing: each
-//! copy of a pointer counts one more owner where the pointer points to, and counting waits for memory,
-//! for one pointer after the other. Reading does not wait for what was read before. So whoever copies a
-//! node reads all counts first.
+//! A snapshot of a large policy is a few of these maps. A writer clones the snapshot, changes the clone
+//! and publishes it; readers keep the snapshot that they have and need no lock.
 //!
-//! ```
-//! use std::sync::Arc;
-//!
-//! let mut children = Arc::new([Arc::new(1), Arc::new(2)]);
-//! let before = Arc::clone(&children);
-//! persistent::own(&mut children)[0] = Arc::new(3);
-//! assert_eq!((*children[0], *before[0]), (3, 1));
-//! ```
-//!
-//! Owns: how a value tells how many own what it points to, and copying many values that do.
-//! Must not know: what the values are.
+//! Owns: [`Map`], a copy-on-write hash map.
+//! Must not know: what keys and values mean.
 
-use std::hint::black_box;
-use std::sync::Arc;
+mod map;
+mod shared;
 
-/// A value that points to memory which copies of it share, or that holds such values.
-pub trait Shared {
-    /// How many values share the memory. This lies there, far from the value.
-    fn n_owners(&self) -> usize;
-}
-
-impl<T: ?Sized> Shared for Arc<T> {
-    fn n_owners(&self) -> usize {
-        Self::strong_count(self)
-    }
-}
-
-impl<T: Shared> Shared for Option<T> {
-    fn n_owners(&self) -> usize {
-        self.as_ref().map_or(0, T::n_owners)
-    }
-}
-
-macro_rules! points_nowhere {
-    ($($value:ty),*) => {
-        $(impl Shared for $value {
-            fn n_owners(&self) -> usize {
-                0
-            }
-        })*
-    };
-}
-
-points_nowhere!((), u32, u64);
-
-/// Values that are held by one pointer, to be changed: `Arc::make_mut`, but quicker.
-pub fn own<C: AsRef<[T]> + Clone, T: Shared>(values: &mut Arc<C>) -> &mut C {
-    if Arc::strong_count(values) > 1 {
-        read_owners(C::as_ref(values));
-    }
-    Arc::make_mut(values)
-}
-
-/// Makes ready for values to be copied: reads all counts, so that changing them waits for none.
-pub fn read_owners<T: Shared>(values: &[T]) {
-    black_box(values.iter().map(T::n_owners).sum::<usize>());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn owners_are_those_of_what_is_pointed_to() {
-        let value = Arc::new(1);
-        let copies = [Some(Arc::clone(&value)), None];
-        assert_eq!(copies.iter().map(Shared::n_owners).collect::<Vec<_>>(), [2, 0]);
-        read_owners(&copies);
-        assert_eq!((value.n_owners(), ().n_owners()), (2, 0));
-    }
-}
+pub use map::{Iter, Map};
+pub use shared::{Shared, own, read_owners};

@@ -155,7 +155,7 @@ impl Authorizer for ChainAuthorizer {
 
 /// The chain with the newest objects and with the authorizers that the request began with.
 pub(crate) fn current_chain<S: Store>(ctx: &RequestContext<'_, S>) -> Arc<Chain> {
-    ctx.server.snapshot_cache.snapshot().chain_as_of(ctx.authorized.snapshot())
+    ctx.server.snapshot_cache.snapshot().chain_with_authorizers_of(ctx.authorized.snapshot())
 }
 
 /// Asks whether the user may use another verb on the same target.

@@ -15,13 +15,13 @@ use serde_json::Value;
 use store::Store;
 
 use crate::authorize::AuthorizationRecord;
+use crate::hook_trace;
 use crate::log::Level;
 use crate::metrics::{RequestLabels, metric_verb};
 use crate::respond::Reply;
 use crate::rest::Query;
 use crate::route::Route;
 use crate::server_state::ServerState;
-use crate::trace;
 
 /// The audit annotation with the authorization webhooks that were skipped because a match condition is false.
 const WEBHOOK_SKIPPED: &str = "authorization.k8s.io/webhook-skipped";
@@ -161,7 +161,7 @@ impl RequestRecord {
         server: &ServerState<S>,
         record: &AuthorizationRecord,
     ) {
-        server.authorization_metrics.decided(&record.decision, record.took);
+        server.authorization_metrics.record_decision(&record.decision, record.took);
         if let Some(event) = &mut self.event {
             for (key, value) in access_reviews::audit_annotations(&record.decision) {
                 event.annotate(key, &value);
@@ -178,7 +178,7 @@ impl RequestRecord {
     /// Records that the chain did not decide in time.
     pub(crate) fn record_undecided<S>(&mut self, server: &ServerState<S>, waited: Duration) {
         let late = Decision::unavailable(Unavailable::DeadlineExceeded);
-        server.authorization_metrics.decided(&late, waited);
+        server.authorization_metrics.record_decision(&late, waited);
     }
 
     /// Records the reports of the hooks, one for each attempt to write.
@@ -321,7 +321,7 @@ impl RequestRecord {
                 scope: own.scope,
             },
         };
-        server.metrics.request_done(&labels, code, took);
+        server.metrics.count_request(&labels, code, took);
         if server.log.level >= Level::Info {
             let user = self.user.as_ref().map_or("", |user| user.name.as_str());
             let micros = took.as_micros();
@@ -352,8 +352,8 @@ impl<S> Drop for StreamRecord<S> {
 
 /// Adds the reports of hooks to an audit event.
 pub(crate) fn annotate_hook_reports(event: &mut Event, reports: &[SessionReport]) {
-    if let Some(trace) = trace::annotation(reports) {
-        event.annotate(trace::TRACE_ANNOTATION, &trace);
+    if let Some(trace) = hook_trace::trace_annotation(reports) {
+        event.annotate(hook_trace::TRACE_ANNOTATION, &trace);
     }
     let has_bodies = event.wants_request_object();
     for annotation in reports.iter().flat_map(|report| &report.annotations) {

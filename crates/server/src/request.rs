@@ -35,7 +35,8 @@ use crate::authorize::{Authorized, ChainAuthorizer, authorize};
 use crate::deadline::request_duration_max;
 use crate::discovery;
 use crate::health;
-use crate::panic_guard::guarded;
+use crate::hook_trace;
+use crate::panic_guard::catch_panic;
 use crate::record::RequestRecord;
 use crate::request_error::{RequestError, error_response};
 use crate::respond::{PLAIN_JSON, Reply, text_response};
@@ -43,7 +44,6 @@ use crate::rest::{Query, RequestContext, RequestReport};
 use crate::review;
 use crate::route::{self, Route, RouteError};
 use crate::server_state::ServerState;
-use crate::trace;
 use crate::undecodable;
 use crate::watch_body;
 use crate::write_progress::WriteProgress;
@@ -78,7 +78,7 @@ pub(crate) async fn handle<S: Store>(
     responder: Responder,
 ) {
     let (mut parts, body) = request.into_parts();
-    let audit_id = server.audit_ids.of(&parts.headers);
+    let audit_id = server.audit_ids.for_request(&parts.headers);
     let record = RequestRecord::new(&parts, connection.peer, audit_id.clone());
     let mut record = AuditRecordGuard::new(&server, record);
     let mut slot = ResponseSlot::new(responder, audit_id);
@@ -86,7 +86,7 @@ pub(crate) async fn handle<S: Store>(
     let mut body = Some(body);
     let processing =
         process(&server, &mut parts, &mut body, &connection, &mut record, &mut slot, now);
-    let response = match guarded(processing).await {
+    let response = match catch_panic(processing).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => error.into_response(&parts, &mut record, now),
         Err(message) => {
@@ -330,12 +330,12 @@ impl<S: Store> AuthorizedRequest<'_, S> {
     ) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if let Some(revision) = report.admission_revision {
-            headers.insert(trace::REVISION, revision.number().into());
+            headers.insert(hook_trace::REVISION_HEADER, revision.number().into());
         }
-        if trace::is_wanted(&self.parts.headers, self.authorized).await
-            && let Some(value) = trace::header(&report.hook_reports)
+        if hook_trace::should_send_trace(&self.parts.headers, self.authorized).await
+            && let Some(value) = hook_trace::trace_header_value(&report.hook_reports)
         {
-            headers.insert(trace::TRACE, value);
+            headers.insert(hook_trace::TRACE_HEADER, value);
         }
         record.record_hook_reports(&report.hook_reports);
         let hook_warnings = report.hook_reports.drain(..).flat_map(|own| own.warnings);
@@ -372,11 +372,11 @@ impl<S: Store> AuthorizedRequest<'_, S> {
     /// Serves a non-resource path: health, metrics, status and discovery.
     async fn serve_path(&self, path: &str) -> Result<Response<Body>, RequestError> {
         let is_read = matches!(self.authorized.info().verb.as_ref(), "get" | "head");
-        if let Some(text) = health::health(self.server, path, self.query).await {
+        if let Some(text) = health::health_response(self.server, path, self.query).await {
             return Ok(text_response(text.code, text.text));
         }
         if path == "/metrics" && is_read {
-            return Ok(crate::metrics::response(self.server).await);
+            return Ok(crate::metrics::metrics_response(self.server).await);
         }
         if matches!(path, AUTHORIZATION_STATUS_PATH | ADMISSION_STATUS_PATH) {
             if !is_read {
@@ -386,7 +386,10 @@ impl<S: Store> AuthorizedRequest<'_, S> {
                 ADMISSION_STATUS_PATH => self.server.admission_status().await,
                 _ => {
                     let cluster = self.server.snapshot_cache.snapshot();
-                    undecodable::with_undecodable((self.server.authorization_status)(), &cluster)
+                    undecodable::add_undecodable_objects(
+                        (self.server.authorization_status)(),
+                        &cluster,
+                    )
                 }
             };
             let json = serde_json::to_vec(&status).unwrap_or_default();
@@ -395,8 +398,14 @@ impl<S: Store> AuthorizedRequest<'_, S> {
         }
         let (preferences, etag) = (self.preferences(), self.header(&http::header::IF_NONE_MATCH));
         let registry = &self.authorized.snapshot().registry;
-        let document =
-            discovery::document::<S>(self.server, registry, path, &preferences, etag, self.query)?;
+        let document = discovery::discovery_document::<S>(
+            self.server,
+            registry,
+            path,
+            &preferences,
+            etag,
+            self.query,
+        )?;
         match document {
             Some(_) if !is_read => Err(Status::method_not_allowed().into()),
             // The format of a document was negotiated when it was encoded.

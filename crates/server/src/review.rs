@@ -139,7 +139,7 @@ async fn admit_and_issue<S: Store>(
     let request = TokenRequest::read(tree, namespace, name, settings, server, now).await?;
     // Validating hooks review the token request as it will be issued, which they can not change.
     admit_without_storing(ctx, attempt, write, request.object()).await?;
-    Ok(request.issue(settings, &server.issuer, server).await?.object)
+    Ok(request.issue(settings, &server.token_issuer, server).await?.object)
 }
 
 async fn decode_review<S: Store>(

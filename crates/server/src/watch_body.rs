@@ -27,7 +27,7 @@ const STALLED_TIME_MAX: Duration = Duration::from_secs(60);
 /// When a watch ends: after the time that the client sets, or after a random time between the minimum and
 /// twice the minimum, so that clients that connected together do not reconnect together.
 pub(crate) fn end_time<S>(server: &ServerState<S>, timeout_seconds: u64) -> Instant {
-    let least = server.options.min_watch;
+    let least = server.options.watch_duration_min;
     let length = match timeout_seconds {
         0 => {
             let [high, low] = server.random::<2>();

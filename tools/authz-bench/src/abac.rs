@@ -5,11 +5,11 @@ mod generate;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use api::Source;
-use api::abac::{LoadOptions, load};
 use authz::Recorder;
 use authz_abac::{Policies, Policy};
 use authz_reference::Abac;
+use document::Source;
+use manifests::abac::{LoadOptions, load};
 use serde_json::Value;
 
 use crate::agreement::{Agreement, Depth, SMALL_QUESTIONS, compare};

@@ -35,7 +35,7 @@ impl Cluster {
     pub(crate) fn generate(n_nodes: usize, files: &Files) -> anyhow::Result<Self> {
         let mut random = Random::new(n_nodes as u64);
         let documents = generate::objects(n_nodes, &mut random);
-        let objects: Option<Vec<Object>> = documents.iter().map(api::node_object).collect();
+        let objects: Option<Vec<Object>> = documents.iter().map(manifests::node_object).collect();
         let objects = objects.context("an object of a kind that relates nothing")?;
         files.write(FOLDER, "objects", documents)?;
         let rules = rules()?;
@@ -103,7 +103,7 @@ fn graph(objects: &[Object]) -> Policy {
 
 /// The rules of the cluster role `system:node`.
 fn rules() -> anyhow::Result<NodeRules> {
-    let policy = api::rbac::bootstrap_policy()?;
+    let policy = manifests::rbac::bootstrap_policy()?;
     let role = policy.roles.into_iter().find(|role| role.name() == "system:node");
     let mut rules = NodeRules::default();
     for rule in role.context("no role `system:node`")?.rules {

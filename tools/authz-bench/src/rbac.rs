@@ -144,12 +144,13 @@ fn index_row(
 /// The roles as the API shows them.
 fn roles_json(cluster: &Cluster) -> anyhow::Result<Vec<Value>> {
     let roles = cluster.roles.iter().cloned();
-    let encoded = roles.map(|role| api::rbac::encode(&api::rbac::Object::Role(role)));
+    let encoded = roles.map(|role| manifests::rbac::encode(&manifests::rbac::Object::Role(role)));
     Ok(encoded.collect::<Result<_, _>>()?)
 }
 
 fn bindings_json(cluster: &Cluster) -> anyhow::Result<Vec<Value>> {
     let bindings = cluster.bindings.iter().cloned();
-    let encoded = bindings.map(|binding| api::rbac::encode(&api::rbac::Object::Binding(binding)));
+    let encoded =
+        bindings.map(|binding| manifests::rbac::encode(&manifests::rbac::Object::Binding(binding)));
     Ok(encoded.collect::<Result<_, _>>()?)
 }

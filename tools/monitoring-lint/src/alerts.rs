@@ -15,7 +15,7 @@ const SEVERITIES: [&str; 2] = ["critical", "warning"];
 /// happened, and those that the table of alerts in the explaining text does not have, or has in
 /// excess.
 pub fn faults_of_alerts(exported: &Exposed, yaml: &str, explanation: &str) -> Vec<String> {
-    let tree = match api::yaml_tree(yaml.as_bytes()) {
+    let tree = match document::yaml_tree(yaml.as_bytes()) {
         Ok(tree) => tree,
         Err(error) => return vec![format!("{error:?}")],
     };

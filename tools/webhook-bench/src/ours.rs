@@ -11,9 +11,9 @@ use std::time::Instant;
 
 use anyhow::Context;
 use authz::Recorder;
-use authz_metrics::Metrics;
 use authz_reload::{Assembler, FilePlan, Generation, Plan};
 use authz_webhook::Webhook;
+use metrics::AuthorizationMetrics;
 use prometheus::Registry;
 use tokio::runtime::Runtime;
 use tokio::sync::Barrier;
@@ -35,7 +35,7 @@ pub(crate) struct Ours {
 struct Loaded {
     webhook: Arc<Webhook>,
     _generation: Generation,
-    _metrics: Arc<Metrics>,
+    _metrics: Arc<AuthorizationMetrics>,
 }
 
 impl Ours {
@@ -68,8 +68,8 @@ impl Ours {
 
 /// The webhook, as a server that starts makes it.
 fn load(site: &Site, hook: Hook) -> anyhow::Result<Loaded> {
-    let metrics = Metrics::new(&Registry::new(), "bench", true)?;
-    let instruments = Arc::<Metrics>::clone(&metrics);
+    let metrics = AuthorizationMetrics::new(&Registry::new(), "bench", true)?;
+    let instruments = Arc::<AuthorizationMetrics>::clone(&metrics);
     let assembler = Assembler { instruments, ..Assembler::new()? };
     let plan = FilePlan { path: site.configuration(hook), policy_file: None };
     let generation = assembler.start(&Plan::File(plan))?;

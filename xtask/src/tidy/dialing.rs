@@ -1,7 +1,6 @@
 //! One function of the server opens connections to webhooks and other services.
 
 use super::Finding;
-use super::rust_text::code_only;
 use super::tree::File;
 
 /// The file of that function.
@@ -25,7 +24,7 @@ fn is_product(path: &str) -> bool {
 }
 
 fn check_file(file: &File) -> Vec<Finding> {
-    let code = code_only(&file.text);
+    let code = file.code();
     let product = code.split("#[cfg(test)]").next().unwrap_or_default();
     let found = product.lines().enumerate();
     let found = found.filter(|(_, line)| WORDS.iter().any(|word| line.contains(word)));

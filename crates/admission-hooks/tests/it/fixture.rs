@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use admission::{
     Attributes, Configuration, ConfigurationKind, GroupVersionKind, GroupVersionResource,
-    Operation, Snapshot,
+    MatchedHooks, Operation, Snapshot,
 };
 use admission_hooks::{
-    CallReport, Connections, FailOpenCause, HookEnvironment, HookRequest, HookSession,
-    MatchedHooks, ObjectKinds, Observer, Phase, Refusal, SessionReport, UntypedKinds,
+    CallReport, Connections, FailOpenCause, HookEnvironment, HookRequest, HookSession, ObjectKinds,
+    Observer, Phase, Refusal, SessionReport, UntypedKinds,
 };
 use api_object::Tree;
 use authz::{Authorizer, User};
@@ -207,7 +207,7 @@ impl Scene {
     }
 
     fn match_hooks(&self, snapshot: &Snapshot) -> &MatchedHooks {
-        self.matched_hooks.get_or_init(|| MatchedHooks::find(snapshot, &self.attributes()))
+        self.matched_hooks.get_or_init(|| snapshot.match_hooks(&self.attributes()))
     }
 
     pub(crate) fn asking<'a>(

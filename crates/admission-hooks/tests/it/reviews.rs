@@ -1,7 +1,7 @@
 //! What hooks are asked.
 
 use admission::{Attributes, Operation};
-use admission_hooks::{HookRequest, MatchedHooks};
+use admission_hooks::HookRequest;
 use api_object::Tree;
 use serde_json::{Value, json};
 
@@ -120,7 +120,7 @@ async fn hooks_are_not_asked_about_their_own_configuration() {
     let mut attributes = asking.attributes;
     attributes.kind.group = "admissionregistration.k8s.io";
     attributes.kind.kind = "ValidatingWebhookConfiguration";
-    let matched_hooks = &MatchedHooks::find(&snapshot, &attributes);
+    let matched_hooks = &snapshot.match_hooks(&attributes);
     let asking = HookRequest { attributes, matched_hooks, ..asking };
     let mut session = scene.session();
     session.mutate(&asking, scene.object.clone()).await.unwrap();

@@ -9,7 +9,7 @@ use cel::CheckTarget;
 /// What a condition needs to know from the authorizer before it can go on.
 #[derive(Debug, Clone)]
 pub struct Question {
-    asked: cel::Question,
+    asked: cel::AuthorizerCheck,
     /// The service account that it is about, if it is not about whoever makes the request.
     account: Option<User>,
     field_selector: Option<Selector<FieldRequirement>>,
@@ -17,8 +17,8 @@ pub struct Question {
 }
 
 impl Question {
-    pub(super) fn new(asked: cel::Question) -> Self {
-        let account = asked.account.as_ref().map(as_user);
+    pub(super) fn new(asked: cel::AuthorizerCheck) -> Self {
+        let account = asked.service_account.as_ref().map(as_user);
         let (fields, labels) = match &asked.target {
             CheckTarget::Path(_) => ("", ""),
             CheckTarget::Resource(target) => (&*target.field_selector, &*target.label_selector),
@@ -67,7 +67,7 @@ fn as_user(account: &cel::ServiceAccount) -> User {
 /// Questions do not say who makes the request, so it must not be kept for another one. It grows with
 /// the hooks that match the request, by [`CHECKS_MAX`](crate::CHECKS_MAX) for each evaluation of one.
 #[derive(Debug, Clone, Default)]
-pub struct Decisions(pub(super) cel::Decisions);
+pub struct Decisions(pub(super) cel::KnownDecisions);
 
 impl Decisions {
     /// Takes note of an answer.
@@ -75,7 +75,7 @@ impl Decisions {
     /// It is allowed only if the authorizer allows it: no opinion, with or without an error, is no. A
     /// caller that this server failed to answer refuses the request and does not come here.
     pub fn remember(&mut self, question: Question, decision: &Decision) {
-        let decision = cel::Decision {
+        let decision = cel::AuthorizerDecision {
             is_allowed: match decision.verdict {
                 Verdict::Allow => true,
                 Verdict::Deny | Verdict::NoOpinion | Verdict::Unavailable(_) => false,
@@ -95,11 +95,11 @@ mod tests {
 
     use super::*;
 
-    fn question(target: CheckTarget) -> cel::Question {
-        cel::Question { account: None, verb: "list".into(), target }
+    fn question(target: CheckTarget) -> cel::AuthorizerCheck {
+        cel::AuthorizerCheck { service_account: None, verb: "list".into(), target }
     }
 
-    fn resource(change: fn(&mut ResourceTarget)) -> cel::Question {
+    fn resource(change: fn(&mut ResourceTarget)) -> cel::AuthorizerCheck {
         let mut target = ResourceTarget { resource: "pods".into(), ..ResourceTarget::default() };
         change(&mut target);
         question(CheckTarget::Resource(Box::new(target)))
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_service_account_is_asked_about_in_place_of_the_user() {
         let account = cel::ServiceAccount { namespace: "ns".into(), name: "robot".into() };
-        let asked = cel::Question { account: Some(account), ..resource(|_| {}) };
+        let asked = cel::AuthorizerCheck { service_account: Some(account), ..resource(|_| {}) };
         let question = Question::new(asked);
         let user = User { name: "ana".to_owned(), ..User::default() };
         let found = question.attributes(Some(&user)).user.unwrap();

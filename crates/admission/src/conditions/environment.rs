@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use cel::{Authorization, Environment, ObjectType, Type};
+use cel::{AuthorizationValue, Environment, ObjectType, Type};
 
 use super::request::request_type;
 
@@ -17,7 +17,7 @@ pub(super) static STORED: LazyLock<Environment> =
 
 /// For conditions that are new: they must not use what a server of the version before does not know.
 pub(super) static NEW: LazyLock<Environment> =
-    LazyLock::new(|| Environment::kubernetes_established(variables()));
+    LazyLock::new(|| Environment::kubernetes_new_expressions(variables()));
 
 /// Declared in the order in which values are handed over.
 ///
@@ -28,8 +28,8 @@ fn variables() -> Vec<(&'static str, Type)> {
         ("oldObject", Type::Dyn),
         ("namespaceObject", namespace_type()),
         ("request", request_type()),
-        ("authorizer", Type::Opaque(Authorization::AUTHORIZER)),
-        ("authorizer.requestResource", Type::Opaque(Authorization::RESOURCE_CHECK)),
+        ("authorizer", Type::Opaque(AuthorizationValue::AUTHORIZER)),
+        ("authorizer.requestResource", Type::Opaque(AuthorizationValue::RESOURCE_CHECK)),
     ]
 }
 

@@ -46,7 +46,7 @@ impl MatchConditions {
 #[cfg(test)]
 mod tests {
     use authz::Decision;
-    use cel::PartOutcome;
+    use cel::PartResult;
 
     use super::*;
     use crate::attributes::{Attributes, GroupVersionKind, GroupVersionResource, Operation};
@@ -89,14 +89,14 @@ mod tests {
         let parts = &named.explanation.as_ref().unwrap().parts;
         let told = |text: &str| {
             let part = parts.iter().find(|part| part.text == text);
-            part.map(|part| part.outcome.clone())
+            part.map(|part| part.result.clone())
         };
-        let value = |text: &str| Some(PartOutcome::Value(text.to_owned()));
-        assert_eq!(parts[0].outcome, PartOutcome::Value("false".to_owned()));
+        let value = |text: &str| Some(PartResult::Value(text.to_owned()));
+        assert_eq!(parts[0].result, PartResult::Value("false".to_owned()));
         assert_eq!(told("request.name == 'web'"), value("true"));
         assert_eq!(told("request.namespace"), value("\"prod\""));
         assert!(matches!(broken.explanation, Err(ConditionError::Invalid(_))));
         let asked = &asks.explanation.as_ref().unwrap().parts;
-        assert_eq!(asked[0].outcome, PartOutcome::Value("true".to_owned()));
+        assert_eq!(asked[0].result, PartResult::Value("true".to_owned()));
     }
 }

@@ -1,7 +1,7 @@
 //! The variable `request`: an AdmissionRequest without its objects.
 
 use authz::User;
-use cel::{List, Map, MapSource, ObjectType, Record, ResourceTarget, Type, Value};
+use cel::{List, Map, MapSource, ObjectType, RecordSource, ResourceTarget, Type, Value};
 use std::collections::BTreeMap;
 
 use super::document::Document;
@@ -134,7 +134,7 @@ fn unless_empty(text: &str) -> Option<Value<'_>> {
     (!text.is_empty()).then(|| Value::string(text))
 }
 
-impl Record for AdmissionRequest<'_> {
+impl RecordSource for AdmissionRequest<'_> {
     fn field_names(&self) -> &'static [&'static str] {
         &REQUEST_FIELDS
     }
@@ -157,7 +157,7 @@ impl Record for AdmissionRequest<'_> {
     }
 }
 
-impl Record for Kind<'_> {
+impl RecordSource for Kind<'_> {
     fn field_names(&self) -> &'static [&'static str] {
         &KIND_FIELDS
     }
@@ -168,7 +168,7 @@ impl Record for Kind<'_> {
     }
 }
 
-impl Record for Resource<'_> {
+impl RecordSource for Resource<'_> {
     fn field_names(&self) -> &'static [&'static str] {
         &RESOURCE_FIELDS
     }
@@ -179,7 +179,7 @@ impl Record for Resource<'_> {
     }
 }
 
-impl Record for UserInfo<'_> {
+impl RecordSource for UserInfo<'_> {
     fn field_names(&self) -> &'static [&'static str] {
         &USER_FIELDS
     }

@@ -3,8 +3,8 @@
 use api_object::Tree;
 use field_errors::{BadValue, FieldErrors, FieldPath, dns1123_subdomain_faults};
 use go_compat::Url;
-use https_client::Roots;
 use serde_json::Value;
+use x509_verify::CaBundle;
 
 use crate::client::ca_bundle;
 use crate::members::{object, text};
@@ -49,7 +49,7 @@ pub(super) fn check_v1alpha1(hook: &Tree, at: &FieldPath<'_>, errors: &mut Field
     let path = at.child("caBundle");
     match ca_bundle(config) {
         None => errors.push(path.required("")),
-        Some(bundle) if Roots::from_pem(&bundle).is_err() => {
+        Some(bundle) if CaBundle::from_pem(&bundle).is_err() => {
             // Bytes show in their text form, as they would in JSON.
             let shown = BadValue::Text(text(config, "caBundle").unwrap_or_default().to_owned());
             errors.push(path.invalid(shown, "unable to parse any certificate"));

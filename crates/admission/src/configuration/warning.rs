@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use api_object::{Tree, name};
 use go_compat::Url;
-use https_client::{AddressPolicy, Roots};
+use x509_verify::CaBundle;
 
 use super::kind::ConfigurationKind;
 use super::registration::{Stored, is_raised_with_changes};
@@ -106,14 +106,14 @@ pub(super) fn find(kind: ConfigurationKind, new: &Tree, old: Option<&Tree>) -> V
 pub(super) fn find_refused_addresses(
     kind: ConfigurationKind,
     new: &Tree,
-    policy: AddressPolicy,
+    refusal: &dyn Fn(IpAddr) -> Option<String>,
 ) -> Vec<Warning> {
     let hooks = objects(new, kind.list()).into_iter().enumerate();
     let refused = hooks.filter_map(|(idx, hook)| {
         let url = object(hook, "clientConfig").and_then(|config| text(config, "url"))?;
         let url = Url::parse(url).ok()?;
         let address: IpAddr = str::from_utf8(url.hostname()).ok()?.parse().ok()?;
-        let refused = policy.check(address).err()?;
+        let refused = refusal(address)?;
         Some(Warning {
             cause: WarningCause::RefusedAddress,
             path: format!("{}[{idx}].clientConfig.url", kind.list()),
@@ -171,7 +171,7 @@ fn find_overlaps(hook: &Tree, at: &str, warnings: &mut Vec<Warning>) {
 
 fn find_unusable_bundle(hook: &Tree, at: &str, warnings: &mut Vec<Warning>) {
     let bundle = object(hook, "clientConfig").and_then(ca_bundle);
-    if let Some(Err(error)) = bundle.map(|bundle| Roots::from_pem(&bundle)) {
+    if let Some(Err(error)) = bundle.map(|bundle| CaBundle::from_pem(&bundle)) {
         warnings.push(Warning {
             cause: WarningCause::UnusableCaBundle,
             path: format!("{at}.clientConfig.caBundle"),

@@ -52,28 +52,57 @@ pub enum Skip<'h> {
     ConditionError(String),
 }
 
+/// Under which of the names of its resource a request matches a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MatchedName {
+    /// The resource of the request.
+    Requested,
+    /// The equivalent at this position of [`Attributes::equivalents`].
+    Equivalent(usize),
+}
+
+impl MatchedName {
+    /// Looks the name up in the attributes. Attributes of another request, with fewer equivalents, give no kind,
+    /// so that [`Hook::select`] refuses the request.
+    pub(crate) fn resolve<'a>(self, attributes: &Attributes<'a>) -> Identity<'a> {
+        let Self::Equivalent(idx) = self else {
+            return Identity { resource: attributes.resource, kind: Some(attributes.kind) };
+        };
+        match attributes.equivalents.get(idx) {
+            Some(other) => Identity { resource: other.resource, kind: other.kind },
+            None => Identity { resource: attributes.resource, kind: None },
+        }
+    }
+}
+
 impl Hook {
-    /// As what the hook is told of a request, if one of its rules matches (admission §3.7).
+    /// Decides under which of its names a request matches a rule of the hook.
     ///
-    /// An exact match wins whatever the order of the rules. Otherwise the first rule that names an
-    /// equivalent decides, and for one rule the equivalent that was registered first.
-    #[must_use]
-    pub fn identify<'a>(&self, attributes: &Attributes<'a>) -> Option<Identity<'a>> {
+    /// 1. A rule that matches the requested resource wins, whatever the order of the rules.
+    /// 2. With `matchPolicy: Exact`, nothing else matches.
+    /// 3. The first rule that matches an equivalent resource decides; of several equivalents that it matches, the
+    ///    one that was registered first.
+    pub(crate) fn match_rules(&self, attributes: &Attributes<'_>) -> Option<MatchedName> {
         let target = attributes.rule_target();
         if self.rules.iter().any(|rule| rule.matches(&target)) {
-            return Some(Identity { resource: attributes.resource, kind: Some(attributes.kind) });
+            return Some(MatchedName::Requested);
         }
         if self.match_policy == MatchPolicy::Exact {
             return None;
         }
-        let others = attributes.equivalents.iter();
-        let others = others.filter(|other| other.resource != attributes.resource);
+        let others = attributes.equivalents.iter().enumerate();
+        let others = others.filter(|(_, other)| other.resource != attributes.resource);
         self.rules.iter().find_map(|rule| {
-            let mut others = others.clone();
-            let found = others
-                .find(|other| rule.matches(&RuleTarget { resource: other.resource, ..target }))?;
-            Some(Identity { resource: found.resource, kind: found.kind })
+            let matches = |resource| rule.matches(&RuleTarget { resource, ..target });
+            let (idx, _) = others.clone().find(|(_, other)| matches(other.resource))?;
+            Some(MatchedName::Equivalent(idx))
         })
+    }
+
+    /// The resource and kind that the review for this hook has, if one of its rules matches.
+    #[must_use]
+    pub fn identify<'a>(&self, attributes: &Attributes<'a>) -> Option<Identity<'a>> {
+        self.match_rules(attributes).map(|name| name.resolve(attributes))
     }
 
     /// Whether [`select`](Self::select) will look at the stored namespace, so that it is worth

@@ -449,6 +449,31 @@ fn hooks_come_by_kind_then_by_name_then_as_listed() {
 }
 
 /// Whether a rule names the resource or uses a wildcard makes no difference for the order.
+/// A mutating hook may patch the object between two uses of the same match. Attributes without the equivalent
+/// that matched are those of another request, which is refused.
+#[test]
+fn matched_hooks_do_not_depend_on_the_object() {
+    let apps = json!({"apiGroups": ["apps"], "apiVersions": ["v1beta1"], "resources": ["*"]});
+    let entry = webhook(json!({"rules": [rule(apps)]}));
+    let all = snapshot(&[(Mutating, "a", json!([entry]))]);
+    let others = equivalents("Deployment", None);
+    let deployment = Attributes {
+        equivalents: &others,
+        ..request(Operation::Create, ("apps", "v1", "deployments"), "Deployment", "", "team-a")
+    };
+    let matched = all.match_hooks(&deployment);
+    assert!(matched.has_mutating() && !matched.has_validating());
+    let object = tree(json!({"metadata": {"labels": {"a": "b"}}}));
+    let patched = Attributes { object: Some(&object), ..deployment };
+    let found: Vec<_> = matched.mutating(&patched).collect();
+    assert_eq!((found.len(), found[0].position), (1, 0));
+    assert_eq!(found[0].identity.resource.version, "v1beta1");
+    let other = Attributes { equivalents: &[], ..deployment };
+    let found = matched.mutating(&other).next().unwrap();
+    let selected = found.hook.select(&other, &found.identity, None);
+    assert!(matches!(selected, Consideration::Refuse(_)), "{selected:?}");
+}
+
 #[test]
 fn wildcards_do_not_come_first() {
     let exact = rule(json!({"apiGroups": [""], "resources": ["pods"]}));

@@ -90,7 +90,13 @@ proptest! {
             .into_iter()
             .map(|found| (found.position, found.identity))
             .collect();
-        prop_assert_eq!(indexed, naive);
+        prop_assert_eq!(&indexed, &naive);
+        let matched = all.match_hooks(&attributes);
+        let kept: Vec<_> =
+            matched.validating(&attributes).map(|found| (found.position, found.identity)).collect();
+        prop_assert_eq!(kept, naive);
+        prop_assert_eq!(matched.is_empty(), indexed.is_empty());
+        prop_assert!(!matched.has_mutating());
     }
 
     /// Whatever is stored can be compiled, and whatever is received is either refused or judged.

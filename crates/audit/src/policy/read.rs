@@ -28,7 +28,7 @@ const GROUP_FIELDS: &[&str] = &["group", "resources", "resourceNames"];
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
     /// The file is longer than any policy would be.
-    #[error("the policy is longer than {} bytes", api::DOCUMENT_BYTES_MAX)]
+    #[error("the policy is longer than {} bytes", document::DOCUMENT_BYTES_MAX)]
     TooLong,
     /// The file is neither YAML nor JSON.
     #[error("the policy can not be read: {0}")]
@@ -59,10 +59,10 @@ impl Policy {
     /// [`PolicyError`] if the file is no usable policy. Then the server should not start: it would
     /// not record what its operator relies on.
     pub fn read(bytes: &[u8]) -> Result<(Self, Vec<String>), PolicyError> {
-        if bytes.len() > api::DOCUMENT_BYTES_MAX {
+        if bytes.len() > document::DOCUMENT_BYTES_MAX {
             return Err(PolicyError::TooLong);
         }
-        let tree = api::yaml_tree(bytes).map_err(PolicyError::Syntax)?;
+        let tree = document::yaml_tree(bytes).map_err(PolicyError::Syntax)?;
         let text = |name: &str| tree.value.get(name).and_then(Value::as_str).unwrap_or_default();
         if text("kind") != KIND || text("apiVersion") != API_VERSION {
             return Err(PolicyError::OtherKind {

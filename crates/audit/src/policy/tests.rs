@@ -171,7 +171,7 @@ fn what_is_no_policy_is_refused() {
     );
     assert_eq!(refusal(head), "the policy has no rules");
     assert_eq!(refusal(&format!("{head}rules: []")), "the policy has no rules");
-    let long = format!("{head}#{}", " ".repeat(api::DOCUMENT_BYTES_MAX));
+    let long = format!("{head}#{}", " ".repeat(document::DOCUMENT_BYTES_MAX));
     assert_eq!(refusal(&long), "the policy is longer than 1048576 bytes");
 }
 

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use api::abac;
-use api::authorization::ReadError;
+use document::ReadError;
+use manifests::abac;
 
 use super::Parts;
 use crate::build_error::BuildCause;
@@ -32,7 +32,7 @@ pub(super) fn load(
         return Ok(kept.clone());
     }
     let name = given.display().to_string();
-    let source = api::Source { name: &name, bytes: &bytes };
+    let source = document::Source { name: &name, bytes: &bytes };
     let loaded = abac::load(&source, &abac::LoadOptions::default()).map_err(BuildCause::Policy)?;
     parts.warnings.extend(loaded.warnings);
     Ok(Abac { policies: Arc::new(loaded.policies), files })

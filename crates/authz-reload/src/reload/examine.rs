@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use api::authorization::{LoadError, LoadOptions, ReadError};
-use api::{DOCUMENT_BYTES_MAX, Diagnostic, Source, Warning};
 use authz_chain::{AuthorizerType, Configuration};
+use config::authorization_config::{LoadError, LoadOptions};
+use document::{DOCUMENT_BYTES_MAX, Diagnostic, ReadError, Source, Warning};
 
 use crate::assemble::Assembler;
 use crate::build_error::BuildError;
@@ -124,14 +124,14 @@ fn load(
     let looked_at = RefCell::new(Vec::new());
     let probe = |path: &Path| {
         looked_at.borrow_mut().push(path.to_owned());
-        api::authorization::stat(path)
+        config::authorization_config::stat(path)
     };
     let required: Vec<AuthorizerType> = built_in_types.iter().copied().collect();
     let options =
         LoadOptions { required_types: &required, probe: &probe, ..LoadOptions::default() };
     let name = path.display().to_string();
     let source = Source { name: &name, bytes };
-    let loaded = api::authorization::load(&source, &options);
+    let loaded = config::authorization_config::load(&source, &options);
     let refused = |message, diagnostics: &[Diagnostic]| Refused {
         message,
         diagnostics: diagnostics.to_vec(),
@@ -167,7 +167,7 @@ fn places_of_added(
     let known_types: Vec<&str> =
         built_in_types.iter().chain([&webhook]).map(|kind| kind.name()).collect();
     let options = LoadOptions { known_types: &known_types, ..LoadOptions::default() };
-    match api::authorization::load(source, &options).outcome {
+    match config::authorization_config::load(source, &options).outcome {
         Err(LoadError::Invalid(diagnostics)) => diagnostics,
         Ok(_) | Err(LoadError::Decode(_) | LoadError::Server(_)) => Vec::new(),
     }

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use api::authorization::{LoadOptions, assume_regular, load};
 use authz_chain::{Authorizer, AuthorizerType, Configuration};
 use authz_reload::{ConvertContext, Converted, Modes, WebhookFlags, convert};
 use authz_webhook::Caching;
+use config::authorization_config::{LoadOptions, assume_regular, load};
 use proptest::prelude::*;
 
 fn loaded(yaml: &str) -> Configuration {
-    let source = api::Source { name: "converted", bytes: yaml.as_bytes() };
+    let source = document::Source { name: "converted", bytes: yaml.as_bytes() };
     let options = LoadOptions { probe: &assume_regular, ..LoadOptions::default() };
     let loaded = load(&source, &options);
     assert_eq!(loaded.warnings, [], "{yaml}");

@@ -175,7 +175,7 @@ async fn an_empty_file_and_a_huge_one_are_refused() {
     let reloader = stage.deaf("config");
     stage.write("config", "");
     assert!(failed(reloader.check_now().await).contains("at least one authorization mode"));
-    let huge = header() + &"#".repeat(api::DOCUMENT_BYTES_MAX);
+    let huge = header() + &"#".repeat(document::DOCUMENT_BYTES_MAX);
     stage.write("config", &huge);
     assert!(failed(reloader.check_now().await).contains("file is larger than"));
     assert_eq!(stage.told().failures(), 2);

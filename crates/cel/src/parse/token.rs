@@ -160,7 +160,7 @@ impl TokenSet {
     /// Not a token: the rule may end here, and what follows is for its caller to say.
     pub(super) const RULE_END: Self = Self(1 << 63);
 
-    pub(super) const fn of(kinds: &[TokenKind]) -> Self {
+    pub(super) const fn from_kinds(kinds: &[TokenKind]) -> Self {
         let mut bits = 0;
         let mut n = 0;
         while n < kinds.len() {

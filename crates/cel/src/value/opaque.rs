@@ -11,7 +11,7 @@ use std::net::IpAddr;
 
 use go_compat::Url;
 
-pub use authorization::{Authorization, Authorizer};
+pub use authorization::{AuthorizationValue, Authorizer};
 pub use cidr::Cidr;
 pub use named_format::NamedFormat;
 pub use quantity::Quantity;
@@ -21,7 +21,7 @@ pub use semver::Semver;
 #[derive(Debug, Clone)]
 pub enum Opaque {
     /// An authorizer, a question for it, or its answer.
-    Authorization(Authorization),
+    Authorization(AuthorizationValue),
     /// A network: an address and the length of its prefix.
     Cidr(Cidr),
     /// One of the named string formats.
@@ -67,7 +67,7 @@ impl Opaque {
     /// of it as the prefix covers. The function `size()` does not take these values.
     pub fn size(&self) -> Option<u64> {
         match self {
-            Self::Cidr(cidr) => Some(u64::from(cidr.bits()).div_ceil(8)),
+            Self::Cidr(cidr) => Some(u64::from(cidr.prefix_bits()).div_ceil(8)),
             Self::Ip(IpAddr::V4(_)) => Some(4),
             Self::Ip(IpAddr::V6(_)) => Some(16),
             Self::Authorization(_)

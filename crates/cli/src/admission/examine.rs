@@ -1,10 +1,10 @@
 //! What is wrong with one configuration.
 
 use admission::{ConfigurationKind, Warning};
-use api::Diagnostic;
-use api::manifest::Kept;
 use api_object::Tree;
-use field_errors::{FieldErrors, Kind, dns1123_subdomain_faults};
+use document::Diagnostic;
+use field_errors::{FieldErrorKind, FieldErrors, dns1123_subdomain_faults};
+use manifests::Kept;
 use serde_json::Value;
 
 /// The most values of a wrong type that are told of one configuration.
@@ -64,8 +64,9 @@ pub(crate) fn examine(kept: Kept, rules: Rules) -> Result<Examined, Vec<Diagnost
         if errors.is_empty() {
             let mut warnings = admission::warnings(kind, &tree, old);
             // The server that will store it may refuse loopback addresses, too.
-            let addresses = https_client::AddressPolicy::default();
-            warnings.extend(admission::address_warnings(kind, &tree, addresses));
+            let policy = https_client::AddressPolicy::default();
+            let refusal = |address| policy.check(address).err().map(|refused| refused.to_string());
+            warnings.extend(admission::address_warnings(kind, &tree, &refusal));
             return Ok(Examined { kept, kind, tree, warnings });
         }
         faults = errors.iter().map(|error| located(&kept, error.clone())).collect();
@@ -117,9 +118,10 @@ fn errors(kind: ConfigurationKind, tree: &Tree, old: Option<&Tree>) -> FieldErro
 }
 
 fn located(kept: &Kept, error: field_errors::FieldError) -> Diagnostic {
-    let is_name = error.path == "metadata.name" && error.kind == Kind::Required;
+    let is_name = error.path == "metadata.name" && error.kind == FieldErrorKind::Required;
     let is_generated = api_object::metadata(&kept.value).contains_key("generateName");
-    let is_registration = error.kind == Kind::Forbidden && error.path.ends_with(".failurePolicy");
+    let is_registration =
+        error.kind == FieldErrorKind::Forbidden && error.path.ends_with(".failurePolicy");
     let mut fault = kept.fault(error);
     if is_name && is_generated {
         fault.hint = Some("nothing completes `generateName` in a file: set `name`".to_owned());

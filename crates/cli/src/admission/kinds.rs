@@ -1,7 +1,7 @@
 //! Which objects of a manifest configure admission.
 
 use admission::ConfigurationKind;
-use api::manifest::Keep;
+use manifests::Keep;
 
 /// Keeps objects of the four kinds. What looks like one of them and is none is refused: to pass it
 /// over would lose a hook silently.

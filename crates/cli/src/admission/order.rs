@@ -1,8 +1,8 @@
 //! The order of all initializers that are given together.
 
 use admission::{ConfigurationKind, Warning};
-use api::Diagnostic;
 use api_object::Tree;
+use document::Diagnostic;
 use field_errors::FieldError;
 use serde_json::Value;
 

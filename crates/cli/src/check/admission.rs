@@ -1,8 +1,8 @@
 //! Configurations of dynamic admission, each by itself and all together.
 
 use admission::Warning;
-use api::Diagnostic;
-use api::manifest::{self, ERRORS_MAX, Kept, WARNINGS_MAX};
+use document::Diagnostic;
+use manifests::{ERRORS_MAX, Kept, WARNINGS_MAX};
 
 use super::finding::{Finding, ReadFile};
 use super::rule::Rule;
@@ -42,7 +42,7 @@ impl Configurations {
     /// The configurations that occur a second time.
     pub(super) fn duplicates(&self) -> Vec<Diagnostic> {
         let kept: Vec<&Kept> = self.valid.iter().map(|examined| &examined.kept).collect();
-        manifest::duplicates_kept(&kept)
+        manifests::duplicates_kept(&kept)
     }
 }
 

@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use api::authorization::ReadError;
-use api::{Diagnostic, Fault, Place, Source, Warning};
+use document::{Diagnostic, Fault, Place, ReadError, Source, Warning};
 use https_client::{Client, Limits, Unobserved};
 use kubeconfig::{Connection, LoadError, Loaded};
 

@@ -1,6 +1,6 @@
 //! What is found, in the form that all outputs share.
 
-use api::{Diagnostic, Fault, Note, Place, Warning};
+use document::{Diagnostic, Fault, Note, Place, Warning};
 
 use super::rule::Rule;
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use annotate_snippets::{Annotation, AnnotationKind, Level, Origin, Renderer, Snippet};
-use api::{Diagnostic, Note};
+use document::{Diagnostic, Note};
 
 use super::excerpt::{Excerpt, excerpt, lines, printable};
 use super::finding::{Checked, Finding, Outcome, ReadFile, Summary};

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use api::authorization::ReadError;
-use api::{DOCUMENT_BYTES_MAX, FileKind, Source};
+use config::FileKind;
+use document::{DOCUMENT_BYTES_MAX, ReadError, Source};
 
 use crate::files;
 

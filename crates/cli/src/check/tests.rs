@@ -1,6 +1,6 @@
 //! All outputs on all sorts of input: none fails, and each stays within its limits.
 
-use api::authorization::{LoadOptions, assume_regular};
+use config::authorization_config::{LoadOptions, assume_regular};
 use proptest::prelude::*;
 use serde_json::Value;
 

@@ -15,8 +15,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use ::admission::{Decisions, Operation};
-use api::manifest::Kept;
 use clap::ValueEnum;
+use manifests::Kept;
 
 use self::cluster::Cluster;
 use self::consider::consider_all;

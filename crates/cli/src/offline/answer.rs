@@ -1,6 +1,6 @@
 //! The answer to a question, as it is shown and counted.
 
-use api::review::Question;
+use access_reviews::review::Question;
 use authz::Verdict;
 use authz_chain::Outcome;
 use serde_json::{Map, Value};
@@ -96,7 +96,7 @@ mod tests {
 
     fn question() -> Question<'static> {
         let line = r#"{"user":"u","nonResourceAttributes":{"path":"/","verb":"get"}}"#;
-        api::review::read_line("", 1, line).unwrap()
+        access_reviews::review::read_line("", 1, line).unwrap()
     }
 
     #[track_caller]

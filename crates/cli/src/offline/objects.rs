@@ -4,9 +4,8 @@ use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use api::authorization::ReadError;
-use api::manifest::{self, Found, Keeps, Kept, MANIFEST_BYTES_MAX};
-use api::{Diagnostic, Source};
+use document::{Diagnostic, ReadError, Source};
+use manifests::{Found, Keeps, Kept, MANIFEST_BYTES_MAX};
 
 use super::show::Trouble;
 use crate::files;
@@ -37,10 +36,10 @@ pub(crate) struct Wanted<'w> {
 impl Wanted<'_> {
     /// None.
     pub(crate) const NOTHING: Self =
-        Self { keeps: &|_, _| manifest::Keep::No, faults: &|_| Vec::new() };
+        Self { keeps: &|_, _| manifests::Keep::No, faults: &|_| Vec::new() };
     /// All, as they are.
     pub(crate) const EVERYTHING: Self =
-        Self { keeps: &|_, _| manifest::Keep::Whole, faults: &|_| Vec::new() };
+        Self { keeps: &|_, _| manifests::Keep::Whole, faults: &|_| Vec::new() };
 }
 
 /// Reads all objects below the paths.
@@ -70,7 +69,7 @@ pub(crate) fn read(
     }
     let mut objects = Objects::default();
     for (name, bytes) in &sources {
-        let read = manifest::read_keeping(&Source { name, bytes }, wanted.keeps);
+        let read = manifests::read_keeping(&Source { name, bytes }, wanted.keeps);
         let mut errors = read.errors;
         let more: Vec<Diagnostic> = read.kept.iter().flat_map(wanted.faults).collect();
         if !more.is_empty() {
@@ -82,8 +81,8 @@ pub(crate) fn read(
         objects.kept.extend(read.kept);
     }
     if troubles.is_empty() {
-        let mut repeated = manifest::duplicates(&objects.found);
-        repeated.extend(manifest::duplicates_kept(&objects.kept.iter().collect::<Vec<_>>()));
+        let mut repeated = manifests::duplicates(&objects.found);
+        repeated.extend(manifests::duplicates_kept(&objects.kept.iter().collect::<Vec<_>>()));
         for (name, bytes) in &sources {
             let (here, elsewhere) = repeated.into_iter().partition(|fault| fault.file == *name);
             repeated = elsewhere;

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use api::authorization::{LoadOptions, ReadError, assume_regular, stat};
-use api::{Source, abac, authorization};
 use authz_chain::{Authorizer, Configuration};
 use authz_reload::{Modes, Plan};
+use config::authorization_config;
+use config::authorization_config::{LoadOptions, assume_regular, stat};
+use document::{ReadError, Source};
+use manifests::abac;
 
 use super::show::{Trouble, Unusable};
 use crate::authorization::{AuthorizationFlags, HookNames, hook_names};
@@ -67,7 +69,7 @@ impl Order {
 
 fn configuration(path: &Path, files: ConnectionFiles) -> Result<Configuration, Trouble> {
     let bytes =
-        authorization::read(path).map_err(|error| Trouble::Unreadable(error.to_string()))?;
+        document::read_file(path).map_err(|error| Trouble::Unreadable(error.to_string()))?;
     let name = path.to_string_lossy();
     let source = Source { name: &name, bytes: &bytes };
     let probe = match files {
@@ -75,7 +77,7 @@ fn configuration(path: &Path, files: ConnectionFiles) -> Result<Configuration, T
         ConnectionFiles::Elsewhere => &assume_regular as &dyn Fn(&Path) -> _,
     };
     let options = LoadOptions { probe, ..LoadOptions::default() };
-    let loaded = authorization::load(&source, &options);
+    let loaded = authorization_config::load(&source, &options);
     loaded.outcome.map_err(|error| {
         let mut diagnostics = error.diagnostics().to_vec();
         for diagnostic in &mut diagnostics {

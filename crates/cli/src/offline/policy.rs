@@ -4,12 +4,13 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use api::manifest::{Found, Kept, Object};
-use api::{abac, rbac};
 use authz::{Attributes, Recorder};
 use authz_chain::{Authorizer, Chain, Member, Outcome, Webhook};
 use authz_rbac::{Extras, Snapshot};
 use authz_reload::Plan;
+use manifests::abac;
+use manifests::rbac;
+use manifests::{Found, Kept, Object};
 use tokio::runtime::{self, Runtime};
 
 use super::called;

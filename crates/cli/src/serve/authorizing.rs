@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use authz_chain::AuthorizerType;
-use authz_metrics::Metrics;
+
 use authz_reload::{Assembler, Generation, Notice, Plan, Publish, ReloadOptions, Reloader};
 use authz_webhook::Guards;
 use https_client::{Limits, Resolve};
+use metrics::AuthorizationMetrics;
 use prometheus::Registry;
 use serde_json::Value;
-use server::{Log, Reseater, ServiceDirectory, ServiceRouting};
+use server::{Log, ReplaceAuthorizers, ServiceDirectory, ServiceRouting};
 
 use super::flags::{Args, ChainFlags};
 use super::logged::Logged;
@@ -24,7 +25,7 @@ pub(super) struct Authorizing {
     pub(super) registry: Registry,
     plan: Plan,
     assembler: Assembler,
-    pub(super) metrics: Arc<Metrics>,
+    pub(super) metrics: Arc<AuthorizationMetrics>,
     options: ReloadOptions,
     /// Filled once the server serves. The status is asked for through the server, which has to be
     /// there before anything can be put into it.
@@ -42,7 +43,8 @@ impl Authorizing {
         let is_file_mode = matches!(plan, Plan::File(_));
         let registry = Registry::new();
         let identity = identity(&args.store.data_dir);
-        let metrics = Metrics::new(&registry, &identity, is_file_mode).map_err(Unusable::broken)?;
+        let metrics = AuthorizationMetrics::new(&registry, &identity, is_file_mode)
+            .map_err(Unusable::broken)?;
         let routing = match args.chain.enable_aggregator_routing {
             true => ServiceRouting::Endpoints,
             false => ServiceRouting::ClusterIp,
@@ -108,8 +110,8 @@ impl Authorizing {
     }
 
     /// Follows the files and puts what they come to mean in the place of what there is.
-    pub(super) fn follow(self, replace_authorizers: Reseater, log: Log) {
-        self.metrics.serving(&webhooks(&self.generation));
+    pub(super) fn follow(self, replace_authorizers: ReplaceAuthorizers, log: Log) {
+        self.metrics.set_active_webhooks(&webhooks(&self.generation));
         let metrics = Arc::clone(&self.metrics);
         let publish: Publish = Arc::new(move |generation: &Arc<Generation>| {
             // The names in a configuration are unique, which is all that can be wrong here.
@@ -117,7 +119,7 @@ impl Authorizing {
                 log.error("the authorizers can not be replaced", &[("why", &error)]);
                 return;
             }
-            metrics.serving(&webhooks(generation));
+            metrics.set_active_webhooks(&webhooks(generation));
         });
         let tell = Arc::new(move |notice: &Notice<'_>| tell(log, notice));
         let Self { assembler, plan, generation, options, reloader, .. } = self;

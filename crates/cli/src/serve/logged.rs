@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use authz_chain::AuthorizerType;
-use authz_metrics::Metrics;
 use authz_reload::{Applied, Instruments, ReloadStatus};
 use authz_webhook::{AttemptResult, CacheEvent, FailOpenCause, MatchOutcome, Observe, Rejection};
+use metrics::AuthorizationMetrics;
 use server::Log;
 
 /// The metrics, and the log beside them.
 pub(super) struct Logged {
-    pub(super) metrics: Arc<Metrics>,
+    pub(super) metrics: Arc<AuthorizationMetrics>,
     pub(super) log: Log,
 }
 

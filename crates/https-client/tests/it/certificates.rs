@@ -87,7 +87,8 @@ async fn without_verification_anything_goes_but_is_counted() {
     for (issued, want) in [(nameless, (1, 0)), (sha1_signed().issued, (0, 1))] {
         let peer = Peer::start_tls(Answer::json("{}"), &ServerTls::new(issued)).unwrap();
         let (authority, _) = secure();
-        let target = Target { trust: Trust::Anything, ..https(peer.address(), &authority.pem()) };
+        let target =
+            Target { trust: Trust::DangerousAcceptAny, ..https(peer.address(), &authority.pem()) };
         let counted = Arc::new(Counted::default());
         let client = Client::new(target, None, Limits::default(), counted.clone()).unwrap();
         assert_eq!(post(&client).await.unwrap().status, 200);

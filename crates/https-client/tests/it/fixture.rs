@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fake_http::{Authority, Leaf, Peer, ServerTls};
-use https_client::{Client, Fault, Limits, Observe, Place, Reply, Roots, Scheme, Target, Trust};
+use https_client::{CaBundle, Client, Fault, Limits, Observe, Place, Reply, Scheme, Target, Trust};
 
 /// Far more than anything here takes.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
@@ -24,8 +24,8 @@ pub(crate) fn http(address: SocketAddr) -> Target {
 
 /// A target that trusts only an authority.
 pub(crate) fn https(address: SocketAddr, authority_pem: &str) -> Target {
-    let roots = Roots::from_pem(authority_pem.as_bytes()).unwrap();
-    Target { trust: Trust::Roots(roots), ..target(Scheme::Https, address) }
+    let roots = CaBundle::from_pem(authority_pem.as_bytes()).unwrap();
+    Target { trust: Trust::CaBundle(roots), ..target(Scheme::Https, address) }
 }
 
 pub(crate) fn client(target: Target) -> Client {

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use fake_http::{Answer, Authority, Leaf, Peer, ServerTls};
 use https_client::{
-    Client, FaultKind, HostPort, Limits, Place, Resolve, ResolveError, Roots, ServiceName, Target,
-    Trust, Unobserved,
+    CaBundle, Client, FaultKind, HostPort, Limits, Place, Resolve, ResolveError, ServiceName,
+    Target, Trust, Unobserved,
 };
 
 use crate::fixture::{close_connections, post};
@@ -38,7 +38,7 @@ async fn an_answer_that_changes_is_used_as_it_was_given() {
         port: 443,
     };
     let mut target = Target::new(Place::Service(name), "");
-    target.trust = Trust::Roots(Roots::from_pem(authority.pem().as_bytes()).unwrap());
+    target.trust = Trust::CaBundle(CaBundle::from_pem(authority.pem().as_bytes()).unwrap());
     let resolver: Arc<dyn Resolve> = Arc::new(directory);
     let client =
         Client::new(target, Some(resolver), Limits::default(), Arc::new(Unobserved)).unwrap();
@@ -68,7 +68,7 @@ async fn a19_each_connection_is_checked() {
         port: 443,
     };
     let mut target = Target::new(Place::Service(name), "");
-    target.trust = Trust::Roots(Roots::from_pem(authority.pem().as_bytes()).unwrap());
+    target.trust = Trust::CaBundle(CaBundle::from_pem(authority.pem().as_bytes()).unwrap());
     let resolver: Arc<dyn Resolve> = Arc::new(Rebinding(Mutex::new(places.into())));
     let client =
         Client::new(target, Some(resolver), Limits::default(), Arc::new(Unobserved)).unwrap();

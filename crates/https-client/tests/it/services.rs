@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use fake_http::{Answer, Authority, Leaf, NOBODY, Peer, ServerTls};
 use https_client::{
-    Client, FaultKind, HostPort, Limits, Place, Resolve, ResolveError, Roots, Scheme, ServiceName,
-    Target, Trust, Unobserved,
+    CaBundle, Client, FaultKind, HostPort, Limits, Place, Resolve, ResolveError, Scheme,
+    ServiceName, Target, Trust, Unobserved,
 };
 
 use crate::fixture::{close_connections, post};
@@ -39,7 +39,7 @@ fn service(trust: &str, directory: &Arc<Directory>) -> Client {
         port: 443,
     };
     let mut target = Target::new(Place::Service(name), "");
-    target.trust = Trust::Roots(Roots::from_pem(trust.as_bytes()).unwrap());
+    target.trust = Trust::CaBundle(CaBundle::from_pem(trust.as_bytes()).unwrap());
     let resolver: Arc<dyn Resolve> = directory.clone();
     Client::new(target, Some(resolver), Limits::default(), Arc::new(Unobserved)).unwrap()
 }

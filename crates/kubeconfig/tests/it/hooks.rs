@@ -1,6 +1,6 @@
 //! Files of hooks: SHW-01 to SHW-08 and SHW-15, as far as they are about the file.
 
-use api::WarningCode;
+use document::WarningCode;
 use https_client::{Place, Proxy, Scheme, ServiceName, Trust};
 use kubeconfig::{HookConnection, Loaded};
 
@@ -33,7 +33,7 @@ fn shw_01_a_service_is_called_at_its_root() {
     assert_eq!(service.dns_name(), "some-service.some-namespace.svc");
     assert_eq!(target.place, Place::Service(service));
     assert_eq!(target.path, "/");
-    assert!(matches!(target.trust, Trust::Roots(_)));
+    assert!(matches!(target.trust, Trust::CaBundle(_)));
     assert!(target.identity.is_some());
     let files = place.names(&hook.connection.files);
     assert_eq!(files, ["config", "ca.pem", "client.pem", "client.key"]);
@@ -84,7 +84,7 @@ fn shw_15_a_url_with_an_authority_only() {
     let target = &hook.connection.target;
     let url = Place::Url { scheme: Scheme::Https, host: "h".to_owned(), port: Some(8443) };
     assert_eq!((&target.place, &*target.path), (&url, "/authorize"));
-    assert!(matches!(target.trust, Trust::Roots(_)));
+    assert!(matches!(target.trust, Trust::CaBundle(_)));
     assert_eq!((&target.identity, &target.proxy), (&None, &Proxy::Environment));
 }
 

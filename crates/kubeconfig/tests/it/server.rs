@@ -1,6 +1,6 @@
 //! The URL of the server and what stands on the way.
 
-use api::WarningCode;
+use document::WarningCode;
 use https_client::{Credentials, Place, Proxy, ProxyUrl, Scheme, Trust};
 
 use crate::workplace::{Workplace, config};

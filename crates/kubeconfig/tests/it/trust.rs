@@ -1,7 +1,7 @@
 //! Whom to trust: WHK-51, and the client certificate: WHK-52.
 
-use api::WarningCode;
-use https_client::{Material, Roots, Trust};
+use document::WarningCode;
+use https_client::{CaBundle, Material, Trust};
 
 use crate::workplace::{Workplace, base64, config, is_at};
 
@@ -19,7 +19,7 @@ fn user(rest: &str) -> String {
 fn authorities_come_from_a_file_or_from_data() {
     let place = Workplace::new();
     let pem = std::fs::read(place.path("ca.pem")).unwrap();
-    let roots = Trust::Roots(Roots::from_pem(&pem).unwrap());
+    let roots = Trust::CaBundle(CaBundle::from_pem(&pem).unwrap());
     let connection = place.connection(&cluster("certificate-authority: ./ca.pem"));
     assert_eq!(connection.target.trust, roots);
     assert_eq!(place.names(&connection.files), ["config", "ca.pem"]);
@@ -50,7 +50,7 @@ fn authorities_given_twice_or_with_the_insecure_flag() {
         );
     }
     let connection = place.connection(&cluster("insecure-skip-tls-verify: true"));
-    assert_eq!(connection.target.trust, Trust::Anything);
+    assert_eq!(connection.target.trust, Trust::DangerousAcceptAny);
     assert_eq!(connection.warnings[0].code, WarningCode::UnverifiedServer);
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use api::Source;
+use document::Source;
 use https_client::{Credentials, Material, Secret};
 use kubeconfig::{LoadError, UserAccess, Users, load_users, parse_users, read_file};
 use proptest::prelude::*;

@@ -27,7 +27,9 @@ pub(super) async fn check_configuration<S: Store>(
 ) -> Result<Option<Expect>, Status> {
     let Some(kind) = api_resources::configuration_kind(ctx.resource) else { return Ok(None) };
     let mut found = admission::warnings(kind, new, old);
-    found.extend(admission::address_warnings(kind, new, ctx.server.hook_addresses));
+    let policy = ctx.server.hook_addresses;
+    let refusal = |address| policy.check(address).err().map(|refused| refused.to_string());
+    found.extend(admission::address_warnings(kind, new, &refusal));
     let is_changed =
         old.is_none_or(|old| api_resources::is_content_changed(ctx.resource, new, old));
     let mut checked_at = None;

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use api::rbac::Object;
 use api_object::{GroupResource, Status, Tree};
 use authz_rbac::{
     CHECK_STEPS_MAX, QUICK_CHECK_STEPS_MAX, Refusal, Snapshot, bind_target, escalate_target,
 };
 use field_errors::{FieldErrors, FieldPath};
+use manifests::rbac::Object;
 use store::Store;
 
 use crate::authorize::authorize_target;
@@ -75,7 +75,8 @@ pub(super) async fn check_grants<S: Store>(
 
 fn decode_rbac<S>(ctx: &RequestContext<'_, S>, tree: &Tree) -> Result<Object, Status> {
     let value = serde_json::Value::Object(tree.clone());
-    let manifest = api::rbac::decode(&value).map_err(|e| Status::bad_request(e.to_string()))?;
+    let manifest =
+        manifests::rbac::decode(&value).map_err(|e| Status::bad_request(e.to_string()))?;
     manifest.into_unchecked().map_err(|errors| {
         Status::invalid(&ctx.resource.group_kind(), api_object::name(tree), &errors)
     })

@@ -6,8 +6,10 @@
 
 use std::sync::Arc;
 
-use admission::{Attributes, CreateDecision, GroupVersionKind, Operation, decide_create};
-use admission_hooks::{MatchedHooks, Phase};
+use admission::{
+    Attributes, CreateDecision, GroupVersionKind, MatchedHooks, Operation, decide_create,
+};
+use admission_hooks::Phase;
 use api_object::{Status, Tree};
 use api_resources::{Resource, equivalents};
 use store::{Expect, Revision, Store};
@@ -34,7 +36,7 @@ pub(crate) struct AdmissionSnapshot {
 impl AdmissionSnapshot {
     /// The value of the config revision key in this snapshot.
     pub(crate) fn config_revision(&self) -> Expect {
-        self.cluster.mark.map_or(Expect::Absent, Expect::At)
+        self.cluster.config_revision.map_or(Expect::Absent, Expect::At)
     }
 }
 
@@ -111,7 +113,7 @@ impl ConfigurationMatches {
             true => {
                 let registry = &snapshot.cluster.registry;
                 let equivalents = equivalents(registry, ctx.resource, &write.subresource);
-                MatchedHooks::find(hooks, &write.attributes(ctx, name, &equivalents))
+                hooks.match_hooks(&write.attributes(ctx, name, &equivalents))
             }
         };
         let create_decision = match write.operation {
@@ -183,7 +185,7 @@ pub(crate) async fn establish_freshness<S: Store>(
             let confirmed = confirm_for(ctx, write.operation).await;
             confirmed.inspect_err(|_| {
                 let (metrics, took) = (&ctx.server.admission_metrics, begun.elapsed());
-                metrics.step(Phase::Mutating, write.operation, took, true);
+                metrics.record_phase(Phase::Mutating, write.operation, took, true);
             })?
         }
     };
@@ -207,7 +209,7 @@ pub(super) async fn confirm_for<S: Store>(
 ) -> Result<AdmissionSnapshot, Status> {
     ctx.server.confirm_current(ctx.deadline).await.map_err(|not_fresh| {
         if let Some(reason) = not_fresh.metric_reason() {
-            ctx.server.admission_metrics.config_refused(reason);
+            ctx.server.admission_metrics.count_config_refusal(reason);
         }
         let has_initializers = ctx.server.initialization.is_enabled;
         not_fresh_status(&not_fresh, operation, ctx.resource, has_initializers)
@@ -255,7 +257,7 @@ impl<S: Store> ServerState<S> {
         let required = self.barrier.required_revision(deadline).await?;
         let SyncOptions { mode, is_only_server, .. } = self.barrier.options;
         if required.is_none() && mode == SyncMode::Barrier && !is_only_server {
-            self.admission_metrics.config_degraded();
+            self.admission_metrics.count_degraded_request();
         }
         if let Some(required) = required {
             let limit = Instant::now() + self.barrier.options.max_staleness;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use admission::Operation;
-use admission_metrics::ConfigRefusal;
 use api_object::{Cause, Details, Status};
 use api_resources::Resource;
+use metrics::ConfigRefusal;
 
 /// Why the configuration can not be confirmed.
 #[derive(Debug, Clone, PartialEq, Eq)]

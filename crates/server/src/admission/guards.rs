@@ -10,7 +10,7 @@ use super::configuration_checks::check_configuration;
 use super::escalation::{GrantsChecked, check_grants};
 use super::owner_references::check_owner_references;
 use crate::authorize::authorize_target;
-use crate::cluster_ips::AddressChange;
+use crate::cluster_ips::ClusterIpChange;
 use crate::rest::RequestContext;
 
 const SIGNERS: (&str, &str) = ("certificates.k8s.io", "signers");
@@ -46,8 +46,8 @@ impl CheckedObject {
         ctx: &RequestContext<'_, S>,
         old: Option<&Tree>,
         is_dry_run: bool,
-    ) -> Result<AddressChange, Status> {
-        ctx.take_address(&mut self.tree, old, is_dry_run).await
+    ) -> Result<ClusterIpChange, Status> {
+        ctx.allocate_cluster_ip(&mut self.tree, old, is_dry_run).await
     }
 }
 
@@ -84,7 +84,7 @@ fn check_enforced<S: Store>(
     old: Option<&Tree>,
 ) -> Result<Option<String>, Status> {
     // The server writes no such object on its own behalf.
-    if Arc::ptr_eq(ctx.authorized.user(), &ctx.server.own_user) {
+    if Arc::ptr_eq(ctx.authorized.user(), &ctx.server.loopback_user) {
         return Ok(None);
     }
     let Some(unenforced) = api_resources::unenforced(ctx.resource, new, old) else {

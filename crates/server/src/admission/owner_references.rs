@@ -34,8 +34,8 @@ pub(super) async fn check_owner_references<S: Store>(
     new: &Tree,
     old: Option<&Tree>,
 ) -> Result<(), Status> {
-    let before = old.map_or(&[][..], owner_references_of);
-    let after = owner_references_of(new);
+    let before = old.map_or(&[][..], api_object::owner_references);
+    let after = api_object::owner_references(new);
     if after == before || ctx.is_exempt_from_hooks {
         return Ok(());
     }
@@ -134,13 +134,6 @@ struct OwnerKey<'t> {
     api_version: &'t str,
     kind: &'t str,
     name: &'t str,
-}
-
-fn owner_references_of(tree: &Tree) -> &[Value] {
-    api_object::metadata(tree)
-        .get("ownerReferences")
-        .and_then(Value::as_array)
-        .map_or(&[], |own| own)
 }
 
 fn blocks_owner_deletion(reference: &Value) -> bool {

@@ -3,11 +3,11 @@
 
 use std::time::Instant as Clock;
 
-use admission::{Attributes, Equivalent, Operation};
-use admission_hooks::{HookRequest, HookSession, MatchedHooks, ObjectKinds, Phase};
-use admission_metrics::Metrics;
+use admission::{Attributes, Equivalent, MatchedHooks, Operation};
+use admission_hooks::{HookRequest, HookSession, ObjectKinds, Phase};
 use api_object::{Status, Tree};
 use api_resources::equivalents;
+use metrics::AdmissionMetrics;
 use store::Store;
 
 use super::WriteAttempt;
@@ -40,7 +40,7 @@ pub(crate) async fn admit_mutating<S: Store>(
     let begun = Clock::now();
     let result = run_mutating(ctx, attempt, write, tree, old).await;
     let metrics = &ctx.server.admission_metrics;
-    metrics.step(Phase::Mutating, write.operation, begun.elapsed(), result.is_err());
+    metrics.record_phase(Phase::Mutating, write.operation, begun.elapsed(), result.is_err());
     result
 }
 
@@ -60,7 +60,7 @@ async fn run_mutating<S: Store>(
         Operation::Update => check_initializer_update(ctx, write, &mut tree, old).await?,
         Operation::Delete | Operation::Connect => {}
     }
-    if !attempt.matches.hooks.has_any(Phase::Mutating) {
+    if !attempt.matches.hooks.has_mutating() {
         return Ok(tree);
     }
     let mut tree = call_mutating_hooks(ctx, attempt, write, tree, old).await?;
@@ -102,7 +102,7 @@ async fn call_mutating_hooks<S: Store>(
     let metrics = &ctx.server.admission_metrics;
     let (took, is_refused) = (begun.elapsed(), result.is_err());
     let plugin = Phase::Mutating.plugin();
-    metrics.controller(plugin, Phase::Mutating, write.operation, took, is_refused);
+    metrics.record_controller(plugin, Phase::Mutating, write.operation, took, is_refused);
     result
 }
 
@@ -145,7 +145,7 @@ pub(super) async fn run_validating<S: Store>(
         Err(status) => Err(status),
     };
     let metrics = &ctx.server.admission_metrics;
-    metrics.step(Phase::Validating, write.operation, begun.elapsed(), result.is_err());
+    metrics.record_phase(Phase::Validating, write.operation, begun.elapsed(), result.is_err());
     result
 }
 
@@ -158,7 +158,7 @@ async fn call_validating_hooks<S: Store>(
 ) -> Result<(), Status> {
     let WriteAttempt { freshness, matches, session, .. } = attempt;
     let Some(snapshot) = freshness.as_ref().and_then(Freshness::snapshot) else { return Ok(()) };
-    if !matches.hooks.has_any(Phase::Validating) {
+    if !matches.hooks.has_validating() {
         return Ok(());
     }
     let name = api_object::name(tree);
@@ -176,7 +176,7 @@ async fn call_validating_hooks<S: Store>(
     let metrics = &ctx.server.admission_metrics;
     let (took, is_refused) = (begun.elapsed(), result.is_err());
     let plugin = Phase::Validating.plugin();
-    metrics.controller(plugin, Phase::Validating, write.operation, took, is_refused);
+    metrics.record_controller(plugin, Phase::Validating, write.operation, took, is_refused);
     Ok(result?)
 }
 
@@ -197,7 +197,7 @@ struct HookInputs<'q, S> {
     matched_hooks: &'q MatchedHooks,
     equivalents: Vec<Equivalent<'q>>,
     kinds: HookKinds<'q>,
-    metrics: &'q Metrics,
+    metrics: &'q AdmissionMetrics,
     /// Decides `authorizer` checks of match conditions.
     authorizer: ChainAuthorizer,
     /// The namespace, if a hook selects by its labels.
@@ -246,7 +246,7 @@ impl<'q, S: Store> HookInputs<'q, S> {
             attributes: Attributes { object, old_object, ..self.attributes(name) },
             matched_hooks: self.matched_hooks,
             connections: &self.snapshot.hooks.connections,
-            namespace: self.namespace.as_ref().map(|namespace| namespace.labelled.as_ref()),
+            namespace: self.namespace.as_ref().map(|namespace| namespace.name_and_labels.as_ref()),
             authorizer: Some(&self.authorizer),
             kinds: &self.kinds,
             observer: self.metrics,

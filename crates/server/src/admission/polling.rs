@@ -130,10 +130,10 @@ impl<S: Store> ServerState<S> {
         loop {
             let snapshot = Arc::clone(&self.snapshot_cache.snapshot().hooks.snapshot);
             if reported.as_ref().is_none_or(|last| !Arc::ptr_eq(last, &snapshot)) {
-                self.admission_metrics.configured(&snapshot);
+                self.admission_metrics.set_config_in_effect(&snapshot);
                 reported = Some(snapshot);
             }
-            seen_version = self.snapshot_cache.changed(seen_version).await;
+            seen_version = self.snapshot_cache.wait_for_change_after(seen_version).await;
         }
     }
 }

@@ -71,7 +71,7 @@ pub(super) async fn delete_until_gone<S: Store>(server: Arc<ServerState<S>>, fai
             Ok(()) => {
                 if let Some(request) = &audit_request {
                     let why = "an initializer gave up on the object before its server ended";
-                    server.record_own_write(request, COMPLETED_DELETION.to_owned(), why);
+                    server.audit_loopback_write(request, COMPLETED_DELETION.to_owned(), why);
                 }
                 None
             }
@@ -81,7 +81,8 @@ pub(super) async fn delete_until_gone<S: Store>(server: Arc<ServerState<S>>, fai
                     "an object that failed can not be deleted",
                     &[("key", &key), ("why", &error)],
                 );
-                let again = server.clock.now().saturating_add(server.initialization.stale_retry);
+                let again =
+                    server.clock.elapsed().saturating_add(server.initialization.stale_retry);
                 server.clock.sleep_until(again).await;
                 match server.store.get(&key, At::Newest).await {
                     Ok(got) => got.entry,

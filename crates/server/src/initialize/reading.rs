@@ -73,7 +73,7 @@ async fn repair_if_due<S: Store>(
         return Ok(entry);
     }
     let Ok(tree) = codec::from_stored(&entry.value) else { return Ok(entry) };
-    let (options, now) = (&ctx.server.initialization, ctx.server.clock.wall());
+    let (options, now) = (&ctx.server.initialization, ctx.server.clock.wall_time());
     // The local snapshot shows for most objects that no repair is due, without a read of the store.
     let cluster = ctx.server.snapshot_cache.snapshot();
     if repair(options, &tree, now, Some(&cluster.hooks.snapshot)).is_none() {
@@ -89,7 +89,7 @@ async fn repair_if_due<S: Store>(
     let Some(repair) = repair(options, &tree, now, snapshot) else { return Ok(entry) };
     match ctx.server.write_waiting_object(&key, &entry, &repair.tree, ctx.ttl()).await {
         Ok(entry) => {
-            ctx.server.admission_metrics.initializer_repaired(&repair.name);
+            ctx.server.admission_metrics.count_read_repair(&repair.name);
             if is_tracked(&ctx.server.prefix, &key) {
                 ctx.server.snapshot_cache.wait_for(entry.mod_rev).await;
             }

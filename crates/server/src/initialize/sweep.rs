@@ -59,7 +59,7 @@ pub(crate) async fn sweep_waiting<S: Store>(server: Arc<ServerState<S>>) {
 
 /// Counts the waiting objects without a record, which an older version of the server stored.
 async fn adopt_objects_without_record<S: Store>(server: &ServerState<S>) -> Result<(), ReadError> {
-    let paths = Arc::clone(&server.snapshot_cache.snapshot().uninitialized);
+    let paths = Arc::clone(&server.snapshot_cache.snapshot().paths_with_uninitialized);
     for path in paths.iter() {
         let Ok(prefix) = Prefix::new(&format!("{}/{path}/", server.prefix)) else { continue };
         let mut from = Bound::Unbounded;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admission::{ExpiryAction, Initializers, Origin, Steps, without};
-use admission_metrics::TimeoutAction;
 use api_object::Tree;
 use authz::RequestInfo;
+use metrics::TimeoutAction;
 use store::{At, Change, Entry, Event, Key, Revision, Store, Transaction, WriteError};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -123,7 +123,7 @@ async fn store_and_track_object<S: Store>(server: Arc<ServerState<S>>, pending: 
     let value = content.map(|content| content.value.clone()).unwrap_or_default();
     let ttl = content.and_then(|content| content.ttl);
     let outcome = server.store.write(transaction).await;
-    let begun = server.clock.now();
+    let begun = server.clock.elapsed();
     let revision = match &outcome {
         Ok(revision) => Some(*revision),
         // The object may exist.
@@ -187,7 +187,7 @@ impl<S: Store> TrackedObject<S> {
 
     /// How old the object is.
     fn now(&self) -> Duration {
-        self.server.clock.now().saturating_sub(self.begun)
+        self.server.clock.elapsed().saturating_sub(self.begun)
     }
 
     async fn catch_up(&mut self) -> Flow {
@@ -229,7 +229,7 @@ impl<S: Store> TrackedObject<S> {
                 }
             }
             let again =
-                self.server.clock.now().saturating_add(self.server.initialization.stale_retry);
+                self.server.clock.elapsed().saturating_add(self.server.initialization.stale_retry);
             self.server.clock.sleep_until(again).await;
             if self.steps.is_over(self.now()) {
                 return Flow::Break(());
@@ -284,7 +284,7 @@ impl<S: Store> TrackedObject<S> {
                 ExpiryAction::Remove => self.remove_initializer(&expired.name).await?,
                 ExpiryAction::Fail => {
                     let metrics = &self.server.admission_metrics;
-                    metrics.initializer_timed_out(&expired.name, TimeoutAction::Failed);
+                    metrics.count_initializer_timeout(&expired.name, TimeoutAction::Failed);
                     let _ = self.conclude(InitializationOutcome::StepFailed(expired.idx));
                 }
             }
@@ -299,8 +299,8 @@ impl<S: Store> TrackedObject<S> {
         match self.server.write_waiting_object(&self.key, &self.entry, &next, self.ttl).await {
             Ok(entry) => {
                 let metrics = &self.server.admission_metrics;
-                metrics.initializer_timed_out(name, TimeoutAction::Removed);
-                self.server.record_own_write(
+                metrics.count_initializer_timeout(name, TimeoutAction::Removed);
+                self.server.audit_loopback_write(
                     &self.audit_request,
                     self.steps.annotation(name),
                     name,

@@ -34,7 +34,10 @@ pub(crate) fn is_visible(stored: &&Bytes) -> bool {
 
 /// Whether a resource has, or once had, uninitialized objects.
 pub(super) fn has_uninitialized(cluster: &ClusterSnapshot, resource: &Resource) -> bool {
-    resource.storage_path.as_ref().is_some_and(|path| cluster.uninitialized.contains(path))
+    resource
+        .storage_path
+        .as_ref()
+        .is_some_and(|path| cluster.paths_with_uninitialized.contains(path))
 }
 
 impl Query {

@@ -13,7 +13,7 @@ use super::tracker::{InitializationOutcome, InitializationProgress, PendingObjec
 use super::visibility::has_uninitialized;
 use super::waiting_objects::{Creator, LimitExceeded, WaitingSlot};
 use crate::admission::Admitted;
-use crate::cluster_ips::AddressChange;
+use crate::cluster_ips::ClusterIpChange;
 use crate::cluster_snapshot::is_tracked;
 use crate::object_ref::ObjectRef;
 use crate::rest::{
@@ -39,7 +39,7 @@ pub(crate) async fn store_uninitialized<S: Store>(
     ctx: &RequestContext<'_, S>,
     key: Key,
     admitted: Admitted,
-    addresses: &AddressChange,
+    addresses: &ClusterIpChange,
 ) -> Result<(VersionedObject, InitializationWait), WriteFailure> {
     let (tree, value) = (admitted.tree(), bytes::Bytes::from(codec::to_stored(admitted.tree())));
     let user = ctx.authorized.user();
@@ -134,7 +134,7 @@ pub(crate) async fn wait_for_initializers<S: Store>(
     let concluded = wait.progress.wait_for(|progress| progress.outcome.is_some());
     let concluded = tokio::time::timeout_at(limit, concluded).await;
     let concluded = concluded.map(|progress| progress.map(|progress| progress.outcome.clone()));
-    ctx.server.admission_metrics.initializers_waited(begun.elapsed());
+    ctx.server.admission_metrics.record_initializer_wait(begun.elapsed());
     let (outcome, entry) = match concluded {
         Ok(Ok(Some(concluded))) => concluded,
         Ok(Ok(None) | Err(_)) => {

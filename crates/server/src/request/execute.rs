@@ -67,7 +67,9 @@ impl<S: Store> AuthorizedRequest<'_, S> {
             Verb::List => {
                 let filter = visibility_filter(ctx)?;
                 let page = list(ctx, &filter).await?;
-                report.warnings.extend(undecodable::warning(resource, &page.placeholders));
+                report
+                    .warnings
+                    .extend(undecodable::placeholders_warning(resource, &page.placeholders));
                 Ok(Reply::List { resource: Arc::clone(resource), page })
             }
             Verb::Watch => {

@@ -8,7 +8,7 @@ use crate::admission::{
     AttemptConclusion, CheckedObject, FreshnessRequirement, WriteAttempt, WriteRequest,
     admit_mutating, admit_object, check_object, establish_freshness,
 };
-use crate::cluster_ips::AddressChange;
+use crate::cluster_ips::ClusterIpChange;
 use crate::initialize::{InitializationWait, store_uninitialized};
 use crate::rest::object_metadata::{
     dedup_owner_references, metadata_errors, normalize_metadata, requester, set_authorized_name,
@@ -159,7 +159,7 @@ async fn store_new<S: Store>(
     checked: CheckedObject,
     name: &str,
     options: WriteOptions,
-    addresses: &AddressChange,
+    addresses: &ClusterIpChange,
 ) -> Result<Created, WriteFailure> {
     let admitted = admit_object(ctx, attempt, write, checked, None).await?;
     let key = ctx.key(name)?;

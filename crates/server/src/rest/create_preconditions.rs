@@ -132,8 +132,9 @@ fn check_newest<S: Store>(
     let unreadable = |why: &str| Status::internal(&format!("an owner can not be read: {why}"));
     match kind {
         ParentKind::Namespace => {
-            let read = |entry: &Entry| Namespace::read(&entry.value, entry.mod_rev);
-            let namespace = current.map(read).transpose().map_err(|why| unreadable(&why))?;
+            let read = |entry: &Entry| Namespace::from_stored(&entry.value, entry.mod_rev);
+            let namespace =
+                current.map(read).transpose().map_err(|why| unreadable(&why.to_string()))?;
             let uid = admitted.namespace_uid();
             check_namespace_is_usable(ctx, uid, namespace.as_ref(), name)?;
         }

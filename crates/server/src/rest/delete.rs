@@ -11,7 +11,7 @@ use crate::admission::{
     AdmittedDeletion, AttemptConclusion, FreshnessRequirement, Termination, WriteAttempt,
     WriteRequest, admit_deletion, admit_mutating, establish_freshness,
 };
-use crate::cluster_ips::AddressChange;
+use crate::cluster_ips::ClusterIpChange;
 use crate::rest::persist::{persist, remove};
 use crate::rest::{RequestContext, RequestReport, VersionedObject, WriteFailure};
 use crate::undecodable;
@@ -71,7 +71,7 @@ async fn attempt_delete<S: Store>(
     // No later write could repair metadata of wrong types, so the object would never be removed.
     let stored = ctx.parse_authorized(entry).and_then(|mut tree| {
         let shaped = api_object::shape_metadata(&mut tree);
-        shaped.map_err(|error| undecodable::failure(&error.to_string()))?;
+        shaped.map_err(|error| undecodable::undecodable_status(&error.to_string()))?;
         Ok(tree)
     });
     let (old, is_placeholder) = match stored {
@@ -79,7 +79,16 @@ async fn attempt_delete<S: Store>(
         Err(status) => {
             let (namespace, name) = (ctx.namespace, ctx.name);
             let (resource, stored) = (ctx.resource, &entry.value);
-            (undecodable::to_delete(resource, namespace, name, stored, &status.message), true)
+            (
+                undecodable::placeholder_for_deletion(
+                    resource,
+                    namespace,
+                    name,
+                    stored,
+                    &status.message,
+                ),
+                true,
+            )
         }
     };
     options.check_preconditions(&ctx.group_kind(), ctx.name, &old, entry.mod_rev.number())?;
@@ -115,7 +124,7 @@ async fn attempt_delete<S: Store>(
             Ok(DeleteResult::Terminating(VersionedObject { tree: marked.into_tree(), revision }))
         }
         Termination::Pending { marked, before, .. } => {
-            let none = AddressChange::default();
+            let none = ClusterIpChange::default();
             let shown = persist(ctx, attempt, key, marked, expect, &none, Some(&before)).await?;
             Ok(DeleteResult::Terminating(shown))
         }
@@ -166,7 +175,7 @@ async fn delete_gracefully<S: Store>(
         }));
     }
     let (key, expect) = (ctx.key(ctx.name)?, Expect::At(entry.mod_rev));
-    let none = AddressChange::default();
+    let none = ClusterIpChange::default();
     let shown = persist(ctx, attempt, key, marked, expect, &none, Some(&before)).await?;
     Ok(DeleteResult::Terminating(shown))
 }

@@ -6,11 +6,11 @@ use std::ops::Bound;
 use api_object::{ContinueToken, Status};
 use store::{At, Item, Key, ListRequest, Prefix, ReadError, Revision, Store};
 
+use crate::decodable_versions::ListedEntry;
 use crate::initialize::{has_no_hidden_objects, has_surely_no_hidden_objects, is_hidden};
 use crate::rest::get::wait_for_revision;
 use crate::rest::query::RequestedState;
 use crate::rest::{Filter, RequestContext};
-use crate::undecodable::ListedEntry;
 
 /// The most objects of one read of the store if a filter may drop most of them.
 const ROUND_ITEMS_MAX: usize = 10_000;
@@ -95,7 +95,7 @@ async fn read_page<S: Store>(
             if hides && is_hidden(&entry.value) {
                 continue;
             }
-            let listed = ctx.server.decodable_versions.sight(ctx.resource, &key, entry);
+            let listed = ctx.server.decodable_versions.or_placeholder(ctx.resource, &key, entry);
             if !matches_filter(ctx, filter, &key, &listed) {
                 continue;
             }

@@ -4,10 +4,10 @@ use api_object::{Status, Tree};
 use store::{Delete, Entry, Expect, Key, Put, Revision, Store, VALUE_BYTES_MAX, WriteError};
 
 use crate::admission::{Admitted, WriteAttempt};
-use crate::cluster_ips::{AddressChange, is_reservation};
+use crate::cluster_ips::{ClusterIpChange, is_reservation_key};
 use crate::cluster_snapshot::is_tracked;
+use crate::out_of_space;
 use crate::rest::{CreatePreconditions, RequestContext, VersionedObject};
-use crate::store_status;
 
 /// Why an attempt to write did not write.
 pub(crate) enum WriteFailure {
@@ -40,7 +40,7 @@ pub(crate) async fn persist<S: Store>(
     key: Key,
     admitted: Admitted,
     expect: Expect,
-    addresses: &AddressChange,
+    addresses: &ClusterIpChange,
     stored: Option<&Tree>,
 ) -> Result<VersionedObject, WriteFailure> {
     let value = codec::to_stored(admitted.tree()).into();
@@ -88,9 +88,9 @@ pub(crate) async fn remove<S: Store>(
     let stored = stored.unwrap_or(admitted.tree());
     ctx.write_progress.begin();
     loop {
-        let held = ctx.server.held_reservation(stored).await;
+        let held = ctx.server.find_owned_reservation(stored).await;
         let held = held.map_err(|error| ctx.read_failed("delete", &error))?;
-        let transaction = AddressChange::free(held).attach(delete.clone().into());
+        let transaction = ClusterIpChange::release(held).attach(delete.clone().into());
         let written = ctx.timed("delete", ctx.server.store.write(transaction)).await;
         if written.is_ok() {
             attempt.record_verified();
@@ -120,13 +120,15 @@ pub(crate) async fn await_visible<S: Store>(
         }
         Err(WriteError::Conflict { current }) => Err(WriteFailure::Conflict(current)),
         Err(WriteError::ValueTooLarge { .. }) => Err(Status::too_large(VALUE_BYTES_MAX).into()),
-        Err(WriteError::NoSpace { share }) => Err(store_status::no_space(share.as_deref()).into()),
+        Err(WriteError::NoSpace { share }) => {
+            Err(out_of_space::out_of_space_status(share.as_deref()).into())
+        }
         Err(WriteError::Throttled { share, retry_after }) => {
-            Err(store_status::throttled(&share, retry_after).into())
+            Err(out_of_space::throttled_status(&share, retry_after).into())
         }
         Err(WriteError::Timeout) => Err(WriteFailure::OutcomeUnknown(Status::timeout())),
         Err(WriteError::ConditionFailed { key, .. })
-            if is_reservation(&ctx.server.prefix, &key) =>
+            if is_reservation_key(&ctx.server.prefix, &key) =>
         {
             Err(WriteFailure::AddressTaken)
         }

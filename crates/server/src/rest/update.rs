@@ -12,7 +12,7 @@ use crate::admission::{
     admit_mutating, admit_object, check_object, establish_freshness,
 };
 use crate::authorize::authorize_verb;
-use crate::cluster_ips::AddressChange;
+use crate::cluster_ips::ClusterIpChange;
 use crate::initialize::{delete_failed, has_failed};
 use crate::rest::create::{WriteResult, create_from};
 use crate::rest::object_metadata::{
@@ -158,7 +158,7 @@ async fn attempt_update<S: Store>(
     loop {
         let addresses = match subresource {
             None => checked.assign_cluster_ip(ctx, Some(&old), options.is_dry_run).await?,
-            Some(_) => AddressChange::default(),
+            Some(_) => ClusterIpChange::default(),
         };
         let revision = entry.mod_rev;
         let stored =
@@ -179,7 +179,7 @@ async fn store_changed<S: Store>(
     old: &Tree,
     options: WriteOptions,
     revision: Revision,
-    addresses: &AddressChange,
+    addresses: &ClusterIpChange,
 ) -> Result<WriteResult, WriteFailure> {
     let admitted = admit_object(ctx, attempt, write, checked, Some(old)).await?;
     let written = |shown: VersionedObject| Ok(WriteResult { shown, code: 200, wait: None });

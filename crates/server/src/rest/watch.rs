@@ -14,10 +14,10 @@ use store::{
 };
 use tokio::time::Instant;
 
+use crate::decodable_versions::DecodableVersions;
 use crate::initialize::is_hidden;
 use crate::rest::get::wait_for_revision;
 use crate::rest::{Filter, RequestContext, WatchOptions, WatchStart, parse_stored};
-use crate::undecodable::DecodableVersions;
 
 /// A watch sends its last bookmark this long before its end.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
@@ -86,7 +86,7 @@ pub(crate) async fn watch<S: Store>(
         pending_events: VecDeque::new(),
         through: Revision::ZERO,
         allows_bookmarks: options.allows_bookmarks,
-        bookmark_interval: ctx.server.options.bookmark_every,
+        bookmark_interval: ctx.server.options.bookmark_interval,
         last_bookmark: (Instant::now(), Revision::ZERO),
         ends_at,
         has_ended: false,
@@ -122,7 +122,7 @@ fn acquire_watch_permit<S>(ctx: &RequestContext<'_, S>) -> Result<Option<Permit>
     if user.is_in_group("system:masters") {
         return Ok(None);
     }
-    ctx.server.watches.acquire(authz::limit_name(&user.name)).map(Some).map_err(|busy| {
+    ctx.server.watch_limit.acquire(authz::limit_name(&user.name)).map(Some).map_err(|busy| {
         ctx.server.metrics.terminations.with_label_values(&["429"]).inc();
         let why = match busy {
             Busy::User { calls_max } => format!(
@@ -248,7 +248,7 @@ impl<S: Store> Watcher<S> {
         if self.filter.hides_uninitialized() && is_hidden(&entry.value) {
             return None;
         }
-        let listed = self.decodable_versions.sight(&self.resource, key, entry);
+        let listed = self.decodable_versions.or_placeholder(&self.resource, key, entry);
         let matches = |tree: Tree| match listed.is_placeholder {
             true => self.filter.matches_placeholder(&self.resource, &tree),
             false => self.filter.matches(&self.resource, &tree),

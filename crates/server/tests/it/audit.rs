@@ -1,4 +1,4 @@
-//! What is written down about requests.
+//! The audit events of requests.
 
 use ::audit::{Auditor, Log, Policy, Rotation};
 use http::Method;
@@ -32,7 +32,7 @@ async fn events(cluster: &Cluster, audit_id: &str) -> Vec<Value> {
         if own.last().is_some_and(|event| event["stage"] == "ResponseComplete") {
             return own;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        crate::polling::pause().await;
     }
     panic!("the request {audit_id} was not recorded to its end");
 }

@@ -75,7 +75,7 @@ async fn plant_object(cluster: &Cluster, kind: ConfigurationKind, name: &str, en
     plant(cluster, kind, name, planted.to_string().into_bytes()).await;
 }
 
-/// What is wrong with an object, one text for each fault.
+/// The field errors of an object, one text each.
 #[track_caller]
 fn faults(answer: &Answer) -> Vec<String> {
     let status = answer.json();

@@ -96,7 +96,7 @@ impl Hooks {
             let metrics = Arc::clone(&options.authorization_metrics);
             let assembler = self.assembler(Arc::clone(&directory), metrics);
             options.slots = Arc::clone(&assembler.start(plan).expect("authorizers").slots);
-            options.directory = directory;
+            options.service_directory = directory;
         })
         .await
     }
@@ -104,7 +104,7 @@ impl Hooks {
     fn assembler(
         &self,
         directory: Arc<ServiceDirectory>,
-        metrics: Arc<authz_metrics::Metrics>,
+        metrics: Arc<metrics::AuthorizationMetrics>,
     ) -> Assembler {
         Assembler {
             guards: self.guards,
@@ -118,7 +118,7 @@ impl Hooks {
     /// Authorizers that nobody counts.
     pub(crate) fn generation(&self, plan: &Plan) -> Generation {
         let registry = prometheus::Registry::new();
-        let metrics = authz_metrics::Metrics::new(&registry, "test", true).expect("metrics");
+        let metrics = metrics::AuthorizationMetrics::new(&registry, "test", true).expect("metrics");
         let directory = Arc::new(ServiceDirectory::new(ServiceRouting::Endpoints));
         self.assembler(directory, metrics).start(plan).expect("authorizers")
     }

@@ -228,7 +228,7 @@ impl<'a> Questions<'a> {
 /// The cluster roles that every cluster has, with what aggregation makes of them.
 fn default_roles() -> anyhow::Result<Vec<Role>> {
     let mut snapshot = Snapshot::default();
-    bootstrap(&mut snapshot, &api::rbac::bootstrap_policy()?, Extras::Keep);
+    bootstrap(&mut snapshot, &manifests::rbac::bootstrap_policy()?, Extras::Keep);
     Ok(snapshot.cluster_roles().into_iter().map(|role| role.as_ref().clone()).collect())
 }
 

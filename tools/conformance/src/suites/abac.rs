@@ -1,8 +1,8 @@
 //! `abac`: a policy file is loaded, requests are decided and rules are listed.
 
-use api::Source;
-use api::abac::{LoadError, LoadOptions, Loaded, load};
 use authz::{Recorder, Rules};
+use document::Source;
+use manifests::abac::{LoadError, LoadOptions, Loaded, load};
 use serde_json::{Value, json};
 
 use super::Answer;

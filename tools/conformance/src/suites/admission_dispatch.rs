@@ -12,8 +12,8 @@ use admission::{
     GroupVersionResource, Operation, Snapshot,
 };
 use admission_hooks::{
-    Connections, HookEnvironment, HookRequest, HookSession, MatchedHooks, NoObserver, Phase,
-    Refusal, SessionReport, UntypedKinds,
+    Connections, HookEnvironment, HookRequest, HookSession, NoObserver, Phase, Refusal,
+    SessionReport, UntypedKinds,
 };
 use api_object::Tree;
 use authz::{Answer as Decided, Authorizer, Decision, Recorder};
@@ -60,7 +60,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
         user: user.as_ref(),
         equivalents: &equivalents,
     };
-    let matched_hooks = MatchedHooks::find(&snapshot, &attributes);
+    let matched_hooks = snapshot.match_hooks(&attributes);
     let request = HookRequest {
         attributes,
         matched_hooks: &matched_hooks,

@@ -5,9 +5,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use api::Source;
-use api::authorization::{self, LoadError, LoadOptions, Loaded, Role};
-use api::{Diagnostic, Fault};
+use config::authorization_config::{self, LoadError, LoadOptions, Loaded, Role};
+use document::{Diagnostic, Fault, Source};
 use serde_json::{Value, json};
 
 use super::faults::fault;
@@ -51,7 +50,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
 pub(super) fn load(text: &str) -> Loaded {
     let source = Source { name: "config", bytes: text.as_bytes() };
     let options = LoadOptions { role: Role::Delegated, ..LoadOptions::default() };
-    authorization::load(&source, &options)
+    authorization_config::load(&source, &options)
 }
 
 fn result(loaded: &Loaded) -> Value {
@@ -59,7 +58,7 @@ fn result(loaded: &Loaded) -> Value {
         Ok(configuration) => {
             return json!({
                 "result": "valid",
-                "effective": authorization::effective(configuration),
+                "effective": authorization_config::effective(configuration),
             });
         }
         Err(error) => error,

@@ -1,8 +1,8 @@
 //! `match-conditions`: the CEL expressions that decide whether a webhook is asked.
 
-use api::authorization::LoadError;
 use authz_chain::Authorizer;
 use authz_webhook::{MatchConditions, Matching};
+use config::authorization_config::LoadError;
 use serde_json::{Value, json};
 
 use super::Answer;

@@ -1,37 +1,39 @@
 //! Character classes of Go's regular expressions, rewritten as classes of the `regex` crate.
 
-use super::escape::{between, escape};
-use super::syntax::{NOTHING, SyntaxError};
+use super::escape::{read_escape, text_between};
+use super::translate::{NOTHING, RegexSyntaxError};
 use super::unicode_class;
 
 /// A class in the notation of the `regex` crate.
 #[derive(Debug, Default)]
-pub(super) struct Class {
+pub(super) struct CharacterClass {
     pub(super) text: String,
-    pub(super) weight: Weight,
+    pub(super) weight: ClassWeight,
 }
 
 /// How much work reading a class is beside that for its length, in steps of
-/// [`Work`](crate::function::Work).
+/// [`StepBudget`](crate::function::Work).
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Weight {
-    pub(super) plain: usize,
+pub(super) struct ClassWeight {
+    pub(super) case_sensitive_steps: usize,
     /// When upper and lower case are the same, each character of the class is looked up.
-    pub(super) folded: usize,
+    pub(super) case_folded_steps: usize,
 }
 
 /// A class by name has up to some hundred ranges.
-const NAMED: Weight = Weight { plain: 400, folded: 5_000 };
+const NAMED: ClassWeight = ClassWeight { case_sensitive_steps: 400, case_folded_steps: 5_000 };
 
 /// How many characters are looked up in one step.
 const FOLDED_PER_STEP: usize = 8;
 
-impl Class {
+impl CharacterClass {
     /// Adds items with their weight.
-    fn push(&mut self, items: &Class) {
+    fn push(&mut self, items: &CharacterClass) {
         self.text.push_str(&items.text);
-        self.weight.plain = self.weight.plain.saturating_add(items.weight.plain);
-        self.weight.folded = self.weight.folded.saturating_add(items.weight.folded);
+        self.weight.case_sensitive_steps =
+            self.weight.case_sensitive_steps.saturating_add(items.weight.case_sensitive_steps);
+        self.weight.case_folded_steps =
+            self.weight.case_folded_steps.saturating_add(items.weight.case_folded_steps);
     }
 }
 
@@ -59,37 +61,39 @@ const POSIX: &[(&str, &str)] = &[
 ];
 
 /// Reads a class in brackets.
-pub(super) fn bracketed(rest: &str) -> Result<(Class, &str), SyntaxError> {
+pub(super) fn read_bracketed_class(rest: &str) -> Result<(CharacterClass, &str), RegexSyntaxError> {
     let inside = rest.strip_prefix('[').unwrap_or(rest);
     let (negated, mut left) = match inside.strip_prefix('^') {
         Some(left) => (true, left),
         None => (false, inside),
     };
-    let mut items = Class::default();
+    let mut items = CharacterClass::default();
     // A closing bracket is a plain character in the first place.
     let mut first = true;
     loop {
         if let Some(after) = left.strip_prefix(']').filter(|_| !first) {
-            let text = enclose(&items.text, negated);
-            return Ok((Class { text, ..items }, after));
+            let text = bracket_items(&items.text, negated);
+            return Ok((CharacterClass { text, ..items }, after));
         }
         first = false;
-        let found = match posix(left)? {
+        let found = match read_posix_class(left)? {
             Some(found) => Some(found),
-            None => escaped(left)?,
+            None => read_escaped_class(left)?,
         };
         if let Some((item, after)) = found {
             items.push(&item);
             left = after;
             continue;
         }
-        left = range(left, rest, &mut items)?;
+        left = read_class_range(left, rest, &mut items)?;
     }
 }
 
 /// Reads a letter after a backslash that stands for a class: `\d`, `\pL` and the like. The items
 /// belong in brackets.
-pub(super) fn escaped(rest: &str) -> Result<Option<(Class, &str)>, SyntaxError> {
+pub(super) fn read_escaped_class(
+    rest: &str,
+) -> Result<Option<(CharacterClass, &str)>, RegexSyntaxError> {
     let mut chars = rest.chars();
     if chars.next() != Some('\\') {
         return Ok(None);
@@ -102,23 +106,24 @@ pub(super) fn escaped(rest: &str) -> Result<Option<(Class, &str)>, SyntaxError> 
         Some('w') => (WORD, false),
         Some('W') => (WORD, true),
         Some(letter @ ('p' | 'P')) => {
-            return unicode(rest, chars.as_str(), letter == 'P').map(Some);
+            return read_unicode_class(rest, chars.as_str(), letter == 'P').map(Some);
         }
         _ => return Ok(None),
     };
-    Ok(Some((by_letter(items, negated), chars.as_str())))
+    Ok(Some((ascii_class(items, negated), chars.as_str())))
 }
 
 /// Reads a Unicode class. `rest` begins with the backslash, `name` after the letter.
-fn unicode<'p>(
+fn read_unicode_class<'p>(
     rest: &'p str,
     name: &'p str,
     negated: bool,
-) -> Result<(Class, &'p str), SyntaxError> {
-    let refuse =
-        |left: &str| SyntaxError::new("invalid character class range", between(rest, left));
+) -> Result<(CharacterClass, &'p str), RegexSyntaxError> {
+    let operand_error = |left: &str| {
+        RegexSyntaxError::new("invalid character class range", text_between(rest, left))
+    };
     let (name, left) = match name.strip_prefix('{') {
-        Some(braced) => braced.split_once('}').ok_or_else(|| refuse(""))?,
+        Some(braced) => braced.split_once('}').ok_or_else(|| operand_error(""))?,
         None => {
             let end = name.chars().next().map_or(0, char::len_utf8);
             name.split_at_checked(end).unwrap_or((name, ""))
@@ -128,12 +133,12 @@ fn unicode<'p>(
         Some(name) => (name, !negated),
         None => (name, negated),
     };
-    let items = unicode_class::items(name).ok_or_else(|| refuse(left))?;
-    Ok((Class { text: item(&items, negated), weight: NAMED }, left))
+    let items = unicode_class::find_class_items(name).ok_or_else(|| operand_error(left))?;
+    Ok((CharacterClass { text: class_item(&items, negated), weight: NAMED }, left))
 }
 
 /// Reads a class by name, such as `[:alpha:]` or `[:^alpha:]`.
-fn posix(rest: &str) -> Result<Option<(Class, &str)>, SyntaxError> {
+fn read_posix_class(rest: &str) -> Result<Option<(CharacterClass, &str)>, RegexSyntaxError> {
     let Some((name, left)) = rest.strip_prefix("[:").and_then(|named| named.split_once(":]"))
     else {
         return Ok(None);
@@ -143,62 +148,80 @@ fn posix(rest: &str) -> Result<Option<(Class, &str)>, SyntaxError> {
         None => (name, false),
     };
     match POSIX.iter().find(|(known, _)| *known == bare) {
-        Some((_, items)) => Ok(Some((by_letter(items, negated), left))),
-        None => Err(SyntaxError::new("invalid character class range", between(rest, left))),
+        Some((_, items)) => Ok(Some((ascii_class(items, negated), left))),
+        None => {
+            Err(RegexSyntaxError::new("invalid character class range", text_between(rest, left)))
+        }
     }
 }
 
 /// Reads one character or a range of them; returns what follows.
-fn range<'p>(rest: &'p str, class: &'p str, items: &mut Class) -> Result<&'p str, SyntaxError> {
-    let (low, mut left) = character(rest, class)?;
+fn read_class_range<'p>(
+    rest: &'p str,
+    class: &'p str,
+    items: &mut CharacterClass,
+) -> Result<&'p str, RegexSyntaxError> {
+    let (low, mut left) = read_class_character(rest, class)?;
     let mut high = low;
     // A hyphen before the closing bracket is a plain character.
     if let Some(after) = left.strip_prefix('-')
         && !after.is_empty()
         && !after.starts_with(']')
     {
-        (high, left) = character(after, class)?;
+        (high, left) = read_class_character(after, class)?;
     }
     if high < low {
-        let range = between(rest, left);
-        return Err(SyntaxError::new("invalid character class range", range));
+        let range = text_between(rest, left);
+        return Err(RegexSyntaxError::new("invalid character class range", range));
     }
     // Surrogates are no characters: they match nothing.
     for (low, high) in [(low, high.min(0xD7FF)), (low.max(0xE000), high)] {
         if low <= high {
             let text = format!(r"\x{{{low:X}}}-\x{{{high:X}}}");
-            items.push(&Class { text, weight: Weight { plain: 0, folded: width(low, high) } });
+            items.push(&CharacterClass {
+                text,
+                weight: ClassWeight {
+                    case_sensitive_steps: 0,
+                    case_folded_steps: range_lookup_steps(low, high),
+                },
+            });
         }
     }
     Ok(left)
 }
 
-fn character<'p>(rest: &'p str, class: &'p str) -> Result<(u32, &'p str), SyntaxError> {
+fn read_class_character<'p>(
+    rest: &'p str,
+    class: &'p str,
+) -> Result<(u32, &'p str), RegexSyntaxError> {
     let mut chars = rest.chars();
     match chars.next() {
-        None => Err(SyntaxError::new("missing closing ]", class)),
-        Some('\\') => escape(rest),
+        None => Err(RegexSyntaxError::new("missing closing ]", class)),
+        Some('\\') => read_escape(rest),
         Some(c) => Ok((u32::from(c), chars.as_str())),
     }
 }
 
 /// A class of ASCII, or the complement of one.
-fn by_letter(items: &str, negated: bool) -> Class {
-    let folded = if negated { width(0, u32::from(char::MAX)) } else { 0 };
-    Class { text: item(items, negated), weight: Weight { plain: 0, folded } }
+fn ascii_class(items: &str, negated: bool) -> CharacterClass {
+    let folded = if negated { range_lookup_steps(0, u32::from(char::MAX)) } else { 0 };
+    CharacterClass {
+        text: class_item(items, negated),
+        weight: ClassWeight { case_sensitive_steps: 0, case_folded_steps: folded },
+    }
 }
 
 /// How many steps it takes to look up all characters of a range.
-fn width(low: u32, high: u32) -> usize {
+fn range_lookup_steps(low: u32, high: u32) -> usize {
     usize::try_from(high.saturating_sub(low)).unwrap_or(usize::MAX) / FOLDED_PER_STEP
 }
 
 /// Items for use between brackets, or the complement of them.
-fn item(items: &str, negated: bool) -> String {
-    if negated { enclose(items, true) } else { items.to_owned() }
+fn class_item(items: &str, negated: bool) -> String {
+    if negated { bracket_items(items, true) } else { items.to_owned() }
 }
 
-fn enclose(items: &str, negated: bool) -> String {
+fn bracket_items(items: &str, negated: bool) -> String {
     match (items.is_empty(), negated) {
         (false, false) => format!("[{items}]"),
         (false, true) => format!("[^{items}]"),

@@ -7,16 +7,16 @@ pub(super) const COPIES_MAX: u64 = 1000;
 
 /// A repetition operator.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Repeat {
+pub(super) enum RepeatOperator {
     /// `*`, `+` or `?`
     Symbol(char),
     /// `{min,max}`, open upwards without `max`.
     Count { min: u32, max: Option<u32> },
 }
 
-impl Repeat {
+impl RepeatOperator {
     /// A counted repetition, if Go allows it. `None` for a bound means that it is too large.
-    pub(super) fn count(min: Option<u32>, max: Option<Option<u32>>) -> Option<Self> {
+    pub(super) fn from_bounds(min: Option<u32>, max: Option<Option<u32>>) -> Option<Self> {
         let limit = COPIES_MAX as u32;
         let min = min.filter(|min| *min <= limit)?;
         let max = match max {
@@ -40,7 +40,7 @@ impl Repeat {
     }
 
     /// How many copies of the innermost atom result.
-    pub(super) fn copies(self, inner: u64) -> u64 {
+    pub(super) fn multiply_copies(self, inner: u64) -> u64 {
         match self {
             Self::Symbol(_) => inner,
             Self::Count { max: Some(0), .. } => 1,
@@ -49,7 +49,7 @@ impl Repeat {
     }
 }
 
-impl fmt::Display for Repeat {
+impl fmt::Display for RepeatOperator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Symbol(symbol) => write!(f, "{symbol}"),
@@ -60,11 +60,11 @@ impl fmt::Display for Repeat {
 }
 
 /// The bounds and the remainder of a counted repetition; `None` when the braces are plain text.
-pub(super) type Counted<'p> = (Option<u32>, Option<Option<u32>>, &'p str);
+pub(super) type CountedRepetition<'p> = (Option<u32>, Option<Option<u32>>, &'p str);
 
 /// Reads `{min}`, `{min,}` or `{min,max}`.
-pub(super) fn counted(rest: &str) -> Option<Counted<'_>> {
-    let (min, left) = number(rest.strip_prefix('{')?)?;
+pub(super) fn read_counted_repetition(rest: &str) -> Option<CountedRepetition<'_>> {
+    let (min, left) = read_repeat_bound(rest.strip_prefix('{')?)?;
     if let Some(left) = left.strip_prefix('}') {
         return Some((min, Some(min), left));
     }
@@ -72,12 +72,12 @@ pub(super) fn counted(rest: &str) -> Option<Counted<'_>> {
     if let Some(left) = left.strip_prefix('}') {
         return Some((min, None, left));
     }
-    let (max, left) = number(left)?;
+    let (max, left) = read_repeat_bound(left)?;
     Some((min, Some(max), left.strip_prefix('}')?))
 }
 
 /// Reads a decimal number without leading zeros; a number that is far too large is `None`.
-fn number(rest: &str) -> Option<(Option<u32>, &str)> {
+fn read_repeat_bound(rest: &str) -> Option<(Option<u32>, &str)> {
     let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     let (digits, left) = rest.split_at_checked(end)?;
     if digits.is_empty() || (digits.len() > 1 && digits.starts_with('0')) {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::Opaque;
-use crate::question::{Decision, Decisions, ResourceTarget, ServiceAccount};
+use crate::authorizer_check::{AuthorizerDecision, KnownDecisions, ResourceTarget, ServiceAccount};
 use crate::value::Value;
 
 /// A value of the library of authorization checks.
 #[derive(Debug, Clone)]
-pub enum Authorization {
+pub enum AuthorizationValue {
     /// Whom to ask, and about whom.
     Authorizer(Authorizer),
     /// A path to ask about.
@@ -18,43 +18,43 @@ pub enum Authorization {
     /// A resource to ask about.
     Resource(Authorizer, Box<ResourceTarget>),
     /// The answer.
-    Decision(Decision),
+    Decision(AuthorizerDecision),
 }
 
 /// Somebody to ask: the answers that are known, and in whose name.
 #[derive(Debug, Clone, Default)]
 pub struct Authorizer {
-    pub(crate) decisions: Decisions,
-    pub(crate) account: Option<ServiceAccount>,
+    pub(crate) decisions: KnownDecisions,
+    pub(crate) service_account: Option<ServiceAccount>,
 }
 
 impl Authorizer {
     /// An authorizer that has given these answers to the user whom the host knows.
-    pub fn new(decisions: Decisions) -> Self {
-        Self { decisions, account: None }
+    pub fn new(decisions: KnownDecisions) -> Self {
+        Self { decisions, service_account: None }
     }
 
-    /// The authorizer as a value, of the type [`Authorization::AUTHORIZER`].
+    /// The authorizer as a value, of the type [`AuthorizationValue::AUTHORIZER`].
     pub fn value(self) -> Value<'static> {
-        Value::from(Authorization::Authorizer(self))
+        Value::from(AuthorizationValue::Authorizer(self))
     }
 
-    /// A check about a resource as a value, of the type [`Authorization::RESOURCE_CHECK`].
+    /// A check about a resource as a value, of the type [`AuthorizationValue::RESOURCE_CHECK`].
     pub fn resource_check(self, target: ResourceTarget) -> Value<'static> {
-        Value::from(Authorization::Resource(self, Box::new(target)))
+        Value::from(AuthorizationValue::Resource(self, Box::new(target)))
     }
 }
 
-impl Authorization {
-    /// The name of the type of [`Authorization::Authorizer`].
+impl AuthorizationValue {
+    /// The name of the type of [`AuthorizationValue::Authorizer`].
     pub const AUTHORIZER: &'static str = "kubernetes.authorization.Authorizer";
-    /// The name of the type of [`Authorization::Path`].
+    /// The name of the type of [`AuthorizationValue::Path`].
     pub const PATH_CHECK: &'static str = "kubernetes.authorization.PathCheck";
-    /// The name of the type of [`Authorization::Group`].
+    /// The name of the type of [`AuthorizationValue::Group`].
     pub const GROUP_CHECK: &'static str = "kubernetes.authorization.GroupCheck";
-    /// The name of the type of [`Authorization::Resource`].
+    /// The name of the type of [`AuthorizationValue::Resource`].
     pub const RESOURCE_CHECK: &'static str = "kubernetes.authorization.ResourceCheck";
-    /// The name of the type of [`Authorization::Decision`].
+    /// The name of the type of [`AuthorizationValue::Decision`].
     pub const DECISION: &'static str = "kubernetes.authorization.Decision";
 
     /// The name of the type.
@@ -85,15 +85,15 @@ impl Authorization {
             Self::Authorizer(_) => 0,
             Self::Path(_, text) | Self::Group(_, text) => text.len(),
             Self::Resource(_, target) => target.text_len(),
-            Self::Decision(Decision { reason, error, .. }) => {
+            Self::Decision(AuthorizerDecision { reason, error, .. }) => {
                 reason.len() + error.as_ref().map_or(0, |error| error.len())
             }
         }
     }
 }
 
-impl From<Authorization> for Value<'_> {
-    fn from(authorization: Authorization) -> Self {
+impl From<AuthorizationValue> for Value<'_> {
+    fn from(authorization: AuthorizationValue) -> Self {
         Self::opaque(Opaque::Authorization(authorization))
     }
 }

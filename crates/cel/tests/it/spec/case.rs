@@ -88,7 +88,7 @@ impl Case {
         if self.check_only {
             return Answer::Type { ty };
         }
-        let program = match checked.program() {
+        let program = match checked.into_program() {
             Ok(program) => program,
             Err(error) => return Answer::Program { ty, error },
         };

@@ -5,11 +5,11 @@ use std::io::Read;
 use std::sync::Arc;
 
 use admission::{Configuration, ConfigurationKind, Snapshot};
-use api::Diagnostic;
-use api::manifest::{Keep, Kept};
 use api_object::Tree;
 use api_resources::{Definition, Registry};
+use document::Diagnostic;
 use jiff::Timestamp;
+use manifests::{Keep, Kept};
 
 use crate::admission::{Rules, examine, keeps};
 use crate::offline::{CallFlags, Policy, PolicyFlags, Unusable, Wanted, Webhooks};

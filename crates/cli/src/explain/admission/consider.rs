@@ -260,7 +260,7 @@ fn called(hook: &Hook, attributes: &Attributes<'_>) -> Fate {
         let why = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
         return failed(hook, why);
     }
-    match hook.client.target(SOME_PORT) {
+    match admission_hooks::hook_target(&hook.client, SOME_PORT) {
         Ok(_) => Fate::Called,
         Err(error) => failed(hook, &error.to_string()),
     }

@@ -4,7 +4,7 @@ use std::io;
 
 use admission::{Endpoint, Exemption, ExplainedCondition, Hook, Operation, ReinvocationPolicy};
 use admission_hooks::Phase;
-use cel::{Part, PartOutcome};
+use cel::{ExplainedPart, PartResult};
 
 use super::super::paint::{Mark, Paint};
 use super::consider::{Considered, Fate, Reason};
@@ -278,8 +278,8 @@ fn condition(condition: &ExplainedCondition<'_>) -> Branch {
                 None => (String::new(), &[][..]),
             };
             let mut below = nested(parts);
-            if explanation.n_left_out > 0 {
-                let text = format!("{} more parts", explanation.n_left_out);
+            if explanation.n_omitted_parts > 0 {
+                let text = format!("{} more parts", explanation.n_omitted_parts);
                 below.push(Branch::new(Mark::None, text));
             }
             Branch::new(Mark::None, format!("{name}: {expression} {whole}")).with(below)
@@ -291,17 +291,17 @@ fn condition(condition: &ExplainedCondition<'_>) -> Branch {
 const OPAQUE: &str = "kubernetes.authorization.";
 
 /// Parts of an expression, each with those inside of it below.
-fn nested(mut parts: &[Part]) -> Vec<Branch> {
+fn nested(mut parts: &[ExplainedPart]) -> Vec<Branch> {
     let mut branches = Vec::new();
     while let Some((part, rest)) = parts.split_first() {
         let n_inside = rest.iter().take_while(|inner| inner.depth > part.depth).count();
         let (inside, after) = rest.split_at(n_inside);
-        match &part.outcome {
+        match &part.result {
             // Whoever asks the authorizer passes through values that have nothing to show.
-            PartOutcome::Value(value) if value.starts_with(OPAQUE) => {
+            PartResult::Value(value) if value.starts_with(OPAQUE) => {
                 branches.extend(nested(inside));
             }
-            PartOutcome::Value(_) | PartOutcome::Error(_) | PartOutcome::Skipped => {
+            PartResult::Value(_) | PartResult::Error(_) | PartResult::Skipped => {
                 let text = format!("{} {}", part.text, gave(part));
                 branches.push(Branch::new(Mark::None, text).with(nested(inside)));
             }
@@ -311,11 +311,11 @@ fn nested(mut parts: &[Part]) -> Vec<Branch> {
     branches
 }
 
-fn gave(part: &Part) -> String {
-    match &part.outcome {
-        PartOutcome::Value(value) => format!("is {value}"),
-        PartOutcome::Error(error) => format!("fails: {error}"),
-        PartOutcome::Skipped => "is not looked at".to_owned(),
+fn gave(part: &ExplainedPart) -> String {
+    match &part.result {
+        PartResult::Value(value) => format!("is {value}"),
+        PartResult::Error(error) => format!("fails: {error}"),
+        PartResult::Skipped => "is not looked at".to_owned(),
     }
 }
 

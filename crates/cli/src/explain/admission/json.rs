@@ -6,7 +6,7 @@ use admission::{
     Endpoint, Exemption, ExplainedCondition, GroupVersionKind, GroupVersionResource, Origin,
 };
 use api_object::Status;
-use cel::{Part, PartOutcome};
+use cel::{ExplainedPart, PartResult};
 use serde_json::{Map, Value, json};
 
 use super::consider::{Considered, Fate, Reason};
@@ -188,15 +188,15 @@ fn condition(condition: &ExplainedCondition<'_>) -> Value {
                 outcome(whole, &mut map);
             }
             map.insert("parts".to_owned(), parts.map(part).collect());
-            if explanation.n_left_out > 0 {
-                map.insert("partsLeftOut".to_owned(), explanation.n_left_out.into());
+            if explanation.n_omitted_parts > 0 {
+                map.insert("partsLeftOut".to_owned(), explanation.n_omitted_parts.into());
             }
         }
     }
     Value::Object(map)
 }
 
-fn part(part: &Part) -> Value {
+fn part(part: &ExplainedPart) -> Value {
     let mut map = Map::new();
     map.insert("depth".to_owned(), part.depth.into());
     map.insert("text".to_owned(), part.text.as_str().into());
@@ -204,11 +204,11 @@ fn part(part: &Part) -> Value {
     Value::Object(map)
 }
 
-fn outcome(part: &Part, map: &mut Map<String, Value>) {
-    let (name, value) = match &part.outcome {
-        PartOutcome::Value(value) => ("value", value.as_str().into()),
-        PartOutcome::Error(error) => ("error", error.as_str().into()),
-        PartOutcome::Skipped => ("skipped", true.into()),
+fn outcome(part: &ExplainedPart, map: &mut Map<String, Value>) {
+    let (name, value) = match &part.result {
+        PartResult::Value(value) => ("value", value.as_str().into()),
+        PartResult::Error(error) => ("error", error.as_str().into()),
+        PartResult::Skipped => ("skipped", true.into()),
     };
     map.insert(name.to_owned(), value);
 }

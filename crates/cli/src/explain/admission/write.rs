@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use admission::{Attributes, Equivalent, GroupVersionKind, Initializers, Operation, Pending};
-use api::manifest::Kept;
 use api_object::{Status, Tree};
 use api_resources::{Registry, Resource, equivalents, group_version_resource, written_kind};
 use authz::User;
+use manifests::Kept;
 use serde_json::{Value, json};
 
 use super::resource::{connection_kind, find_resource};

@@ -1,4 +1,4 @@
-//! What bad input gets, and what all four kinds have in common: §7.1.
+//! Responses to invalid input, and the behaviour that all four kinds have in common.
 
 use admission::ConfigurationKind;
 use http::Method;
@@ -240,7 +240,7 @@ async fn configurations_are_of_the_cluster() {
     }
 }
 
-/// Whoever lists them sees how many entries there are.
+/// The table of a list shows the number of entries.
 #[tokio::test(flavor = "multi_thread")]
 async fn configurations_are_listed_watched_and_deleted_like_others() {
     const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";

@@ -122,7 +122,7 @@ async fn with_peer(cause: &str, policy: &str) -> Answer {
     }
 }
 
-/// What this server does wrong.
+/// Failures that are caused by this server.
 enum Broken {
     Fault(Fault),
     Lost,

@@ -1,0 +1,225 @@
+//! The rules of the file, and the conversion that passing them is.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use document::{Caution, Lines, Place, Report, Scalar, WarningCode};
+use field_errors::{FieldPath, dns1123_label_faults, dns1123_subdomain_faults};
+
+use super::{url, wire};
+
+/// The most hooks of a file. Each is a client with connections of its own and a step of every
+/// decision, so that a larger number is a mistake.
+pub const HOOKS_MAX: usize = 256;
+
+/// One webhook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hook {
+    /// Its name, unique in the file.
+    pub name: String,
+    /// The field of the rest, such as `externalAuthorizationHooks[0].clientConfig`.
+    pub field: String,
+    /// Where that field stands.
+    pub place: Place,
+    /// Where it is.
+    pub endpoint: Endpoint,
+    /// File with the trusted authorities; those of the system if there is none.
+    pub server_ca_file: Option<PathBuf>,
+    /// The client certificate.
+    pub client_certificate: Option<ClientCertificate>,
+}
+
+/// Where a hook is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Endpoint {
+    /// At port 443 of a service.
+    Service {
+        /// The namespace of the service.
+        namespace: String,
+        /// The name of the service.
+        name: String,
+    },
+    /// At a URL with the scheme `https`, without user, query and fragment.
+    Url(String),
+}
+
+/// The files of a client certificate. Relative paths are those from the folder of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientCertificate {
+    /// File with the certificate.
+    pub certificate_file: PathBuf,
+    /// File with its key.
+    pub key_file: PathBuf,
+}
+
+/// Converts the hooks. One that breaks a rule is left out and has a fault in the report.
+pub(super) fn convert(
+    configuration: &wire::Configuration,
+    lines: &Lines<'_>,
+    report: &mut Report,
+) -> Vec<Hook> {
+    let at = FieldPath::root("externalAuthorizationHooks");
+    let n_hooks = configuration.hooks.len();
+    if n_hooks == 0 {
+        let error = at.required("at least one external authorization hook must be defined");
+        report.missing(error, configuration.hooks_span);
+    }
+    if n_hooks > HOOKS_MAX {
+        report.missing(at.too_many(n_hooks, HOOKS_MAX), configuration.hooks_span);
+        return Vec::new();
+    }
+    let mut names = BTreeSet::new();
+    let hooks = configuration.hooks.iter().enumerate();
+    hooks
+        .filter_map(|(idx, hook)| {
+            let at = match &hook.key {
+                Some(key) => at.key(key),
+                None => at.index(idx),
+            };
+            convert_hook(&at, hook, lines, &mut names, report)
+        })
+        .collect()
+}
+
+fn convert_hook<'w>(
+    at: &FieldPath<'_>,
+    hook: &'w wire::Hook,
+    lines: &Lines<'_>,
+    names: &mut BTreeSet<&'w str>,
+    report: &mut Report,
+) -> Option<Hook> {
+    let name = convert_name(at, hook, names, report);
+    let at_config = at.child("clientConfig");
+    let config = &hook.client_config;
+    let endpoint = convert_endpoint(&at_config, config, report);
+    let client_certificate = convert_certificate(&at_config, config, report);
+    Some(Hook {
+        name: name?,
+        field: at_config.to_string(),
+        place: lines.place(config.span),
+        endpoint: endpoint?,
+        server_ca_file: path(&config.server_ca_file),
+        client_certificate: client_certificate?,
+    })
+}
+
+fn convert_name<'w>(
+    at: &FieldPath<'_>,
+    hook: &'w wire::Hook,
+    names: &mut BTreeSet<&'w str>,
+    report: &mut Report,
+) -> Option<String> {
+    let at = at.child("name");
+    let name = hook.name.value.as_str();
+    let is_new = names.insert(name);
+    let faults = dns1123_subdomain_faults(name);
+    let error = if name.is_empty() {
+        at.required("")
+    } else if hook.key.as_ref().is_some_and(|key| key != name) {
+        at.invalid(name, "must equal the key of the hook")
+    } else if !is_new {
+        at.duplicate(name)
+    } else if !faults.is_empty() {
+        at.invalid(name, &faults.join(", "))
+    } else {
+        return Some(name.to_owned());
+    };
+    report.fault(error, &hook.name, hook.span);
+    None
+}
+
+/// A service wins over a URL, which then is not even looked at.
+fn convert_endpoint(
+    at: &FieldPath<'_>,
+    config: &wire::ClientConfig,
+    report: &mut Report,
+) -> Option<Endpoint> {
+    let url = &config.url;
+    if let Some(service) = &config.service {
+        if !url.value.is_empty() {
+            report.cautions.push(Caution {
+                code: WarningCode::IgnoredHookUrl,
+                field: at.child("url").to_string(),
+                message: "the URL is ignored, since there is a service".to_owned(),
+                span: url.span.unwrap_or(config.span),
+                hint: Some("give either `service` or `url`".to_owned()),
+            });
+        }
+        return convert_service(&at.child("service"), service, report);
+    }
+    if url.value.is_empty() {
+        let error = at.required("webhook configuration must have either service or URL");
+        report.missing(error, config.span);
+        return None;
+    }
+    let faults = url::faults(&at.child("url"), &url.value);
+    if faults.is_empty() {
+        return Some(Endpoint::Url(url.value.clone()));
+    }
+    for fault in faults {
+        report.fault(fault, url, config.span);
+    }
+    None
+}
+
+fn convert_service(
+    at: &FieldPath<'_>,
+    service: &wire::Service,
+    report: &mut Report,
+) -> Option<Endpoint> {
+    let mut label = |field: &str, scalar: &Scalar<String>| {
+        let at = at.child(field);
+        let value = scalar.value.as_str();
+        let faults = dns1123_label_faults(value);
+        if value.is_empty() {
+            report.fault(at.required(""), scalar, service.span);
+        } else if !faults.is_empty() {
+            report.fault(at.invalid(value, &faults.join(", ")), scalar, service.span);
+        }
+        (faults.is_empty() && !value.is_empty()).then(|| value.to_owned())
+    };
+    let name = label("name", &service.name);
+    let namespace = label("namespace", &service.namespace);
+    Some(Endpoint::Service { namespace: namespace?, name: name? })
+}
+
+/// Both files or neither. The outer `None` stands for a fault.
+fn convert_certificate(
+    at: &FieldPath<'_>,
+    config: &wire::ClientConfig,
+    report: &mut Report,
+) -> Option<Option<ClientCertificate>> {
+    let alias = &config.client_certificate_file;
+    let (field, certificate) = match (&config.client_cert_file, alias) {
+        (named, alias) if !named.value.is_empty() && !alias.value.is_empty() => {
+            let error = at
+                .child("clientCertificateFile")
+                .forbidden("is another name of clientCertFile, which is set");
+            report.fault(error, alias, config.span);
+            return None;
+        }
+        (_, alias) if !alias.value.is_empty() => ("clientCertificateFile", alias),
+        (named, _) => ("clientCertFile", named),
+    };
+    let key = &config.client_key_file;
+    match (path(certificate), path(key)) {
+        (Some(certificate_file), Some(key_file)) => {
+            Some(Some(ClientCertificate { certificate_file, key_file }))
+        }
+        (None, None) => Some(None),
+        (Some(_), None) => {
+            let detail = format!("must be set if {field} is set");
+            report.fault(at.child("clientKeyFile").required(&detail), key, config.span);
+            None
+        }
+        (None, Some(_)) => {
+            let error = at.child(field).required("must be set if clientKeyFile is set");
+            report.fault(error, certificate, config.span);
+            None
+        }
+    }
+}
+
+fn path(scalar: &Scalar<String>) -> Option<PathBuf> {
+    (!scalar.value.is_empty()).then(|| PathBuf::from(&scalar.value))
+}

@@ -1,0 +1,147 @@
+//! Rules, or parts of them, that match no request.
+
+use authz_rbac::{PolicyRule, Role};
+use document::WarningCode;
+
+use super::Scope;
+use super::built_in::BUILT_IN;
+use crate::rbac::limit_errors;
+
+/// Methods of HTTP that are no verbs of resources, and what they are called there.
+const METHODS: [(&str, &str); 3] = [("post", "create"), ("put", "update"), ("head", "get")];
+
+/// Verbs of resources that are no methods of HTTP, and so no verbs of paths.
+const RESOURCE_VERBS: [&str; 5] = ["list", "watch", "create", "update", "deletecollection"];
+
+/// Why a value matches nothing, and what may have been meant.
+type Fault = (String, Option<String>);
+
+pub(super) fn check(role: &Role, scope: &mut Scope<'_>) {
+    // Others supply the rules of such a role, and they are looked at where they are written.
+    if role.aggregation_rule.is_some() {
+        return;
+    }
+    for fault in limit_errors(role, None) {
+        scope.warn(WarningCode::OversizedRole, &fault.path, fault.message_without_path(), None);
+    }
+    for (idx, rule) in role.rules.iter().enumerate() {
+        let is_for_paths = !rule.non_resource_urls.is_empty();
+        let mut each =
+            |code, field: &str, values: &[String], judge: &dyn Fn(&str) -> Option<Fault>| {
+                for (item, value) in values.iter().enumerate() {
+                    if let Some((message, hint)) = judge(value) {
+                        scope.warn(code, &format!("rules[{idx}].{field}[{item}]"), message, hint);
+                    }
+                }
+            };
+        each(WarningCode::UnmatchedVerb, "verbs", &rule.verbs, &|value| verb(value, is_for_paths));
+        each(WarningCode::UnmatchedApiGroup, "apiGroups", &rule.api_groups, &api_group);
+        each(WarningCode::UnmatchedResource, "resources", &rule.resources, &|value| {
+            resource(value, &rule.api_groups)
+        });
+        each(WarningCode::UnmatchedUrl, "nonResourceURLs", &rule.non_resource_urls, &url);
+        each(WarningCode::CreateByName, "verbs", &rule.verbs, &|value| create_by_name(value, rule));
+    }
+}
+
+fn verb(verb: &str, is_for_paths: bool) -> Option<Fault> {
+    let lower = verb.trim().to_ascii_lowercase();
+    if lower != verb {
+        let message =
+            format!("no request has the verb {}: verbs are lower case", go_compat::quote(verb));
+        return Some((message, Some(format!("write `{lower}`"))));
+    }
+    if is_for_paths {
+        return RESOURCE_VERBS.contains(&verb).then(|| {
+            let message = format!("no request for a path has the verb `{verb}`");
+            let hint = "the verb of a path is the method of HTTP in lower case".to_owned();
+            (message, Some(hint))
+        });
+    }
+    let (_, name) = METHODS.iter().find(|(method, _)| *method == verb)?;
+    let message = format!("no request for a resource has the verb `{verb}`");
+    Some((message, Some(format!("for resources it is `{name}`"))))
+}
+
+fn api_group(group: &str) -> Option<Fault> {
+    let message = || format!("no resource is in the API group {}", go_compat::quote(group));
+    let is_version = |text: &str| {
+        let rest = text.strip_prefix('v').unwrap_or_default();
+        rest.starts_with(|c: char| c.is_ascii_digit())
+    };
+    if group == "core" || is_version(group) {
+        let hint = "the group of pods, services and secrets is `\"\"`".to_owned();
+        return Some((message(), Some(hint)));
+    }
+    if let Some((name, _)) = group.split_once('/') {
+        return Some((message(), Some(format!("write `{name}` without a version"))));
+    }
+    let tidy = group.trim().to_ascii_lowercase();
+    (tidy != group).then(|| (message(), Some(format!("write `{tidy}`"))))
+}
+
+fn resource(resource: &str, api_groups: &[String]) -> Option<Fault> {
+    let message = |why: &str| format!("{} matches nothing: {why}", go_compat::quote(resource));
+    let lower = resource.trim().to_ascii_lowercase();
+    if lower != resource {
+        let why = "resources are lower case and without spaces";
+        return Some((message(why), Some(format!("write `{lower}`"))));
+    }
+    let (name, subresource) = match resource.split_once('/') {
+        None => (resource, None),
+        Some((name, subresource)) => (name, Some(subresource)),
+    };
+    match (name, subresource) {
+        ("", _) => {
+            let hint = subresource.map(|own| format!("`*/{own}` is for all resources"));
+            Some((message("there is no resource in it"), hint))
+        }
+        (_, Some("")) => {
+            Some((message("there is no subresource in it"), Some(format!("write `{name}`"))))
+        }
+        ("*", Some("*")) => {
+            let why = "`*` alone is everything";
+            Some((message(why), Some("write `*`".to_owned())))
+        }
+        (_, Some("*")) => {
+            let why = "`*` does not stand for all subresources";
+            let hint = format!("name them, such as `{name}/status`, or use `*/<subresource>`");
+            Some((message(why), Some(hint)))
+        }
+        ("*", _) => None,
+        (name, Some(subresource)) if subresource.contains('/') => {
+            let why = "a subresource has no further parts";
+            let first = subresource.split('/').next().unwrap_or_default();
+            Some((message(why), Some(format!("did you mean `{name}/{first}`?"))))
+        }
+        (name, _) => {
+            let fault = BUILT_IN.misplaced(name, api_groups)?;
+            Some((message(&fault.why), Some(fault.hint)))
+        }
+    }
+}
+
+fn url(url: &str) -> Option<Fault> {
+    let message = |why: &str| format!("{} matches nothing: {why}", go_compat::quote(url));
+    if url != "*" && !url.starts_with('/') {
+        let hint = (!url.is_empty()).then(|| format!("did you mean `/{url}`?"));
+        return Some((message("paths begin with `/`"), hint));
+    }
+    let prefix = url.trim_end_matches('*');
+    prefix.contains('*').then(|| {
+        let why = "`*` stands for any rest at the end only";
+        let first = prefix.split('*').next().unwrap_or_default();
+        (message(why), Some(format!("did you mean `{first}*`?")))
+    })
+}
+
+/// An object that is being created has no name yet, but one whose subresource is, such as
+/// `pods/exec`, has.
+fn create_by_name(verb: &str, rule: &PolicyRule) -> Option<Fault> {
+    let is_named = !rule.resource_names.is_empty();
+    let is_plain = rule.resources.iter().all(|resource| !resource.contains('/') && resource != "*");
+    (verb == "create" && is_named && is_plain).then(|| {
+        let message = "`create` matches nothing in a rule with `resourceNames`".to_owned();
+        (message, Some("give `create` a rule of its own, without names".to_owned()))
+    })
+}
