@@ -46,7 +46,7 @@ pub(crate) fn prepare(
     let (spec, mut metadata) = read(kind, &fields, request)?;
     metadata.place(kind, request.namespace)?;
     let question = match kind {
-        Kind::SelfSubjectAccessReview => spec.question_about(request.user.unwrap_or(&nobody)),
+        Kind::SelfSubjectAccessReview => spec.question_for_user(request.user.unwrap_or(&nobody)),
         _ => spec.question(),
     };
     let mut local = FieldErrors::new();

@@ -1,6 +1,6 @@
 //! The quick way for the review that servers are asked most.
 
-use crate::review::{Question, Spec, Version, plain_review};
+use crate::review::{Question, Spec, Version, parse_plain_review};
 use authz::{Attributes, Decision};
 use serde::Serialize;
 
@@ -44,7 +44,7 @@ struct Empty {}
 impl<'b> SubjectAccessReview<'b> {
     /// The review, or `None` if the body is to be read the long way.
     pub fn parse(body: &'b [u8]) -> Option<Self> {
-        match plain_review(body)? {
+        match parse_plain_review(body)? {
             (Version::V1, spec) => {
                 let question = spec.question().ok()?;
                 Some(Self { spec, question })

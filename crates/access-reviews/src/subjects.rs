@@ -77,7 +77,7 @@ pub(crate) fn prepare(
     if is_local {
         faults.extend(local_faults(&spec, request.namespace));
     }
-    let question = spec.question_about(&User::default());
+    let question = spec.question_for_user(&User::default());
     let kind_in_messages = GroupKind::new(kind.group(), kind.name());
     let mut question = checked(question, faults, &kind_in_messages)?.into_owned();
     let mut guarded_namespace = None;

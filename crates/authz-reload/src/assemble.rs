@@ -97,7 +97,7 @@ impl Assembler {
         self.build_with(configuration, origin, previous, &mut |name, settings, recording| {
             let HowTo::KubeConfigFile(path) = &settings.connection else { return Ok(None) };
             let loaded = load_connections(name, path.as_path(), recording)?;
-            let one = loaded.into_one();
+            let one = loaded.into_single_connection();
             one.map(Some).map_err(|error| BuildCause::Connection { name: name.to_owned(), error })
         })
     }

@@ -35,7 +35,8 @@ impl Cluster {
     pub(crate) fn generate(n_nodes: usize, files: &Files) -> anyhow::Result<Self> {
         let mut random = Random::new(n_nodes as u64);
         let documents = generate::objects(n_nodes, &mut random);
-        let objects: Option<Vec<Object>> = documents.iter().map(manifests::node_object).collect();
+        let objects: Option<Vec<Object>> =
+            documents.iter().map(manifests::parse_node_object).collect();
         let objects = objects.context("an object of a kind that relates nothing")?;
         files.write(FOLDER, "objects", documents)?;
         let rules = rules()?;

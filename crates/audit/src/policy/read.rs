@@ -62,7 +62,8 @@ impl Policy {
         if bytes.len() > document::DOCUMENT_BYTES_MAX {
             return Err(PolicyError::TooLong);
         }
-        let tree = document::yaml_tree(bytes).map_err(PolicyError::Syntax)?;
+        let tree =
+            document::yaml_to_json(bytes).map_err(|error| PolicyError::Syntax(error.message))?;
         let text = |name: &str| tree.value.get(name).and_then(Value::as_str).unwrap_or_default();
         if text("kind") != KIND || text("apiVersion") != API_VERSION {
             return Err(PolicyError::OtherKind {
@@ -70,7 +71,7 @@ impl Policy {
                 api_version: text("apiVersion").to_owned(),
             });
         }
-        let warnings = tree.duplicates.iter().map(|path| format!("{path}: key stands twice"));
+        let warnings = tree.duplicate_keys.iter().map(|path| format!("{path}: key stands twice"));
         let mut reader = Reader { errors: FieldErrors::new(), warnings: warnings.collect() };
         let policy =
             tree.value.as_object().map(|members| reader.policy(Node { members, at: None }));

@@ -124,11 +124,11 @@ fn load(
     let looked_at = RefCell::new(Vec::new());
     let probe = |path: &Path| {
         looked_at.borrow_mut().push(path.to_owned());
-        config::authorization_config::stat(path)
+        config::authorization_config::stat_file(path)
     };
     let required: Vec<AuthorizerType> = built_in_types.iter().copied().collect();
     let options =
-        LoadOptions { required_types: &required, probe: &probe, ..LoadOptions::default() };
+        LoadOptions { required_types: &required, stat_file: &probe, ..LoadOptions::default() };
     let name = path.display().to_string();
     let source = Source { name: &name, bytes };
     let loaded = config::authorization_config::load(&source, &options);

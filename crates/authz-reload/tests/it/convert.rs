@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use authz_chain::{Authorizer, AuthorizerType, Configuration};
 use authz_reload::{ConvertContext, Converted, Modes, WebhookFlags, convert};
 use authz_webhook::Caching;
-use config::authorization_config::{LoadOptions, assume_regular, load};
+use config::authorization_config::{LoadOptions, assume_regular_file, load};
 use proptest::prelude::*;
 
 fn loaded(yaml: &str) -> Configuration {
     let source = document::Source { name: "converted", bytes: yaml.as_bytes() };
-    let options = LoadOptions { probe: &assume_regular, ..LoadOptions::default() };
+    let options = LoadOptions { stat_file: &assume_regular_file, ..LoadOptions::default() };
     let loaded = load(&source, &options);
     assert_eq!(loaded.warnings, [], "{yaml}");
     loaded.outcome.unwrap_or_else(|error| panic!("{error}\n{yaml}"))

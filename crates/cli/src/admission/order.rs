@@ -37,7 +37,7 @@ pub(crate) fn order(configurations: &[Examined]) -> Order {
         let Some(error) = errors.iter().next() else { break };
         let Some((own, path)) = own_place(&entries, &error.path) else { break };
         if let Some(examined) = configurations.get(own) {
-            order.errors.push(examined.kept.fault(FieldError { path, ..error.clone() }));
+            order.errors.push(examined.kept.field_diagnostic(FieldError { path, ..error.clone() }));
         }
         // Without it the next circle is found.
         match index_of(&error.path) {

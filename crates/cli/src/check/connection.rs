@@ -25,7 +25,8 @@ pub(super) fn check_named(path: &Path) -> Option<Checked> {
     };
     let source = Source { name: &name, bytes: &bytes };
     let loaded = kubeconfig::parse(&source, path, &kubeconfig::read_file);
-    let loaded = loaded.and_then(|loaded| loaded.into_one().map(Box::new).map(Loaded::Kubeconfig));
+    let loaded = loaded
+        .and_then(|loaded| loaded.into_single_connection().map(Box::new).map(Loaded::Kubeconfig));
     let file = read_file(&source, loaded);
     let text = source.text().into_owned();
     let outcome = Outcome::Read(Box::new(ReadFile { text, ..file }));

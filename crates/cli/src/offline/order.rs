@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use authz_chain::{Authorizer, Configuration};
 use authz_reload::{Modes, Plan};
 use config::authorization_config;
-use config::authorization_config::{LoadOptions, assume_regular, stat};
+use config::authorization_config::{LoadOptions, assume_regular_file};
 use document::{ReadError, Source};
 use manifests::abac;
 
@@ -19,7 +19,7 @@ use crate::files::read_up_to;
 pub(super) struct Order {
     pub(super) authorizers: Vec<Authorizer>,
     /// Empty without an authorizer of type ABAC.
-    pub(super) abac: abac::Loaded,
+    pub(super) abac: abac::LoadedPolicies,
 }
 
 /// Whether the files have to be here that say how webhooks are reached.
@@ -57,7 +57,7 @@ impl Order {
             Ok(abac) => abac.unwrap_or_default(),
             Err(trouble) => {
                 troubles.push(trouble);
-                abac::Loaded::default()
+                abac::LoadedPolicies::default()
             }
         };
         match troubles.is_empty() {
@@ -72,11 +72,11 @@ fn configuration(path: &Path, files: ConnectionFiles) -> Result<Configuration, T
         document::read_file(path).map_err(|error| Trouble::Unreadable(error.to_string()))?;
     let name = path.to_string_lossy();
     let source = Source { name: &name, bytes: &bytes };
-    let probe = match files {
-        ConnectionFiles::Needed => &stat,
-        ConnectionFiles::Elsewhere => &assume_regular as &dyn Fn(&Path) -> _,
+    let stat_file = match files {
+        ConnectionFiles::Needed => &authorization_config::stat_file,
+        ConnectionFiles::Elsewhere => &assume_regular_file as &dyn Fn(&Path) -> _,
     };
-    let options = LoadOptions { probe, ..LoadOptions::default() };
+    let options = LoadOptions { stat_file, ..LoadOptions::default() };
     let loaded = authorization_config::load(&source, &options);
     loaded.outcome.map_err(|error| {
         let mut diagnostics = error.diagnostics().to_vec();
@@ -106,7 +106,7 @@ fn translated(
     }
 }
 
-fn policies(path: Option<&PathBuf>) -> Result<abac::Loaded, Trouble> {
+fn policies(path: Option<&PathBuf>) -> Result<abac::LoadedPolicies, Trouble> {
     let Some(path) = path else {
         let message = "authorizer ABAC needs --authorization-policy-file".to_owned();
         return Err(Trouble::Unreadable(message));

@@ -10,7 +10,7 @@ use authz_rbac::{Extras, Snapshot};
 use authz_reload::Plan;
 use manifests::abac;
 use manifests::rbac;
-use manifests::{Found, Kept, Object};
+use manifests::{ManifestObject, Object, WholeObject};
 use tokio::runtime::{self, Runtime};
 
 use super::called;
@@ -62,7 +62,7 @@ impl Policy {
         webhooks: Webhooks,
         stdin: &mut dyn Read,
         wanted: Wanted<'_>,
-    ) -> Result<(Self, Vec<Kept>), Unusable> {
+    ) -> Result<(Self, Vec<WholeObject>), Unusable> {
         if flags.objects.iter().filter(|path| *path == Path::new("-")).count() > 1 {
             let message = "`-` is given twice, but standard input can be read once".to_owned();
             return Err(Unusable::Usage(vec![message]));
@@ -136,7 +136,7 @@ fn chain(
     flags: &PolicyFlags,
     webhooks: Webhooks,
     order: Order,
-    objects: Vec<Found>,
+    objects: Vec<ManifestObject>,
     plan: &Plan,
     directory: &Path,
 ) -> Result<Chain, Unusable> {
@@ -173,8 +173,8 @@ struct BuiltIn {
 
 fn built_in(
     flags: &PolicyFlags,
-    loaded: abac::Loaded,
-    objects: Vec<Found>,
+    loaded: abac::LoadedPolicies,
+    objects: Vec<ManifestObject>,
 ) -> Result<BuiltIn, Unusable> {
     let defaults = rbac::bootstrap_policy().map_err(Unusable::broken)?;
     let mut node = authz_node::Policy {
@@ -182,7 +182,7 @@ fn built_in(
         ..authz_node::Policy::default()
     };
     let mut snapshot = Snapshot::default();
-    for Found { object, .. } in objects {
+    for ManifestObject { object, .. } in objects {
         match object {
             Object::Rbac(rbac::Object::Role(role)) => snapshot.put_role(role),
             Object::Rbac(rbac::Object::Binding(binding)) => snapshot.put_binding(binding),

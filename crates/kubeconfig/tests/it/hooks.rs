@@ -44,7 +44,7 @@ fn shw_02_a_plain_kubeconfig_is_one() {
     let place = Workplace::new();
     let loaded = place.load(&config("server: 'https://h'", "")).unwrap();
     assert!(matches!(loaded, Loaded::Kubeconfig(_)));
-    assert!(loaded.into_one().is_ok());
+    assert!(loaded.into_single_connection().is_ok());
 }
 
 #[test]
@@ -97,10 +97,10 @@ fn shw_08_exactly_one_hook_where_one_is_meant() {
     let Ok(Loaded::Hooks(found)) = place.load(&two) else { panic!("{two}") };
     let names: Vec<_> = found.iter().map(|hook| hook.name.as_str()).collect();
     assert_eq!(names, ["b", "a"]);
-    let error = place.load(&two).unwrap().into_one().unwrap_err();
+    let error = place.load(&two).unwrap().into_single_connection().unwrap_err();
     assert_eq!(error.to_string(), "expected exactly one external authorization hook, got 2");
     let one = format!("{HEADER}{}", hook("a"));
-    assert!(place.load(&one).unwrap().into_one().is_ok());
+    assert!(place.load(&one).unwrap().into_single_connection().is_ok());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Files that say who we are to whom (admission §4.6).
+//! Kubeconfigs whose users are named after services.
 
 use std::path::Path;
 

@@ -201,7 +201,7 @@ fn apply_node_object(
 ) -> Result<(), DecodeError> {
     let decode = |value: Option<&Bytes>| -> Result<_, DecodeError> {
         let tree = value.map(|value| codec::from_stored(value)).transpose()?;
-        Ok(tree.and_then(|tree| manifests::node_object(&Value::Object(tree))))
+        Ok(tree.and_then(|tree| manifests::parse_node_object(&Value::Object(tree))))
     };
     let old = decode(old_value).unwrap_or_default();
     let new = decode(new_value);

@@ -6,7 +6,7 @@ use admission::{Attributes, Equivalent, GroupVersionKind, Initializers, Operatio
 use api_object::{Status, Tree};
 use api_resources::{Registry, Resource, equivalents, group_version_resource, written_kind};
 use authz::User;
-use manifests::Kept;
+use manifests::WholeObject;
 use serde_json::{Value, json};
 
 use super::resource::{connection_kind, find_resource};
@@ -79,8 +79,8 @@ impl<'a> Write<'a> {
     pub(super) fn new(
         registry: &'a Registry,
         how: &'a How,
-        new: &Kept,
-        old: Option<&Kept>,
+        new: &WholeObject,
+        old: Option<&WholeObject>,
     ) -> Result<Self, String> {
         let (group, version) = new.api_version().split_once('/').unwrap_or(("", new.api_version()));
         let written = GroupVersionKind { group, version, kind: new.kind_name() };
@@ -94,7 +94,7 @@ impl<'a> Write<'a> {
         };
         let kind = Kind::of(&kind(resource, how, &written));
         let mut refusal = None;
-        let mut settled = |kept: &Kept, stored: Option<&Tree>| {
+        let mut settled = |kept: &WholeObject, stored: Option<&Tree>| {
             let tree = kept.value.clone();
             let settled = settle(resource, how.operation, subresource, namespace, tree, stored);
             settled.map_err(|status| refusal.get_or_insert(status)).ok()

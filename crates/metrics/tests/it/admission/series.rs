@@ -70,7 +70,7 @@ fn series_go_with_their_hooks() {
         metrics.failed_open(name, Phase::Mutating, FailOpenCause::Tls);
     }
     metrics.set_config_in_effect(&snapshot(&["b.x.y"], &[]));
-    for (name, family) in monitoring_lint::look(&registry).unwrap() {
+    for (name, family) in monitoring_lint::gather_exported_metrics(&registry).unwrap() {
         let names = family.labels.get("name").into_iter().flatten();
         assert!(names.eq(["b.x.y"]) || !family.labels.contains_key("name"), "{name}: {family:?}");
     }

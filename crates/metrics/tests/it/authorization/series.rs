@@ -19,8 +19,8 @@ const RELOAD_TIME: &str =
 const INFO: &str = "apiserver_authorization_config_controller_last_config_info";
 const TOOK: Duration = Duration::from_micros(3);
 
-fn look(registry: &Registry) -> monitoring_lint::Exposed {
-    monitoring_lint::look(registry).unwrap()
+fn look(registry: &Registry) -> monitoring_lint::ExportedMetrics {
+    monitoring_lint::gather_exported_metrics(registry).unwrap()
 }
 
 /// The samples of one family, as `labels value`, sorted.
