@@ -1,4 +1,4 @@
-//! What the failure of a call means for the request.
+//! Applies the failure policy of a hook to a failed call.
 
 use admission::{FailurePolicy, Hook};
 use api_object::Status;

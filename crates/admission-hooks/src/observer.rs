@@ -67,7 +67,7 @@ pub enum ConditionOutcome {
     Hold,
     /// One condition is false.
     Exclude,
-    /// The evaluation failed.
+    /// A condition could not be evaluated.
     Fail,
 }
 
@@ -82,7 +82,7 @@ pub struct ConditionReport<'a> {
     pub operation: Operation,
     /// How long the evaluation took.
     pub duration: Duration,
-    /// The result.
+    /// The result of the evaluation.
     pub outcome: ConditionOutcome,
 }
 
@@ -104,7 +104,7 @@ pub trait Observer: Send + Sync {
     }
 }
 
-/// Ignores all reports.
+/// An observer that ignores all reports.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoObserver;
 

@@ -207,7 +207,7 @@ mod tests {
         }
     }
 
-    /// A hook that denies with the status code of a redirect does not redirect the client.
+    /// L4: a hook that denies with the status code of a redirect does not redirect the client.
     #[test]
     fn denials_have_a_code_of_a_failure() {
         for (told, want) in [(200, 400), (399, 400), (400, 400), (401, 401), (500, 500), (-1, 400)]

@@ -9,12 +9,12 @@ use https_client::{Credentials, HostPort, Identity, ServiceName};
 pub struct ServiceCredentials {
     /// The credentials in the headers of requests.
     pub credentials: Credentials,
-    /// The client certificate.
+    /// The client certificate of the TLS connection.
     pub identity: Option<Identity>,
 }
 
 impl ServiceCredentials {
-    /// No credentials.
+    /// Neither headers nor a certificate.
     pub const ANONYMOUS: Self = Self { credentials: Credentials::None, identity: None };
 }
 
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_named_is_the_current_user_or_nobody() {
+    fn a_target_without_a_name_gets_the_current_context_or_nothing() {
         assert_eq!(table(&[]).for_host("h", 443), ServiceCredentials::ANONYMOUS);
         let mut table = table(&[]);
         table.current = Some(token("current"));

@@ -11,7 +11,7 @@ use crate::observer::{Observer, Phase};
 use crate::response::HookResponse;
 use crate::warnings::ClientWarnings;
 
-/// What happened with one hook in one round.
+/// The event of one hook in one round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookEvent {
     /// The phase of the hook.
@@ -84,7 +84,7 @@ pub enum CallVerdict {
     Error(String),
 }
 
-/// What all hooks of a session leave behind besides the object.
+/// The warnings, audit annotations and events of all hooks of a session.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SessionReport {
     /// The texts of the `Warning` headers.

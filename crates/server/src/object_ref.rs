@@ -45,7 +45,7 @@ impl<'a> ObjectRef<'a> {
     }
 
     /// The request for this target.
-    pub(crate) fn to_request(&self, verb: Verb) -> RequestInfo {
+    pub(crate) fn to_request(self, verb: Verb) -> RequestInfo {
         let mut trail = (!self.name.is_empty()).then(|| self.name.to_owned());
         if let Some(trail) = trail.as_mut().filter(|_| !self.subresource.is_empty()) {
             trail.push('/');

@@ -24,13 +24,13 @@ pub(crate) struct WriteAttempt {
     pub(crate) warnings: Vec<String>,
 }
 
-/// What follows from the result of an attempt.
+/// The decision about the result of an attempt.
 pub(crate) enum AttemptConclusion<T> {
     /// The result of the request.
     Final(Result<T, Status>),
     /// The verb makes this attempt next.
     Retry {
-        next: WriteAttempt,
+        next: Box<WriteAttempt>,
         /// The stored object as the failed transaction found it; `None` if the verb has to read it.
         current: Option<Option<Entry>>,
     },
@@ -74,8 +74,8 @@ impl WriteAttempt {
         }
     }
 
-    fn retry(self, requirement: FreshnessRequirement) -> Self {
-        Self { namespace_uid: self.namespace_uid, ..Self::new(requirement) }
+    fn retry(self, requirement: FreshnessRequirement) -> Box<Self> {
+        Box::new(Self { namespace_uid: self.namespace_uid, ..Self::new(requirement) })
     }
 
     /// Ends the only attempt of a request that stores nothing.

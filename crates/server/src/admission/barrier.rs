@@ -367,7 +367,7 @@ mod tests {
         assert!(begun.elapsed() <= 5 * SECOND);
     }
 
-    /// A caller in a hurry is refused, while the store is well, slow, or failing.
+    /// A5: a request with a short deadline is refused while the store is healthy, slow, or failing.
     #[tokio::test(start_paused = true)]
     async fn a_deadline_of_the_caller_never_degrades() {
         let read_takes = Duration::from_millis(100);
@@ -399,10 +399,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_the_picture_does_not_show_is_not_confirmed() {
+    async fn a_revision_that_the_snapshot_lacks_is_not_confirmed() {
         let (scene, barrier) = begin(Scene::default(), SyncMode::Barrier);
         assert_eq!(need(&barrier).await, Ok(Some(0)));
-        // A change that the picture misses: reads succeed, and yet nothing is confirmed by them.
+        // The snapshot misses a change: reads succeed, but they confirm nothing.
         scene.config_revision.store(7, Ordering::SeqCst);
         tokio::time::sleep(6 * SECOND).await;
         assert!(barrier.confirmation_age().is_stale);

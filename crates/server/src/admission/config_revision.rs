@@ -31,7 +31,7 @@ impl From<ConfigRevisionError> for Status {
     }
 }
 
-/// What the transaction of a write does with the config revision key.
+/// The part of the transaction of a write that concerns the config revision key.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ConfigRevisionCondition {
     /// The write does not depend on it.

@@ -40,7 +40,7 @@ impl AdmissionSnapshot {
     }
 }
 
-/// What a write knows about the configuration that admits it.
+/// The configuration that admits a write, and whether it is known to be current.
 pub(crate) enum Freshness {
     /// No configuration applies to the write.
     Exempt,

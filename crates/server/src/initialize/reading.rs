@@ -8,10 +8,10 @@ use crate::admission::NotFresh;
 use crate::cluster_snapshot::is_tracked;
 use crate::rest::{RequestContext, VersionedObject, get_entry};
 
-/// What a client gets that reads an uninitialized object by its name.
+/// The response to a client that reads an uninitialized object by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GetMode {
-    /// The uninitialized object.
+    /// The uninitialized object itself.
     #[default]
     Object,
     /// 202 with a Status that says that the object will exist.
@@ -20,7 +20,7 @@ pub enum GetMode {
 
 /// The result of a read.
 pub(crate) enum ReadResult {
-    /// The object.
+    /// The stored object.
     Object(VersionedObject),
     /// A Status that says that the object will exist.
     Accepted(Tree),

@@ -107,7 +107,7 @@ mod tests {
             (r#"{"metadata":{"initializers":{}}}"#, false),
             (r#"{"metadata":{"name":"a"},"initializers":[{"name":"a.b.c"}]}"#, false),
             (r#"{"data":{"a":"{\"initializers\": 1}"}}"#, false),
-            // Nobody can say that it does not wait.
+            // An object that can not be decoded may have initializers.
             (r#""initializers" is no JSON"#, true),
         ] {
             assert_eq!(is_hidden(stored.as_bytes()), want, "{stored}");

@@ -70,7 +70,7 @@ pub(super) enum WaitingState {
     Creating,
     /// There is a record, but the object was not read yet.
     Unread,
-    /// The object waits.
+    /// The object waits for its initializers.
     Waiting,
     /// An initializer failed the object, so it has to be deleted.
     Failed,

@@ -24,7 +24,7 @@ pub(crate) struct RequestContext<'a, S> {
     pub(crate) namespace: Option<&'a str>,
     /// The authorized name, from the path or from a field selector for one name; may be empty.
     pub(crate) name: &'a str,
-    /// The authorized subresource.
+    /// The authorized subresource, if the target has one.
     pub(crate) subresource: Option<&'a str>,
     pub(crate) query: &'a Query,
     pub(crate) now: Timestamp,

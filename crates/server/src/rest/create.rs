@@ -29,7 +29,7 @@ pub(crate) struct WriteResult {
     pub(crate) wait: Option<InitializationWait>,
 }
 
-/// Creates an object.
+/// Creates the object that the client sent.
 ///
 /// 1. Attempt to admit and store the object.
 /// 2. Repeat the attempt if it does not count, see [`WriteAttempt::conclude`].
@@ -58,7 +58,7 @@ pub(super) async fn create_from<S: Store>(
         let result = attempt_create(ctx, &mut attempt, tree.clone(), options).await;
         match attempt.conclude(ctx, Operation::Create, result, report).await {
             AttemptConclusion::Final(result) => break result?,
-            AttemptConclusion::Retry { next, .. } => attempt = next,
+            AttemptConclusion::Retry { next, .. } => attempt = *next,
         }
     };
     let (shown, wait) = created;

@@ -50,7 +50,7 @@ pub(crate) async fn delete<S: Store>(
         let result = attempt_delete(ctx, &mut attempt, options, &entry).await;
         match attempt.conclude(ctx, Operation::Delete, result, report).await {
             AttemptConclusion::Final(result) => return result,
-            AttemptConclusion::Retry { next, current } => (attempt, known) = (next, current),
+            AttemptConclusion::Retry { next, current } => (attempt, known) = (*next, current),
         }
     }
 }

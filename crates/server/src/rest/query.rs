@@ -1,4 +1,4 @@
-//! What the query of a request asks for.
+//! The query parameters of a request.
 
 use api_object::{DeleteOptions, GroupKind, Status};
 use field_errors::{FieldErrors, FieldPath};
@@ -251,7 +251,7 @@ impl Query {
     }
 }
 
-/// Parses a resourceVersion.
+/// Parses a resourceVersion as a number.
 pub(crate) fn parse_resource_version(text: &str) -> Result<u64, Status> {
     text.parse().map_err(|_| {
         let quoted = go_compat::quote(text);

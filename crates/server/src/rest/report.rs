@@ -1,9 +1,10 @@
-//! What a request reports beside its result.
+//! The report of a request beside its result.
 
 use admission_hooks::SessionReport;
 use store::Revision;
 
-/// What a request reports to the client and to the audit log beside its result, also if it fails.
+/// The warnings and hook reports of a request for the client and the audit log. A failed request has them
+/// too.
 #[derive(Debug, Default)]
 pub(crate) struct RequestReport {
     /// The texts of `Warning` headers.

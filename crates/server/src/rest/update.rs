@@ -80,7 +80,7 @@ async fn change_object<S: Store>(
         let result = attempt_update(ctx, &mut attempt, change, options, &entry).await;
         match attempt.conclude(ctx, Operation::Update, result, report).await {
             AttemptConclusion::Final(result) => return result,
-            AttemptConclusion::Retry { next, current } => (attempt, known) = (next, current),
+            AttemptConclusion::Retry { next, current } => (attempt, known) = (*next, current),
         }
     }
 }

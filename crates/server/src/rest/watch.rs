@@ -46,7 +46,7 @@ pub(crate) enum WatchEventObject {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WatchEnded;
 
-/// A running watch.
+/// A watch that has begun, and its unsent events.
 pub(crate) struct Watcher<S: Store> {
     store: Arc<S>,
     source: Option<S::Watch>,
@@ -67,7 +67,7 @@ pub(crate) struct Watcher<S: Store> {
     _permit: Option<Permit>,
 }
 
-/// Begins a watch.
+/// Begins a watch, with the current objects if the client asks for them.
 pub(crate) async fn watch<S: Store>(
     ctx: &RequestContext<'_, S>,
     resource: Arc<Resource>,
