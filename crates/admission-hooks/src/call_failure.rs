@@ -71,7 +71,7 @@ impl FailOpenCause {
             Self::ConnectionLost => "connection_lost",
             Self::Timeout => "timeout",
             Self::HttpStatus => "http_status",
-            Self::BadAnswer => "invalid_response",
+            Self::BadAnswer => "bad_answer",
             Self::Configuration => "configuration",
             Self::MatchCondition => "match_condition",
         }
