@@ -143,10 +143,11 @@ impl Call {
         let webhook = &self.webhook;
         let HookTarget { connection, calls_in_flight } =
             target.ok_or_else(|| CallError::unavailable(webhook, "there is no client for it"))?;
-        let _permit = calls_in_flight.acquire(authz::limit_name(&self.user)).map_err(|busy| {
-            let why = format!("failed calling webhook {}: {busy}", go_compat::quote(webhook));
-            CallError::ServerFault(Status::too_many_requests(&why, RETRY_AFTER_SECONDS).into())
-        })?;
+        let _permit =
+            calls_in_flight.acquire(authz::user_limit_key(&self.user)).map_err(|busy| {
+                let why = format!("failed calling webhook {}: {busy}", go_compat::quote(webhook));
+                CallError::ServerFault(Status::too_many_requests(&why, RETRY_AFTER_SECONDS).into())
+            })?;
         let query = timeout_query(self.timeout);
         let reply = connection.exchange(&query, self.body, self.timeout).await;
         let reply = reply.map_err(|error| match error {

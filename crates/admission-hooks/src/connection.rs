@@ -12,7 +12,7 @@ use crate::hook_clients::HookClients;
 use crate::service_credentials::ServiceCredentialsTable;
 
 /// The default limit on the bytes of a response. The response to a long review may be longer, see
-/// [`https_client::ANSWER_FACTOR`].
+/// [`https_client::RESPONSE_SIZE_FACTOR`].
 pub const RESPONSE_BYTES_MAX: usize = 4 << 20;
 
 /// How many times longer than a review a response can be that repeats the object in a patch. Go escapes
@@ -43,7 +43,7 @@ pub struct HookEnvironment {
     /// The limit on the calls in flight of each hook.
     pub calls_in_flight_max: usize,
     /// Receives reports about certificates.
-    pub observe: Arc<dyn https_client::Observe>,
+    pub observe: Arc<dyn https_client::CertificateObserver>,
 }
 
 impl Default for HookEnvironment {
@@ -53,7 +53,7 @@ impl Default for HookEnvironment {
             credentials: ServiceCredentialsTable::default(),
             limits: Limits { body_bytes_max: RESPONSE_BYTES_MAX, ..Limits::default() },
             calls_in_flight_max: CALLS_IN_FLIGHT_MAX,
-            observe: Arc::new(https_client::Unobserved),
+            observe: Arc::new(https_client::NoCertificateObserver),
         }
     }
 }

@@ -58,11 +58,11 @@ impl Connections {
             (Phase::Validating, snapshot.validating(), &mut validating),
         ] {
             for hook in list.hooks() {
-                let connection = known.entry(&hook.client).or_insert_with(|| {
+                let connection = known.entry(&hook.client_config).or_insert_with(|| {
                     let (environment, pool) = (Arc::clone(environment), Arc::clone(pool));
-                    Arc::new(Connection::new(hook.client.clone(), environment, pool))
+                    Arc::new(Connection::new(hook.client_config.clone(), environment, pool))
                 });
-                let (configuration, webhook) = (hook.configuration.clone(), hook.name.clone());
+                let (configuration, webhook) = (hook.configuration_name.clone(), hook.name.clone());
                 let id = HookId { phase, configuration, webhook };
                 let previous_limit = previous.limits.get(&id).cloned();
                 let calls_in_flight = limits.entry(id).or_insert_with(|| {

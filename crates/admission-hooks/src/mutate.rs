@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use admission::{Attributes, Decisions, Hook, Match};
+use admission::{Attributes, AuthorizerDecisions, Hook, HookMatch};
 use api_object::Tree;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -48,7 +48,7 @@ pub(crate) async fn run_round(
     deadline: SessionDeadline,
     reinvocation: &mut Reinvocation,
     report: &mut SessionReportBuilder,
-    decisions: &mut Decisions,
+    decisions: &mut AuthorizerDecisions,
 ) -> Result<Option<Tree>, Refusal> {
     for matched in request.matched_hooks.mutating(&request.attributes) {
         let (index, hook) = (matched.position, matched.hook);
@@ -81,9 +81,9 @@ pub(crate) async fn run_round(
         let has_changed = matches!(&outcome, Ok(Mutation::Patch { has_changed: true, .. }));
         reinvocation.record_call(index, hook, has_changed);
         if let Ok(Mutation::Patch { patch, .. }) = &outcome {
-            report.annotations.add_patch(at, &hook.configuration, &hook.name, patch);
+            report.annotations.add_patch(at, &hook.configuration_name, &hook.name, patch);
         }
-        report.annotations.add_mutation(at, &hook.configuration, &hook.name, has_changed);
+        report.annotations.add_mutation(at, &hook.configuration_name, &hook.name, has_changed);
         let (verdict, patched) = conclude_call(hook, outcome);
         if let CallVerdict::FailOpen { cause, .. } = &verdict {
             report.fail_open(request.observer, PHASE, at, hook, *cause);
@@ -100,7 +100,7 @@ pub(crate) async fn run_round(
 /// Calls a hook and applies its patch.
 async fn call_hook(
     request: &HookRequest<'_>,
-    matched: &Match<'_, '_>,
+    matched: &HookMatch<'_, '_>,
     attributes: &Attributes<'_>,
     presented: &PresentedRequest<'_>,
     deadline: SessionDeadline,

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use admission::{
-    Attributes, ConditionInput, Consideration, Decisions, GroupVersionKind, GroupVersionResource,
-    Hook, Match, Skip,
+    Attributes, AuthorizerDecisions, CallDecision, ConditionInput, GroupVersionKind,
+    GroupVersionResource, Hook, HookMatch, SkipCause,
 };
 use api_object::{Status, Tree};
 use authz::{Recorder, Verdict};
@@ -40,16 +40,16 @@ pub(crate) enum Selection<'a> {
 pub(crate) async fn select_hook<'a>(
     request: &HookRequest<'a>,
     phase: Phase,
-    matched: &Match<'_, 'a>,
+    matched: &HookMatch<'_, 'a>,
     attributes: &Attributes<'a>,
     deadline: Instant,
-    decisions: &mut Decisions,
+    decisions: &mut AuthorizerDecisions,
 ) -> Result<Selection<'a>, Refusal> {
-    let Match { hook, identity, .. } = matched;
-    match hook.select(attributes, identity, request.namespace) {
-        Consideration::Go => {}
-        Consideration::Skip(skip) => return Ok(Selection::Skip(skip.into())),
-        Consideration::Refuse(status) => return Err(status.into()),
+    let HookMatch { hook, matched_resource: identity, .. } = matched;
+    match hook.evaluate_selectors(attributes, identity, request.namespace) {
+        CallDecision::Call => {}
+        CallDecision::Skip(skip) => return Ok(Selection::Skip(skip.into())),
+        CallDecision::Refuse(status) => return Err(status.into()),
     }
     // `select` refuses an identity without a kind, so the default is never used.
     let kind = identity.kind.unwrap_or(attributes.kind);
@@ -64,7 +64,7 @@ pub(crate) async fn select_hook<'a>(
         object: converted(attributes.object)?,
         old_object: converted(attributes.old_object)?,
     });
-    if hook.conditions.is_empty() {
+    if hook.match_conditions.is_empty() {
         return Ok(Selection::Call(presented));
     }
     let began = Instant::now();
@@ -78,12 +78,12 @@ pub(crate) async fn select_hook<'a>(
         evaluate_conditions(request, hook, attributes, &input, deadline, decisions).await?
     };
     let outcome = match &considered {
-        Consideration::Go => ConditionOutcome::Hold,
-        Consideration::Skip(Skip::ConditionError(_)) | Consideration::Refuse(_) => {
+        CallDecision::Call => ConditionOutcome::Hold,
+        CallDecision::Skip(SkipCause::ConditionError(_)) | CallDecision::Refuse(_) => {
             ConditionOutcome::Fail
         }
-        Consideration::Skip(
-            Skip::NamespaceSelector | Skip::ObjectSelector | Skip::Condition { .. },
+        CallDecision::Skip(
+            SkipCause::NamespaceSelector | SkipCause::ObjectSelector | SkipCause::Condition { .. },
         ) => ConditionOutcome::Exclude,
     };
     request.observer.conditions(&ConditionReport {
@@ -94,25 +94,25 @@ pub(crate) async fn select_hook<'a>(
         outcome,
     });
     match considered {
-        Consideration::Go => Ok(Selection::Call(presented)),
-        Consideration::Skip(skip) => Ok(Selection::Skip(skip.into())),
-        Consideration::Refuse(status) => Err(status.into()),
+        CallDecision::Call => Ok(Selection::Call(presented)),
+        CallDecision::Skip(skip) => Ok(Selection::Skip(skip.into())),
+        CallDecision::Refuse(status) => Err(status.into()),
     }
 }
 
 /// Evaluates the match conditions of a hook, and evaluates them again after each `authorizer` check that
-/// they needed. Their cost limit allows at most [`admission::CHECKS_MAX`] checks, so this ends.
+/// they needed. Their cost limit allows at most [`admission::AUTHORIZER_CHECKS_MAX`] checks, so this ends.
 async fn evaluate_conditions<'h>(
     request: &HookRequest<'_>,
     hook: &'h Hook,
     attributes: &Attributes<'_>,
     input: &ConditionInput<'_>,
     deadline: Instant,
-    decisions: &mut Decisions,
-) -> Result<Consideration<'h>, Refusal> {
+    decisions: &mut AuthorizerDecisions,
+) -> Result<CallDecision<'h>, Refusal> {
     loop {
         let known = request.authorizer.map(|_| &*decisions);
-        match hook.check_conditions(attributes, input, known) {
+        match hook.evaluate_conditions(attributes, input, known) {
             Ok(considered) => return Ok(considered),
             Err(check) => {
                 let Some(authorizer) = request.authorizer else {
@@ -127,19 +127,19 @@ async fn evaluate_conditions<'h>(
                 if let Verdict::Unavailable(why) = decision.verdict {
                     return Err(Status::undecided(why).into());
                 }
-                decisions.remember(*check, &decision);
+                decisions.record(*check, &decision);
             }
         }
     }
 }
 
-impl From<Skip<'_>> for SkipReason {
-    fn from(skip: Skip<'_>) -> Self {
+impl From<SkipCause<'_>> for SkipReason {
+    fn from(skip: SkipCause<'_>) -> Self {
         match skip {
-            Skip::NamespaceSelector => Self::NamespaceSelector,
-            Skip::ObjectSelector => Self::ObjectSelector,
-            Skip::Condition { name } => Self::Condition(name.to_owned()),
-            Skip::ConditionError(cause) => Self::ConditionError(cause),
+            SkipCause::NamespaceSelector => Self::NamespaceSelector,
+            SkipCause::ObjectSelector => Self::ObjectSelector,
+            SkipCause::Condition { name } => Self::Condition(name.to_owned()),
+            SkipCause::ConditionError(cause) => Self::ConditionError(cause),
         }
     }
 }

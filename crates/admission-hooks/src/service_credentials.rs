@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use https_client::{Credentials, HostPort, Identity, ServiceName};
+use https_client::{ClientCertificate, Credentials, HostPort, ServiceName};
 
 /// The credentials for one service.
 #[derive(Debug, Clone, PartialEq)]
@@ -10,12 +10,12 @@ pub struct ServiceCredentials {
     /// The credentials in the headers of requests.
     pub credentials: Credentials,
     /// The client certificate of the TLS connection.
-    pub identity: Option<Identity>,
+    pub client_certificate: Option<ClientCertificate>,
 }
 
 impl ServiceCredentials {
     /// Neither headers nor a certificate.
-    pub const ANONYMOUS: Self = Self { credentials: Credentials::None, identity: None };
+    pub const ANONYMOUS: Self = Self { credentials: Credentials::None, client_certificate: None };
 }
 
 /// Credentials by the name of a target, such as `h.example.com:8443`, `*.example.com` or `*`.
@@ -79,7 +79,10 @@ mod tests {
     use super::*;
 
     fn token(text: &str) -> ServiceCredentials {
-        ServiceCredentials { credentials: Credentials::Token(Secret::new(text)), identity: None }
+        ServiceCredentials {
+            credentials: Credentials::Token(Secret::new(text)),
+            client_certificate: None,
+        }
     }
 
     fn table(names: &[&str]) -> ServiceCredentialsTable {

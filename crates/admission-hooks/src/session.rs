@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use admission::{Attributes, Decisions, Match, MatchedHooks};
+use admission::{Attributes, AuthorizerDecisions, HookMatch, MatchedHooks};
 use api_object::Tree;
 use authz::Authorizer;
 use tokio::time::Instant;
@@ -44,7 +44,7 @@ impl HookRequest<'_> {
     /// caller has to look the namespace up.
     #[must_use]
     pub fn needs_namespace(&self, phase: Phase) -> bool {
-        let needs = |found: Match<'_, '_>| found.hook.needs_namespace(&self.attributes);
+        let needs = |found: HookMatch<'_, '_>| found.hook.needs_stored_namespace(&self.attributes);
         match phase {
             Phase::Mutating => self.matched_hooks.mutating(&self.attributes).any(needs),
             Phase::Validating => self.matched_hooks.validating(&self.attributes).any(needs),
@@ -60,7 +60,7 @@ pub struct HookSession {
     reinvocation: Reinvocation,
     report: SessionReportBuilder,
     /// Each distinct `authorizer` check is decided once, so that all hooks and rounds get the same answer.
-    decisions: Decisions,
+    decisions: AuthorizerDecisions,
 }
 
 impl HookSession {
@@ -71,7 +71,7 @@ impl HookSession {
             deadline: SessionDeadline { at: deadline, call_time_max: CALL_TIME_MAX },
             reinvocation: Reinvocation::default(),
             report: SessionReportBuilder::default(),
-            decisions: Decisions::default(),
+            decisions: AuthorizerDecisions::default(),
         }
     }
 

@@ -115,7 +115,7 @@ impl SessionReportBuilder {
             phase,
             round: at.round,
             index: at.index,
-            configuration: hook.configuration.clone(),
+            configuration: hook.configuration_name.clone(),
             webhook: hook.name.clone(),
             outcome,
         });

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use admission::{Decisions, Hook};
+use admission::{AuthorizerDecisions, Hook};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 
@@ -40,7 +40,7 @@ pub(crate) async fn call_hooks(
     request: &HookRequest<'_>,
     deadline: SessionDeadline,
     report: &mut SessionReportBuilder,
-    decisions: &mut Decisions,
+    decisions: &mut AuthorizerDecisions,
 ) -> Result<(), Refusal> {
     let mut selected = Vec::new();
     for matched in request.matched_hooks.validating(&request.attributes) {

@@ -167,7 +167,7 @@ async fn serve(
         node_policy: node()?,
         authentication: authentication::options(
             &args.authentication,
-            authorizing.switches_anonymous_off(),
+            authorizing.disables_anonymous_auth(),
             &pki,
             &log,
         )?,

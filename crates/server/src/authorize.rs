@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use api_object::Status;
 use api_resources::Verb;
 use authz::{
-    Answer, Attributes, Authorizer, Decision, Recorder, RequestInfo, Resource, ResourceInfo, User,
-    Verdict,
+    Attributes, Authorizer, Decision, DecisionFuture, Recorder, RequestInfo, Resource,
+    ResourceInfo, User, Verdict,
 };
-use authz_chain::{Chain, Outcome};
+use authz_chain::{Chain, ChainDecision};
 use store::Store;
 
 use crate::cluster_snapshot::ClusterSnapshot;
@@ -133,7 +133,7 @@ pub(crate) struct AuthorizationRecord {
 }
 
 /// Formats the webhooks whose failure was ignored, such as `guard: timeout, other: connect`.
-fn failed_open_by(outcome: &Outcome<'_>) -> Option<String> {
+fn failed_open_by(outcome: &ChainDecision<'_>) -> Option<String> {
     let causes = outcome.failed_open.iter();
     let texts: Vec<String> =
         causes.map(|(name, cause)| format!("{name}: {}", cause.name())).collect();
@@ -148,7 +148,7 @@ impl Authorizer for ChainAuthorizer {
         &'a self,
         attributes: &'a Attributes<'a>,
         recorder: Recorder<'a>,
-    ) -> Answer<'a> {
+    ) -> DecisionFuture<'a> {
         Box::pin(async move { self.0.authorize(attributes, recorder).await.decision })
     }
 }

@@ -21,7 +21,7 @@ mod visibility;
 mod wait;
 mod waiting_objects;
 
-pub(crate) use assign::{assign_initializers, check_initializer_update, normalize_initializers};
+pub(crate) use assign::{assign_initializers, check_initializer_update, conform_initializers};
 pub(crate) use fail::{delete_failed, has_failed};
 pub(crate) use object_watchers::ObjectWatchers;
 pub use reading::GetMode;

@@ -140,12 +140,12 @@ impl<S: Store> ServerState<S> {
         let mut audit =
             LoopbackAuditEvent { server: self, event: self.begin_loopback_event(&info) };
         let (authorized, decided) = authorize(cluster, user, info).await;
-        let reason = decided.decision.reason.to_string();
-        let forbidden = |_| Status::internal(&format!("the server may not: {reason}"));
-        let authorized = audit.record_failure(authorized.map_err(forbidden))?;
+        let decision = decided.decision;
         if let Some(event) = &mut audit.event {
-            event.decided(true, &reason);
+            event.annotate_decision(&decision);
         }
+        let forbidden = |_| Status::internal(&format!("the server may not: {}", decision.reason));
+        let authorized = audit.record_failure(authorized.map_err(forbidden))?;
         let (query, write_progress) = (Query::default(), WriteProgress::default());
         Ok((LoopbackRequest { authorized, query, write_progress }, audit))
     }

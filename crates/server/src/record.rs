@@ -163,9 +163,7 @@ impl RequestRecord {
     ) {
         server.authorization_metrics.record_decision(&record.decision, record.took);
         if let Some(event) = &mut self.event {
-            for (key, value) in access_reviews::audit_annotations(&record.decision) {
-                event.annotate(key, &value);
-            }
+            event.annotate_decision(&record.decision);
             if let Some(names) = &record.skipped {
                 event.annotate(WEBHOOK_SKIPPED, names);
             }

@@ -170,7 +170,9 @@ impl<S: Store> Server<S> {
     ) -> Result<Self, StartError> {
         let admission_metrics = metrics::AdmissionMetrics::new(
             &options.metrics_registry,
-            authz_reload::Instruments::remote(options.authorization_metrics.as_ref()),
+            authz_reload::AuthorizationObservers::connection_observer(
+                options.authorization_metrics.as_ref(),
+            ),
         )?;
         let default_environment = HookEnvironment::default();
         let hooks = Hooks::none(Arc::new(HookEnvironment {
@@ -179,7 +181,7 @@ impl<S: Store> Server<S> {
             limits: https_client::Limits {
                 body_bytes_max: options.admission.response_bytes_max,
                 connect_timeout: options.admission.connect_timeout,
-                addresses: options.admission.hook_addresses,
+                address_policy: options.admission.hook_addresses,
                 ..default_environment.limits
             },
             calls_in_flight_max: options.admission.calls_in_flight_max,

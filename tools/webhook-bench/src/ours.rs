@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use authz::Recorder;
-use authz_reload::{Assembler, FilePlan, Generation, Plan};
+use authz_reload::{Assembler, AuthorizationPlan, ConfigFilePlan, Generation};
 use authz_webhook::Webhook;
 use metrics::AuthorizationMetrics;
 use prometheus::Registry;
@@ -69,10 +69,10 @@ impl Ours {
 /// The webhook, as a server that starts makes it.
 fn load(site: &Site, hook: Hook) -> anyhow::Result<Loaded> {
     let metrics = AuthorizationMetrics::new(&Registry::new(), "bench", true)?;
-    let instruments = Arc::<AuthorizationMetrics>::clone(&metrics);
-    let assembler = Assembler { instruments, ..Assembler::new()? };
-    let plan = FilePlan { path: site.configuration(hook), policy_file: None };
-    let generation = assembler.start(&Plan::File(plan))?;
+    let observers = Arc::<AuthorizationMetrics>::clone(&metrics);
+    let assembler = Assembler { observers, ..Assembler::new()? };
+    let plan = ConfigFilePlan { path: site.configuration(hook), policy_file: None };
+    let generation = assembler.start(&AuthorizationPlan::File(plan))?;
     let webhook = generation.webhooks().next().context("the configuration has no webhook")?;
     Ok(Loaded { webhook: Arc::clone(webhook), _generation: generation, _metrics: metrics })
 }

@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use admission::{InitializerOptions, PENDING_MAX, WAITING_MAX, WAITING_PER_USER_MAX, WaitingMax};
+use admission::{
+    InitializerOptions, PENDING_INITIALIZERS_MAX, WAITING_OBJECTS_MAX,
+    WAITING_OBJECTS_PER_USER_MAX, WaitingObjectsMax,
+};
 use admission_hooks::{
     CALLS_IN_FLIGHT_MAX, RESPONSE_BYTES_MAX, ServiceCredentials, ServiceCredentialsTable,
 };
@@ -72,7 +75,7 @@ pub(crate) struct AdmissionFlags {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = PENDING_MAX as u64,
+        default_value_t = PENDING_INITIALIZERS_MAX as u64,
         value_parser = clap::value_parser!(u64).range(1..=PENDING_CEILING)
     )]
     admission_initializers_max_pending: u64,
@@ -81,7 +84,7 @@ pub(crate) struct AdmissionFlags {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = WAITING_MAX.n_objects as u64,
+        default_value_t = WAITING_OBJECTS_MAX.n_objects as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     admission_initializers_max_waiting_objects: u64,
@@ -91,7 +94,7 @@ pub(crate) struct AdmissionFlags {
     #[arg(
         long,
         value_name = "BYTES",
-        default_value_t = WAITING_MAX.bytes as u64,
+        default_value_t = WAITING_OBJECTS_MAX.bytes as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     admission_initializers_max_waiting_bytes: u64,
@@ -100,7 +103,7 @@ pub(crate) struct AdmissionFlags {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = WAITING_PER_USER_MAX.n_objects as u64,
+        default_value_t = WAITING_OBJECTS_PER_USER_MAX.n_objects as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     admission_initializers_max_waiting_objects_per_user: u64,
@@ -109,7 +112,7 @@ pub(crate) struct AdmissionFlags {
     #[arg(
         long,
         value_name = "BYTES",
-        default_value_t = WAITING_PER_USER_MAX.bytes as u64,
+        default_value_t = WAITING_OBJECTS_PER_USER_MAX.bytes as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     admission_initializers_max_waiting_bytes_per_user: u64,
@@ -236,11 +239,11 @@ impl AdmissionFlags {
                 global_timeout: self.admission_initializers_global_timeout,
                 clock_drift: self.admission_initializers_clock_drift.unwrap_or(drift),
                 pending_max: bounded(self.admission_initializers_max_pending),
-                waiting_max: WaitingMax {
+                waiting_max: WaitingObjectsMax {
                     n_objects: bounded(self.admission_initializers_max_waiting_objects),
                     bytes: bounded(self.admission_initializers_max_waiting_bytes),
                 },
-                waiting_per_user_max: WaitingMax {
+                waiting_per_user_max: WaitingObjectsMax {
                     n_objects: bounded(self.admission_initializers_max_waiting_objects_per_user),
                     bytes: bounded(self.admission_initializers_max_waiting_bytes_per_user),
                 },
@@ -306,7 +309,7 @@ fn tell(path: &Path, users: &Users, log: Log) {
 }
 
 fn access(UserAccess { credentials, identity }: UserAccess) -> ServiceCredentials {
-    ServiceCredentials { credentials, identity }
+    ServiceCredentials { credentials, client_certificate: identity }
 }
 
 /// A number that a flag has bounded already.
@@ -411,8 +414,8 @@ mod tests {
             global_timeout: second(60),
             clock_drift: second(4),
             pending_max: 9,
-            waiting_max: WaitingMax { n_objects: 8, bytes: 7000 },
-            waiting_per_user_max: WaitingMax { n_objects: 6, bytes: 5000 },
+            waiting_max: WaitingObjectsMax { n_objects: 8, bytes: 7000 },
+            waiting_per_user_max: WaitingObjectsMax { n_objects: 6, bytes: 5000 },
             ..InitializerOptions::default()
         };
         assert_eq!(found.initializers, initializers);

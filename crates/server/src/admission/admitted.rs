@@ -4,7 +4,7 @@
 //! very object inside it. Nothing replaces that object later; the one change that is possible afterwards is
 //! the deletion mark of an object whose deletion was admitted.
 
-use admission::Origin;
+use admission::InitializersOrigin;
 use api_object::{Status, Tree};
 use api_resources::Resource;
 use jiff::Timestamp;
@@ -20,7 +20,7 @@ use crate::rest::RequestContext;
 pub struct Admitted {
     tree: Tree,
     namespace_uid: Option<String>,
-    initializer_origin: Origin,
+    initializer_origin: InitializersOrigin,
     config_revision: ConfigRevisionCondition,
 }
 
@@ -128,7 +128,7 @@ impl Admitted {
     }
 
     /// Whether the client or the configuration chose the initializers of a new object.
-    pub(crate) fn initializer_origin(&self) -> Origin {
+    pub(crate) fn initializer_origin(&self) -> InitializersOrigin {
         self.initializer_origin
     }
 

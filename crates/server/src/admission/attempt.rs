@@ -1,6 +1,6 @@
 //! One attempt to write, and whether it counts.
 
-use admission::{Operation, Origin};
+use admission::{InitializersOrigin, Operation};
 use admission_hooks::HookSession;
 use api_object::Status;
 use store::{Entry, Store};
@@ -19,7 +19,7 @@ pub(crate) struct WriteAttempt {
     /// The uid of the namespace in which the request began to create an object. Retries keep it.
     pub(super) namespace_uid: Option<String>,
     /// Whether the client or the configuration chose the initializers of a new object.
-    pub(super) initializer_origin: Origin,
+    pub(super) initializer_origin: InitializersOrigin,
     /// The warnings for the client. Those of a repeated attempt are dropped.
     pub(crate) warnings: Vec<String>,
 }
@@ -44,7 +44,7 @@ impl WriteAttempt {
             matches: ConfigurationMatches::default(),
             session: None,
             namespace_uid: None,
-            initializer_origin: Origin::Configuration,
+            initializer_origin: InitializersOrigin::Configuration,
             warnings: Vec::new(),
         }
     }

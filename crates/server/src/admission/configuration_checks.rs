@@ -26,10 +26,10 @@ pub(super) async fn check_configuration<S: Store>(
     warnings: &mut Vec<String>,
 ) -> Result<Option<Expect>, Status> {
     let Some(kind) = api_resources::configuration_kind(ctx.resource) else { return Ok(None) };
-    let mut found = admission::warnings(kind, new, old);
+    let mut found = admission::configuration_warnings(kind, new, old);
     let policy = ctx.server.hook_addresses;
     let refusal = |address| policy.check(address).err().map(|refused| refused.to_string());
-    found.extend(admission::address_warnings(kind, new, &refusal));
+    found.extend(admission::refused_address_warnings(kind, new, &refusal));
     let is_changed =
         old.is_none_or(|old| api_resources::is_content_changed(ctx.resource, new, old));
     let mut checked_at = None;
@@ -37,11 +37,11 @@ pub(super) async fn check_configuration<S: Store>(
         let (config_revision, stored) = read_stored_configurations(ctx).await?;
         checked_at = Some(config_revision);
         let stored: Vec<&Tree> = stored.iter().collect();
-        let errors = admission::ordering_errors(new, &stored);
+        let errors = admission::initializer_ordering_errors(new, &stored);
         if !errors.is_empty() {
             return Err(Status::invalid(&ctx.group_kind(), api_object::name(new), &errors));
         }
-        found.extend(admission::ordering_warnings(new, &stored));
+        found.extend(admission::initializer_ordering_warnings(new, &stored));
     }
     warnings.extend(found.iter().map(ToString::to_string));
     Ok(checked_at)

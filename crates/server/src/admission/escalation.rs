@@ -55,7 +55,8 @@ pub(super) async fn check_grants<S: Store>(
     };
     let outcome = match check(QUICK_CHECK_STEPS_MAX) {
         Err(Refusal::TooManySteps) => {
-            let Ok(permit) = ctx.server.escalation_checks.acquire(authz::limit_name(&user.name))
+            let Ok(permit) =
+                ctx.server.escalation_checks.acquire(authz::user_limit_key(&user.name))
             else {
                 let why = "too many roles and bindings are being checked, please try again later";
                 return Err(Status::too_many_requests(why, 1));

@@ -238,7 +238,7 @@ fn is_exempt<S>(ctx: &RequestContext<'_, S>) -> bool {
 /// Whether writes of a resource are exempt because the resource is the configuration itself: an
 /// administrator can always repair it.
 pub(crate) fn is_configuration(resource: &Resource) -> bool {
-    admission::is_configuration(&GroupVersionKind {
+    admission::is_admission_configuration(&GroupVersionKind {
         group: &resource.group,
         version: &resource.version,
         kind: &resource.kind,

@@ -3,7 +3,7 @@
 
 use std::time::Instant as Clock;
 
-use admission::{Attributes, Equivalent, MatchedHooks, Operation};
+use admission::{Attributes, EquivalentResource, MatchedHooks, Operation};
 use admission_hooks::{HookRequest, HookSession, ObjectKinds, Phase};
 use api_object::{Status, Tree};
 use api_resources::equivalents;
@@ -17,7 +17,7 @@ use super::hook_kinds::HookKinds;
 use super::namespace_lifecycle::{check_definition, check_namespace, find_namespace};
 use crate::authorize::{ChainAuthorizer, current_chain};
 use crate::cluster_snapshot::Namespace;
-use crate::initialize::{assign_initializers, check_initializer_update, normalize_initializers};
+use crate::initialize::{assign_initializers, check_initializer_update, conform_initializers};
 use crate::rest::{RequestContext, VersionedObject};
 
 /// Runs the mutating phase and returns the object as it leaves it. The tree of a deletion is the stored
@@ -65,7 +65,7 @@ async fn run_mutating<S: Store>(
     }
     let mut tree = call_mutating_hooks(ctx, attempt, write, tree, old).await?;
     if write.operation != Operation::Delete {
-        normalize_initializers(ctx, write, &mut tree, old)?;
+        conform_initializers(ctx, write, &mut tree, old)?;
     }
     Ok(tree)
 }
@@ -195,7 +195,7 @@ struct HookInputs<'q, S> {
     write: &'q WriteRequest,
     snapshot: &'q AdmissionSnapshot,
     matched_hooks: &'q MatchedHooks,
-    equivalents: Vec<Equivalent<'q>>,
+    equivalents: Vec<EquivalentResource<'q>>,
     kinds: HookKinds<'q>,
     metrics: &'q AdmissionMetrics,
     /// Decides `authorizer` checks of match conditions.

@@ -1,6 +1,6 @@
 //! The description of a write for admission.
 
-use admission::{Attributes, Equivalent, Operation};
+use admission::{Attributes, EquivalentResource, Operation};
 use api_object::{DeleteOptions, Propagation, Tree};
 use api_resources::{group_version_resource, written_kind};
 use serde_json::{Value, json};
@@ -124,7 +124,7 @@ impl WriteRequest {
         &'a self,
         ctx: &RequestContext<'a, S>,
         name: &'a str,
-        equivalents: &'a [Equivalent<'a>],
+        equivalents: &'a [EquivalentResource<'a>],
     ) -> Attributes<'a> {
         let (resource, namespace) = (ctx.resource, ctx.namespace.unwrap_or_default());
         let name = self.path_name.as_deref().unwrap_or(name);

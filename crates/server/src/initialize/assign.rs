@@ -1,8 +1,9 @@
 //! The initializers of an object, decided during admission.
 
 use admission::{
-    Attributes, CreateDecision, Initializers, Origin, PendingList, UpdateDecision,
-    carry_initializers, create_denied, decide_update, shape_initializers, update_denied,
+    Attributes, CreateDecision, Initializers, InitializersOrigin, PendingInitializers,
+    UpdateDecision, copy_initializers, create_denied_status, decide_update, normalize_initializers,
+    update_denied_status,
 };
 use api_object::{GroupResource, Status, Tree};
 use authz::{Recorder, Target, Verdict};
@@ -20,30 +21,30 @@ pub(crate) async fn assign_initializers<S: Store>(
     ctx: &RequestContext<'_, S>,
     decision: CreateDecision,
     tree: &mut Tree,
-) -> Result<Origin, Status> {
-    let mut origin = Origin::Configuration;
+) -> Result<InitializersOrigin, Status> {
+    let mut origin = InitializersOrigin::Configuration;
     let initializers = match decision {
         CreateDecision::Initialized => Initializers::default(),
         CreateDecision::Assign(list) => from_configuration(ctx, list),
         CreateDecision::AssignUnlessPermitted(list) => {
-            match check_may_initialize(ctx, api_object::name(tree), create_denied).await {
+            match check_may_initialize(ctx, api_object::name(tree), create_denied_status).await {
                 Ok(()) => Initializers::default(),
                 Err(denied) if denied.code == 403 => from_configuration(ctx, list),
                 Err(undecided) => return Err(undecided),
             }
         }
         CreateDecision::NeedsPermission(initializers) => {
-            check_may_initialize(ctx, api_object::name(tree), create_denied).await?;
-            origin = Origin::Client;
+            check_may_initialize(ctx, api_object::name(tree), create_denied_status).await?;
+            origin = InitializersOrigin::Client;
             initializers
         }
     };
-    initializers.write(tree);
+    initializers.write_to(tree);
     Ok(origin)
 }
 
 /// The initializers that the configuration assigns to a new object.
-fn from_configuration<S>(ctx: &RequestContext<'_, S>, list: PendingList) -> Initializers {
+fn from_configuration<S>(ctx: &RequestContext<'_, S>, list: PendingInitializers) -> Initializers {
     for cycle in &list.cycles {
         let names = cycle.join(", ");
         ctx.server.log.error("initializers wait for each other", &[("names", &names)]);
@@ -68,12 +69,12 @@ pub(crate) async fn check_initializer_update<S: Store>(
     let decision =
         decision.map_err(|errors| Status::invalid(&ctx.resource.group_kind(), &name, &errors))?;
     match (decision, old) {
-        (UpdateDecision::Ordinary, _) => Initializers::default().write(tree),
-        (UpdateDecision::Carry, Some(old)) => carry_initializers(tree, old),
-        (UpdateDecision::Carry, None) => {}
+        (UpdateDecision::NoInitializers, _) => Initializers::default().write_to(tree),
+        (UpdateDecision::KeepStored, Some(old)) => copy_initializers(tree, old),
+        (UpdateDecision::KeepStored, None) => {}
         (UpdateDecision::NeedsPermission(initializers), _) => {
-            check_may_initialize(ctx, &name, update_denied).await?;
-            initializers.write(tree);
+            check_may_initialize(ctx, &name, update_denied_status).await?;
+            initializers.write_to(tree);
         }
     }
     Ok(())
@@ -84,17 +85,19 @@ pub(crate) async fn check_initializer_update<S: Store>(
 ///
 /// # Errors
 /// 500 if they can not be decoded.
-pub(crate) fn normalize_initializers<S>(
+pub(crate) fn conform_initializers<S>(
     ctx: &RequestContext<'_, S>,
     write: &WriteRequest,
     tree: &mut Tree,
     old: Option<&Tree>,
 ) -> Result<(), Status> {
-    shape_initializers(tree).map_err(|error| Status::internal(&error.to_string()))?;
+    normalize_initializers(tree).map_err(|error| Status::internal(&error.to_string()))?;
     match old.filter(|_| !write.subresource.is_empty()) {
-        Some(old) => carry_initializers(tree, old),
-        None if ctx.server.initialization.is_enabled => Initializers::of(tree).write(tree),
-        None => Initializers::default().write(tree),
+        Some(old) => copy_initializers(tree, old),
+        None if ctx.server.initialization.is_enabled => {
+            Initializers::from_object(tree).write_to(tree)
+        }
+        None => Initializers::default().write_to(tree),
     }
     Ok(())
 }

@@ -60,7 +60,7 @@ pub(crate) async fn delete_failed<S: Store>(
 
 /// Whether an initializer failed an object.
 pub(crate) fn has_failed(tree: &Tree) -> bool {
-    Initializers::of(tree).result.is_some()
+    Initializers::from_object(tree).result.is_some()
 }
 
 pub(super) async fn delete_until_gone<S: Store>(server: Arc<ServerState<S>>, failed: FailedObject) {

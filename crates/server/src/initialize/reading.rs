@@ -1,6 +1,8 @@
 //! Reads of one object that may be uninitialized.
 
-use admission::{Awaited, accepted, is_uninitialized, repair};
+use admission::{
+    UninitializedObject, being_initialized_status, has_pending_initializers, read_repair,
+};
 use api_object::{Status, Tree};
 use store::{Entry, Store, WriteError};
 
@@ -47,13 +49,17 @@ fn read_result<S: Store>(
     let is_shown = includes_uninitialized
         || ctx.server.get_mode == GetMode::Object
         || !ctx.server.initialization.is_enabled
-        || !is_uninitialized(&tree);
+        || !has_pending_initializers(&tree);
     if is_shown {
         return Ok(ReadResult::Object(VersionedObject { tree, revision: Some(entry.mod_rev) }));
     }
     let resource = ctx.resource.group_resource();
     let revision = entry.mod_rev.number();
-    let status = accepted(&Awaited { resource: &resource, tree: &tree, revision });
+    let status = being_initialized_status(&UninitializedObject {
+        resource: &resource,
+        tree: &tree,
+        revision,
+    });
     let status = serde_json::to_value(&status).ok();
     Ok(ReadResult::Accepted(status.and_then(|own| own.as_object().cloned()).unwrap_or_default()))
 }
@@ -76,7 +82,7 @@ async fn repair_if_due<S: Store>(
     let (options, now) = (&ctx.server.initialization, ctx.server.clock.wall_time());
     // The local snapshot shows for most objects that no repair is due, without a read of the store.
     let cluster = ctx.server.snapshot_cache.snapshot();
-    if repair(options, &tree, now, Some(&cluster.hooks.snapshot)).is_none() {
+    if read_repair(options, &tree, now, Some(&cluster.hooks.snapshot)).is_none() {
         return Ok(entry);
     }
     let confirmed = match ctx.server.confirm_current(ctx.deadline).await {
@@ -86,10 +92,10 @@ async fn repair_if_due<S: Store>(
         Err(_) => None,
     };
     let snapshot = confirmed.as_ref().map(|confirmed| confirmed.hooks.snapshot.as_ref());
-    let Some(repair) = repair(options, &tree, now, snapshot) else { return Ok(entry) };
+    let Some(repair) = read_repair(options, &tree, now, snapshot) else { return Ok(entry) };
     match ctx.server.write_waiting_object(&key, &entry, &repair.tree, ctx.ttl()).await {
         Ok(entry) => {
-            ctx.server.admission_metrics.count_read_repair(&repair.name);
+            ctx.server.admission_metrics.count_read_repair(&repair.initializer_name);
             if is_tracked(&ctx.server.prefix, &key) {
                 ctx.server.snapshot_cache.wait_for(entry.mod_rev).await;
             }

@@ -7,7 +7,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admission::{ExpiryAction, Initializers, Origin, Steps, without};
+use admission::{
+    ExpiryAction, InitializerTimers, Initializers, InitializersOrigin, without_initializer,
+};
 use api_object::Tree;
 use authz::RequestInfo;
 use metrics::TimeoutAction;
@@ -47,7 +49,7 @@ pub(crate) enum TrackerJob {
 pub(crate) struct PendingObject {
     pub(super) transaction: Transaction,
     pub(super) tree: Tree,
-    pub(super) origin: Origin,
+    pub(super) origin: InitializersOrigin,
     /// The request in the audit events of the server's own writes to the object.
     pub(super) audit_request: RequestInfo,
     /// Receives the result of storing the object.
@@ -134,7 +136,7 @@ async fn store_and_track_object<S: Store>(server: Arc<ServerState<S>>, pending: 
     let _ = written.send(outcome);
     let Some(mod_rev) = revision else { return };
     slot.keep();
-    let steps = Steps::new(&server.initialization, origin);
+    let steps = InitializerTimers::new(&server.initialization, origin);
     let entry = Entry { value, mod_rev, create_rev: mod_rev };
     let mut tracked = TrackedObject {
         server,
@@ -159,7 +161,7 @@ struct TrackedObject<S: Store> {
     ttl: Option<Duration>,
     audit_request: RequestInfo,
     progress: watch::Sender<InitializationProgress>,
-    steps: Steps,
+    steps: InitializerTimers,
     /// When it was stored.
     begun: Duration,
     /// The newest known state, stored and decoded.
@@ -176,7 +178,7 @@ impl<S: Store> TrackedObject<S> {
             Revision::ZERO => self.reread().await,
             _ => self.evaluate(),
         };
-        while flow.is_continue() && !self.steps.is_over(self.now()) {
+        while flow.is_continue() && !self.steps.has_ended(self.now()) {
             let due = self.begun.saturating_add(self.steps.next_due());
             flow = tokio::select! {
                 () = self.watcher.wait_for_events() => self.catch_up().await,
@@ -231,7 +233,7 @@ impl<S: Store> TrackedObject<S> {
             let again =
                 self.server.clock.elapsed().saturating_add(self.server.initialization.stale_retry);
             self.server.clock.sleep_until(again).await;
-            if self.steps.is_over(self.now()) {
+            if self.steps.has_ended(self.now()) {
                 return Flow::Break(());
             }
         }
@@ -252,7 +254,7 @@ impl<S: Store> TrackedObject<S> {
 
     /// Ends the initialization if the known state says so.
     fn evaluate(&mut self) -> Flow {
-        let initializers = Initializers::of(&self.tree);
+        let initializers = Initializers::from_object(&self.tree);
         if initializers.result.is_some() {
             return self.conclude(InitializationOutcome::Failed);
         }
@@ -274,12 +276,12 @@ impl<S: Store> TrackedObject<S> {
 
     /// Removes or fails the initializers whose time is up.
     async fn expire_initializers(&mut self) -> Flow {
-        if self.steps.is_over(self.now()) {
+        if self.steps.has_ended(self.now()) {
             return Flow::Break(());
         }
         let confirmed = self.server.confirm_current(Instant::now() + CONFIRM_TIME_MAX).await.ok();
         let snapshot = confirmed.as_ref().map(|confirmed| confirmed.hooks.snapshot.as_ref());
-        for expired in self.steps.fire(self.now(), snapshot) {
+        for expired in self.steps.take_expired(self.now(), snapshot) {
             match expired.action {
                 ExpiryAction::Remove => self.remove_initializer(&expired.name).await?,
                 ExpiryAction::Fail => {
@@ -295,14 +297,14 @@ impl<S: Store> TrackedObject<S> {
     /// Removes an initializer. If another writer was faster, its state is evaluated first; the initializer is
     /// due again if it is still there.
     async fn remove_initializer(&mut self, name: &str) -> Flow {
-        let Some(next) = without(&self.tree, name) else { return Flow::Continue(()) };
+        let Some(next) = without_initializer(&self.tree, name) else { return Flow::Continue(()) };
         match self.server.write_waiting_object(&self.key, &self.entry, &next, self.ttl).await {
             Ok(entry) => {
                 let metrics = &self.server.admission_metrics;
                 metrics.count_initializer_timeout(name, TimeoutAction::Removed);
                 self.server.audit_loopback_write(
                     &self.audit_request,
-                    self.steps.annotation(name),
+                    self.steps.removal_annotation(name),
                     name,
                 );
                 self.replace_state(entry)
@@ -316,7 +318,7 @@ impl<S: Store> TrackedObject<S> {
                     "an initializer can not be taken out",
                     &[("key", &self.key), ("why", &error)],
                 );
-                self.steps.put_off(name, self.now());
+                self.steps.retry_later(name, self.now());
                 Flow::Continue(())
             }
         }

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use admission::{Awaited, TimeoutCause, deleted, failure, initialization_timeout};
+use admission::{
+    TimeoutCause, UninitializedObject, deleted_while_waiting_status, initialization_failure_status,
+    initialization_timeout_status,
+};
 use api_object::{Status, Tree};
 use api_resources::Verb;
 use store::{Entry, Expect, Key, Mark, Put, Revision, Store, Transaction, WriteError};
@@ -44,7 +47,7 @@ pub(crate) async fn store_uninitialized<S: Store>(
     let (tree, value) = (admitted.tree(), bytes::Bytes::from(codec::to_stored(admitted.tree())));
     let user = ctx.authorized.user();
     let creator = Creator {
-        name: authz::limit_name(&user.name),
+        name: authz::user_limit_key(&user.name),
         is_exempt: user.is_in_group("system:masters"),
     };
     let waiting = ctx.server.snapshot_cache.waiting();
@@ -151,8 +154,9 @@ pub(crate) async fn wait_for_initializers<S: Store>(
             let shown = VersionedObject { tree, revision: Some(entry.mod_rev) };
             Ok(WriteResult { shown, code, wait: None })
         }
-        InitializationOutcome::Failed => Err(failure(&tree).unwrap_or_else(|| deleted(&tree))),
-        InitializationOutcome::Deleted => Err(deleted(&tree)),
+        InitializationOutcome::Failed => Err(initialization_failure_status(&tree)
+            .unwrap_or_else(|| deleted_while_waiting_status(&tree))),
+        InitializationOutcome::Deleted => Err(deleted_while_waiting_status(&tree)),
         InitializationOutcome::StepFailed(idx) => {
             Err(timeout_status(ctx, &tree, entry.mod_rev, TimeoutCause::Step(idx)))
         }
@@ -183,8 +187,8 @@ fn timeout_status<S>(
     cause: TimeoutCause,
 ) -> Status {
     let resource = ctx.resource.group_resource();
-    let awaited = Awaited { resource: &resource, tree, revision: revision.number() };
-    initialization_timeout(&awaited, cause)
+    let awaited = UninitializedObject { resource: &resource, tree, revision: revision.number() };
+    initialization_timeout_status(&awaited, cause)
 }
 
 /// The response to a creator when no further object may wait.

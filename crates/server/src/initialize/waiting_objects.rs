@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use admission::{InitializerOptions, WaitingMax};
+use admission::{InitializerOptions, WaitingObjectsMax};
 use api_object::Tree;
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -92,7 +92,7 @@ pub(super) struct RecordToCheck {
 /// The user who creates an object.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Creator<'a> {
-    /// The name that limits apply to, see [`authz::limit_name`].
+    /// The name that limits apply to, see [`authz::user_limit_key`].
     pub(super) name: &'a str,
     /// Administrators are never refused, so that they can repair the cluster.
     pub(super) is_exempt: bool,
@@ -330,7 +330,7 @@ impl WaitingIndex {
             Some(Ok(tree)) => Some(tree),
             None => None,
         };
-        let is_waiting = tree.as_ref().is_some_and(admission::is_uninitialized);
+        let is_waiting = tree.as_ref().is_some_and(admission::has_pending_initializers);
         let mut has_stopped = false;
         for uid in uids {
             let own = tree.as_ref().filter(|tree| api_object::uid(tree) == uid);
@@ -405,7 +405,7 @@ impl WaitingUsage {
     }
 }
 
-fn fits_limit(used: WaitingUsage, bytes: usize, max: WaitingMax) -> bool {
+fn fits_limit(used: WaitingUsage, bytes: usize, max: WaitingObjectsMax) -> bool {
     used.n_objects < max.n_objects && used.bytes.saturating_add(bytes) <= max.bytes
 }
 

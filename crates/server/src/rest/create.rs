@@ -1,6 +1,6 @@
 //! `create`.
 
-use admission::{Initializers, Operation, is_uninitialized};
+use admission::{Initializers, Operation, has_pending_initializers};
 use api_object::{Status, Tree};
 use store::{Expect, Store};
 
@@ -63,7 +63,7 @@ pub(super) async fn create_from<S: Store>(
     };
     let (shown, wait) = created;
     let wait = wait.filter(|_| !includes_uninitialized);
-    let is_pending = wait.is_none() && is_uninitialized(&shown.tree);
+    let is_pending = wait.is_none() && has_pending_initializers(&shown.tree);
     Ok(WriteResult { shown, code: if is_pending { 202 } else { 201 }, wait })
 }
 
@@ -135,7 +135,7 @@ async fn create_named<S: Store>(
     let mut errors = metadata_errors(ctx, &tree);
     errors.append(api_resources::validate_create(ctx.resource, &tree));
     let pending_max = ctx.server.initialization.pending_max;
-    errors.append(Initializers::of(&tree).create_errors(pending_max));
+    errors.append(Initializers::from_object(&tree).create_errors(pending_max));
     if !errors.is_empty() {
         return Err(Status::invalid(&ctx.group_kind(), &name, &errors).into());
     }
@@ -171,7 +171,7 @@ async fn store_new<S: Store>(
             None => Ok((VersionedObject { tree: admitted.into_tree(), revision: None }, None)),
         };
     }
-    let stored = match is_uninitialized(admitted.tree()) {
+    let stored = match has_pending_initializers(admitted.tree()) {
         true => {
             let stored = store_uninitialized(ctx, key, admitted, addresses).await;
             stored.map(|(shown, wait)| (shown, Some(wait)))

@@ -1,6 +1,6 @@
 //! Checks and changes of the metadata of an object that a client sent.
 
-use admission::shape_initializers;
+use admission::normalize_initializers;
 use api_object::{Status, Tree};
 use authz::User;
 use field_errors::FieldErrors;
@@ -16,7 +16,7 @@ pub(super) fn normalize_metadata<S>(
     ctx: &RequestContext<'_, S>,
     tree: &mut Tree,
 ) -> Result<(), Status> {
-    let shaped = api_object::shape_metadata(tree).and_then(|()| shape_initializers(tree));
+    let shaped = api_object::shape_metadata(tree).and_then(|()| normalize_initializers(tree));
     shaped.map_err(|error| {
         let (kind, version) = (&ctx.resource.kind, &ctx.resource.version);
         Status::bad_request(format!(

@@ -1,7 +1,7 @@
 //! `update` and `patch`: both read the object, compute the next state, and store it if no other writer
 //! changed the object in the meantime.
 
-use admission::{Initializers, Operation, is_uninitialized};
+use admission::{Initializers, Operation, has_pending_initializers};
 use api_object::{Status, Tree};
 use api_resources::Verb;
 use field_errors::{FieldErrors, FieldPath};
@@ -207,12 +207,12 @@ async fn store_changed<S: Store>(
 /// The errors in the next state of an object, except in its metadata. Initializers may change fields that
 /// are immutable later, because no client relies on an uninitialized object.
 fn content_errors<S>(ctx: &RequestContext<'_, S>, new: &Tree, old: &Tree) -> FieldErrors {
-    let mut errors = match ctx.subresource.is_none() && is_uninitialized(old) {
+    let mut errors = match ctx.subresource.is_none() && has_pending_initializers(old) {
         true => api_resources::validate_create(ctx.resource, new),
         false => api_resources::validate_update(ctx.resource, new, old, ctx.subresource),
     };
     let pending_max = ctx.server.initialization.pending_max;
-    let (new, old) = (Initializers::of(new), Initializers::of(old));
+    let (new, old) = (Initializers::from_object(new), Initializers::from_object(old));
     errors.append(new.update_errors(&old, pending_max));
     errors
 }

@@ -122,15 +122,15 @@ fn acquire_watch_permit<S>(ctx: &RequestContext<'_, S>) -> Result<Option<Permit>
     if user.is_in_group("system:masters") {
         return Ok(None);
     }
-    ctx.server.watch_limit.acquire(authz::limit_name(&user.name)).map(Some).map_err(|busy| {
+    ctx.server.watch_limit.acquire(authz::user_limit_key(&user.name)).map(Some).map_err(|busy| {
         ctx.server.metrics.terminations.with_label_values(&["429"]).inc();
         let why = match busy {
-            Busy::User { calls_max } => format!(
-                "{calls_max} watches of this user are open, which is the most for one user, \
+            Busy::User { permits_max } => format!(
+                "{permits_max} watches of this user are open, which is the most for one user, \
                      please try again later"
             ),
-            Busy::Webhook { calls_max } => {
-                format!("{calls_max} watches are open, which is the most, please try again later")
+            Busy::Total { permits_max } => {
+                format!("{permits_max} watches are open, which is the most, please try again later")
             }
         };
         Status::too_many_requests(&why, 1)

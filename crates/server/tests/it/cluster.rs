@@ -182,7 +182,7 @@ pub(crate) fn options(pki: &Pki, address: SocketAddr) -> ServerOptions {
         },
         prefix: "/registry".to_owned(),
         slots: [ActiveAuthorizer::Node, ActiveAuthorizer::Rbac]
-            .map(AuthorizerSlot::unobserved)
+            .map(AuthorizerSlot::without_observer)
             .into(),
         authorization_status: Arc::new(|| serde_json::Value::Null),
         service_directory: Arc::new(ServiceDirectory::new(ServiceRouting::Endpoints)),

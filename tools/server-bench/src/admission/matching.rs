@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admission::{
-    Attributes, Configuration, ConfigurationKind, Equivalent, GroupVersionKind,
+    Attributes, Configuration, ConfigurationKind, EquivalentResource, GroupVersionKind,
     GroupVersionResource, Operation, Snapshot,
 };
 use anyhow::{Context, ensure};
@@ -36,7 +36,7 @@ pub(super) struct Matched {
 
 pub(super) fn run(is_quick: bool) -> anyhow::Result<Vec<Matched>> {
     let rounds = if is_quick { 10 } else { ROUNDS };
-    let equivalents = VERSIONS.map(|(group, version)| Equivalent {
+    let equivalents = VERSIONS.map(|(group, version)| EquivalentResource {
         resource: GroupVersionResource { group, version, resource: "deployments" },
         kind: Some(GroupVersionKind { group, version, kind: "Deployment" }),
     });
@@ -66,13 +66,13 @@ pub(super) fn run(is_quick: bool) -> anyhow::Result<Vec<Matched>> {
     let mut matched = Vec::new();
     for (idx, n_hooks) in SIZES.into_iter().enumerate() {
         let snapshot = snapshot_of(n_hooks);
-        let n_matching = snapshot.validating().matching(&attributes).len();
+        let n_matching = snapshot.validating().match_hooks(&attributes).len();
         ensure!(n_matching == N_MATCHING, "{n_matching} hooks match");
         let mut times: Vec<Duration> = (0..REPEATS)
             .map(|_| {
                 let start = Instant::now();
                 for _ in 0..rounds {
-                    black_box(snapshot.validating().matching(black_box(&attributes)));
+                    black_box(snapshot.validating().match_hooks(black_box(&attributes)));
                 }
                 start.elapsed() / rounds
             })
