@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use admission_hooks::AccessTable;
+use admission_hooks::ServiceCredentialsTable;
 use anyhow::Context;
 use https_server::{
     CertificateFiles, DrainPlan, Limits, Listener, Pki, PkiOptions, ReloadingCertificate,
@@ -105,7 +105,7 @@ fn node() -> anyhow::Result<authz_node::Policy> {
 async fn serve(
     args: &Args,
     authorizing: Authorizing,
-    access: AccessTable,
+    access: ServiceCredentialsTable,
     log: Log,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {

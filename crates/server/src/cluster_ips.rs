@@ -23,7 +23,7 @@ use store::{Expect, Key, Revision, Store, Transaction};
 
 use self::pending::PendingAllocation;
 use self::reservation::{IpReservation, ReservationOwner, reserved_ip};
-use crate::rest::Call;
+use crate::rest::RequestContext;
 
 pub(crate) use self::pending::PendingAllocations;
 pub use self::range::{ServiceIpRange, ServiceIpRangeError};
@@ -60,7 +60,7 @@ impl ClusterIpChange {
     }
 }
 
-impl<S: Store> Call<'_, S> {
+impl<S: Store> RequestContext<'_, S> {
     /// Gives a service the address that it requests, or a free one, if it needs another one than it has.
     /// The change must be written together with the service. A dry run reserves nothing: it shows an
     /// address that the service might get, and refuses an address that no service can have.

@@ -18,7 +18,7 @@ use store::{Change, Event, Item, Revision};
 pub use self::namespace::{Namespace, NamespacePhase};
 pub(crate) use self::tracked_keys::{TRACKED_PATHS, is_tracked, service_path};
 use self::update::KeyChange;
-use crate::hooks::Hooks;
+use crate::admission::Hooks;
 
 /// A CustomResourceDefinition as it is stored.
 #[derive(Debug, Clone)]

@@ -107,7 +107,7 @@ async fn delete_and_audit<S: Store>(
     let (namespace, name) = names.split_once('/').unwrap_or(("", names));
     let version = definition.storage_version().map_or("", |version| version.name.as_str());
     let resource = (definition.group.as_str(), version, definition.names.plural.as_str());
-    let request = ObjectRef::built_in(resource, namespace, name).request(Verb::Delete);
+    let request = ObjectRef::built_in(resource, namespace, name).to_request(Verb::Delete);
     server.audit_loopback_write(&request, REASON_ANNOTATION.to_owned(), why);
     Ok(())
 }
