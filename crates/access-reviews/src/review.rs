@@ -1,17 +1,18 @@
-//! SubjectAccessReview: a question in JSON, one a line.
+//! SubjectAccessReviews as JSON, one per line.
 //!
-//! A line is read twice at most. The quick look takes what is written plainly, which is nearly
-//! every line; what it does not take is read again with places, which tells what is wrong with it,
-//! or that nothing is.
+//! A line is read at most twice. The fast path reads plainly written lines, which is nearly every
+//! line. The slow path reads the others with positions and reports their faults, if any.
 
-mod convert;
-mod decode;
+mod plain_review;
+mod positioned_review;
 mod question;
-mod read;
+mod read_line;
+mod spec_to_question;
 #[cfg(test)]
 mod tests;
-mod wire;
 
+pub use plain_review::{
+    NonResourceAttributes, Requirement, ResourceAttributes, SelectorAttributes, Spec,
+};
 pub use question::{Question, QuestionTarget, ResourceQuestion};
-pub use read::{LINE_BYTES_MAX, Version, plain_review, read_line};
-pub use wire::{NonResourceAttributes, Requirement, ResourceAttributes, SelectorAttributes, Spec};
+pub use read_line::{LINE_BYTES_MAX, Version, parse_plain_review, read_line};

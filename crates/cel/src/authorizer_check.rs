@@ -1,26 +1,26 @@
-//! What an expression asks an authorizer, and what has been answered so far.
+//! Authorization checks of expressions, and the decisions that are already known.
 //!
-//! Evaluation is a function of values, while an authorizer may have to ask a remote service. So an
-//! expression is given the answers that are known. One that needs another answer ends with
-//! [`EvalError::NeedsDecision`](crate::Failure::Wanted) and the question; the host asks, adds the answer and
-//! evaluates again. Each round knows one answer more, and a check costs so much that few fit into one
-//! evaluation, so there are few rounds.
+//! Evaluation is synchronous and pure, while an authorizer may call a remote service. So the host
+//! passes the decisions that it already has. An evaluation that needs another decision ends with
+//! [`EvalError::NeedsDecision`](crate::EvalError::NeedsDecision) and the check; the host authorizes
+//! it, adds the decision and evaluates again. A check costs so much that only two fit into the cost
+//! limit, so there are few rounds.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// One question: may this subject do that?
+/// One authorization check: may the subject use this verb on this target?
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AuthorizerCheck {
-    /// The service account that it is about; `None` for the user whom the host knows.
+    /// The service account to check; `None` for the user of the request.
     pub service_account: Option<ServiceAccount>,
-    /// What the subject wants to do.
+    /// The verb of the request attributes.
     pub verb: Arc<str>,
-    /// With what.
+    /// The resource or the path.
     pub target: CheckTarget,
 }
 
-/// A service account, by names that are valid.
+/// A service account whose names have been validated.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ServiceAccount {
     /// Its namespace, a DNS-1123 label.
@@ -29,25 +29,25 @@ pub struct ServiceAccount {
     pub name: Arc<str>,
 }
 
-/// What a question is about. A path or a resource is never blank.
+/// The target of a check. Neither a path nor a resource name is blank.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum CheckTarget {
-    /// A path that names no resource.
+    /// A non-resource path.
     Path(Arc<str>),
-    /// A resource.
+    /// A resource request.
     Resource(Box<ResourceTarget>),
 }
 
-/// A resource that a question is about. Parts that are not set are empty.
+/// The resource attributes of a check. Attributes that are not set are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct ResourceTarget {
     /// The API group; empty for the core group.
     pub group: Arc<str>,
-    /// The resource.
+    /// The plural name of the resource.
     pub resource: Arc<str>,
-    /// The subresource.
+    /// The subresource, such as `status`.
     pub subresource: Arc<str>,
-    /// The namespace; empty for the cluster.
+    /// The namespace; empty for cluster-scoped requests.
     pub namespace: Arc<str>,
     /// The name of the object.
     pub name: Arc<str>,
@@ -58,7 +58,7 @@ pub struct ResourceTarget {
 }
 
 impl ResourceTarget {
-    /// How many octets of text it is.
+    /// The number of bytes of all texts.
     pub(crate) fn text_len(&self) -> usize {
         let Self { group, resource, subresource, namespace, name, field_selector, label_selector } =
             self;
@@ -67,40 +67,40 @@ impl ResourceTarget {
     }
 }
 
-/// What an authorizer answered. The default refuses.
+/// The decision of an authorizer. The default denies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuthorizerDecision {
-    /// Whether it allows what was asked; no opinion does not.
+    /// Whether the authorizer allows the check; no opinion counts as not allowed.
     pub is_allowed: bool,
-    /// Why; may be empty.
+    /// The reason of the decision; may be empty.
     pub reason: Arc<str>,
-    /// What went wrong while deciding, if anything did.
+    /// The error that the authorizer reported, if any.
     pub error: Option<Arc<str>>,
 }
 
-/// The answers that are known. A clone shares them, and an empty one takes no memory.
+/// The decisions that are already known, by check. Cloning is cheap, and an empty value does not allocate.
 #[derive(Debug, Clone, Default)]
 pub struct KnownDecisions {
     decisions: Option<Arc<HashMap<AuthorizerCheck, AuthorizerDecision>>>,
 }
 
 impl KnownDecisions {
-    /// The answer to a question, if it is known.
+    /// The decision for a check, if it is known.
     pub fn get(&self, question: &AuthorizerCheck) -> Option<&AuthorizerDecision> {
         self.decisions.as_ref()?.get(question)
     }
 
-    /// Adds an answer. Clones that were made before do not learn of it.
+    /// Adds a decision. Earlier clones are not affected.
     pub fn insert(&mut self, question: AuthorizerCheck, decision: AuthorizerDecision) {
         Arc::make_mut(self.decisions.get_or_insert_default()).insert(question, decision);
     }
 
-    /// How many answers are known.
+    /// The number of known decisions.
     pub fn len(&self) -> usize {
         self.decisions.as_ref().map_or(0, |known| known.len())
     }
 
-    /// Whether no answer is known.
+    /// Whether no decision is known.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,23 +1,23 @@
-//! What expressions that are compiled together may take.
+//! Limits on the work of compiling a group of expressions.
 
 use std::fmt;
 
 use crate::function::StepBudget;
 use crate::library::regex::{Pattern, PatternCache, PatternError};
 
-/// How much work it may be to make programs, without their patterns; steps are those of an
-/// evaluation, so this is about a second. A file of a megabyte that says something plain takes half
-/// of it; what takes more are macros that copy their operand, and types in types.
+/// The most steps that compiling a group of expressions may take, without their patterns. A step is
+/// that of an evaluation, so this is about a second. A plain file of a megabyte takes half of it;
+/// macros that copy their operand and deeply nested types take more.
 const STEPS_MAX: u64 = 8_000_000;
 
-/// How much work a node of a tree is, from its parsing to its program.
+/// The steps that are charged for each AST node, for parsing, checking and planning together.
 const STEPS_PER_NODE: usize = 4;
 
-/// What expressions that belong together, such as those of one configuration, may take together.
+/// The compile-time limits that a group of expressions shares, such as those of one configuration.
 ///
-/// Each expression has limits of its own, but thousands of them fit into a file. They also share
-/// their patterns: each is compiled once, however often it occurs. The budget is needed as long as
-/// expressions are compiled; programs keep what they use.
+/// Each expression has limits of its own, but thousands of them fit into a file. The group also
+/// shares compiled patterns: each pattern is compiled once. The budget can be dropped once all
+/// expressions are compiled; programs hold references to the patterns that they use.
 #[derive(Debug)]
 pub struct CompileBudget {
     pub(crate) step_budget: StepBudget,
@@ -31,18 +31,18 @@ impl Default for CompileBudget {
 }
 
 impl CompileBudget {
-    /// Compiles a pattern unless that has been done.
+    /// Compiles a pattern, or returns the cached one.
     pub(crate) fn compile_pattern(&mut self, source: &str) -> Result<Pattern, PatternError> {
         self.pattern_cache.compile(source)
     }
 
-    /// Makes room for one more node of a tree.
+    /// Charges the steps for one more AST node.
     pub(crate) fn spend_on_node(&mut self) -> Result<(), BudgetExhausted> {
         self.step_budget.spend_steps(STEPS_PER_NODE).map_err(|_| BudgetExhausted)
     }
 }
 
-/// There is no room for an expression beside those that were compiled before.
+/// The group of expressions has used up its [`CompileBudget`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BudgetExhausted;
 

@@ -1,22 +1,22 @@
-//! What evaluation costs, in cel-go's units and with Kubernetes' rates.
+//! The runtime cost of evaluation, in cel-go's units and with Kubernetes' rates.
 
 use crate::function::CostFormula;
 use crate::value::Value;
 
-/// Making a list.
+/// The cost of creating a list.
 pub(crate) const LIST: u64 = 10;
-/// Making a map.
+/// The cost of creating a map.
 pub(crate) const MAP: u64 = 30;
-/// Making a message.
+/// The cost of creating a message.
 pub(crate) const MESSAGE: u64 = 40;
 
-/// The share of a unit that each code point costs when text is traversed.
+/// The cost of each code point when a text is traversed.
 const PER_CODE_POINT: f64 = 0.1;
-/// The share of a unit that each code point of a pattern costs.
+/// The cost of each code point of a regex pattern.
 const PER_PATTERN_CODE_POINT: f64 = 0.25;
 
-/// Functions whose cost Kubernetes defines by name: it holds even where the checker could not
-/// choose an overload.
+/// Functions whose cost Kubernetes defines by name. The cost applies even if the type checker could
+/// not choose an overload.
 const COSTED_BY_NAME: &[&str] = &[
     "check",
     "cidr",
@@ -52,12 +52,12 @@ const COSTED_BY_NAME: &[&str] = &[
     "validate",
 ];
 
-/// Whether a call costs the same when its overload is chosen at run time.
+/// Whether a call keeps its cost when the overload is chosen at run time.
 pub(crate) fn is_costed_by_name(function: &str) -> bool {
     COSTED_BY_NAME.binary_search(&function).is_ok()
 }
 
-/// A traversal of text: rounded up, in floating point exactly as the peer computes it.
+/// The cost of traversing a text, rounded up in floating point exactly as cel-go computes it.
 #[inline]
 pub(crate) fn traversal_cost(code_points: u64) -> u64 {
     match code_points {
@@ -67,7 +67,7 @@ pub(crate) fn traversal_cost(code_points: u64) -> u64 {
     }
 }
 
-/// The least integer that is not below a positive number; the library's function is a call.
+/// The ceiling of a positive number. `f64::ceil` compiles to a library call, which is slower.
 #[inline]
 fn round_up_to_u64(number: f64) -> u64 {
     let whole = number as u64;
@@ -78,14 +78,14 @@ fn double_traversal_cost(code_points: u64) -> u64 {
     round_up_to_u64(code_points as f64 * 2.0 * PER_CODE_POINT)
 }
 
-/// A search for a pattern.
+/// The cost of a regex search: sizes in code points.
 pub(crate) fn regex_cost(text: u64, pattern: u64) -> u64 {
     let text = round_up_to_u64((1.0 + text as f64) * PER_CODE_POINT);
     let pattern = round_up_to_u64(pattern as f64 * PER_PATTERN_CODE_POINT);
     text.saturating_mul(pattern)
 }
 
-/// The size of an argument: 1 for whatever has no size, errors included.
+/// The size of an argument. Values without a size and errors count as 1.
 #[inline]
 pub(crate) fn argument_size(value: Option<&Value<'_>>) -> u64 {
     match value {
@@ -107,7 +107,7 @@ pub(crate) fn equality_cost(a: Option<&Value<'_>>, b: Option<&Value<'_>>, negate
     traversal_cost(argument_size(a).min(argument_size(b)))
 }
 
-/// The cost of comparing two texts: the shorter one decides.
+/// The cost of comparing two texts, which depends on the shorter one.
 #[inline]
 pub(crate) fn string_comparison_cost(a: &str, b: &str) -> u64 {
     let shorter = a.len().min(b.len());
@@ -136,7 +136,7 @@ fn count_code_points(text: &str) -> u64 {
 }
 
 impl CostFormula {
-    /// The cost of a call. Arguments that are errors stand as null, which has no size either.
+    /// The cost of a call. An argument that is an error is passed as null, which has no size either.
     #[inline]
     pub(crate) fn cost_of_call<'a>(&self, args: &[Value<'a>], result: Option<&Value<'a>>) -> u64 {
         let arg = |n: usize| argument_size(args.get(n));
@@ -156,24 +156,24 @@ impl CostFormula {
         }
     }
 
-    /// Whether the result decides, so that the call has to be made first.
+    /// Whether the cost depends on the result, so that it is charged after the call.
     #[inline]
     pub(crate) fn depends_on_result(&self) -> bool {
         matches!(self, Self::ScanResultTwice | Self::NewList)
     }
 }
 
-/// How many values a walk looks at: enough to pass every limit.
+/// The most values that one deep traversal visits; their cost exceeds every cost limit.
 const WALK_STEPS_MAX: u64 = 2_000_000;
 
-/// A walk over a value: text is rounded down here, unlike everywhere else.
+/// The cost of traversing a value with all its parts. Unlike elsewhere, text is rounded down.
 fn deep_traversal_cost(value: &Value<'_>) -> u64 {
     let mut steps = WALK_STEPS_MAX;
     deep_traversal_cost_within(value, &mut steps)
 }
 
 fn deep_traversal_cost_within(value: &Value<'_>, steps: &mut u64) -> u64 {
-    // Parts may be shared many times over; whoever makes such a value pays the limit.
+    // A value can share its parts many times over. The cost of such a value exceeds the limit.
     let Some(left) = steps.checked_sub(1) else { return u64::MAX };
     *steps = left;
     let sum = |total: u64, part: u64| total.saturating_add(part);

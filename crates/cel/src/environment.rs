@@ -1,4 +1,4 @@
-//! What an expression may refer to: variables, types and functions.
+//! The environment of an expression: the variables, types and functions that it may refer to.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,23 +13,25 @@ use crate::well_known_message::WellKnownMessage;
 #[derive(Debug)]
 pub struct Environment {
     variables: Vec<(String, Type)>,
-    /// Identifiers that name a type and the type they name.
+    /// The types that an expression can name, by identifier.
     named_types: HashMap<&'static str, Type>,
     object_types: HashMap<String, Arc<ObjectType>>,
     functions: FunctionRegistry,
 }
 
 impl Environment {
-    /// Everything that Kubernetes enables, and these variables. Their values are handed to
-    /// [`Program::evaluate`](crate::Program::evaluate) in the same order.
+    /// The environment that Kubernetes uses for stored expressions: all libraries, and these
+    /// variables. [`Program::evaluate`](crate::Program::evaluate) takes their values in this order.
     pub fn kubernetes(variables: Vec<(&str, Type)>) -> Self {
         Self::with_library_set(variables, LibrarySet::StoredExpressions)
     }
 
-    /// The same without the functions that are new in this minor version of Kubernetes.
+    /// The environment that Kubernetes uses for new expressions: without the functions that this
+    /// minor version introduces.
     ///
-    /// An expression that somebody is about to store is checked here, so that servers of the minor
-    /// version before can still read it. Programs are made by [`Environment::kubernetes`].
+    /// The server checks an expression in this environment before it stores it, so that a server of
+    /// the previous minor version can still evaluate it. Programs are compiled in
+    /// [`Environment::kubernetes`].
     pub fn kubernetes_new_expressions(variables: Vec<(&str, Type)>) -> Self {
         Self::with_library_set(variables, LibrarySet::NewExpressions)
     }
@@ -49,25 +51,24 @@ impl Environment {
         }
     }
 
-    /// The number and the type of a variable.
+    /// The index and the type of a variable.
     pub(crate) fn find_variable(&self, name: &str) -> Option<(usize, &Type)> {
         let (index, (_, ty)) = self.variables.iter().enumerate().find(|(_, (n, _))| n == name)?;
         Some((index, ty))
     }
 
-    /// The type that an identifier names.
+    /// The type that an identifier denotes.
     pub(crate) fn find_named_type(&self, name: &str) -> Option<Type> {
         match (self.named_types.get(name), name) {
             (Some(ty), _) => Some(ty.clone()),
-            // Kubernetes' own names for these two are known to the checker only.
+            // Only the type checker knows these two names of Kubernetes.
             (None, "duration") => Some(Type::Duration),
             (None, "timestamp") => Some(Type::Timestamp),
             (None, _) => self.find_message_type(name),
         }
     }
 
-    /// The type of messages of this name. Such names are known to the checker only: they can not
-    /// be used as values.
+    /// The type of a message literal with this name. Message names can not be used as values.
     pub(crate) fn find_message_type(&self, name: &str) -> Option<Type> {
         match self.object_types.get(name) {
             Some(object) => Some(Type::Object(Arc::clone(object))),
@@ -75,7 +76,7 @@ impl Environment {
         }
     }
 
-    /// The name of a type that is a value at run time.
+    /// The runtime value of a type name.
     pub(crate) fn find_type_value(&self, name: &str) -> Option<TypeName<'static>> {
         self.named_types.get_key_value(name).map(|(name, _)| TypeName(name))
     }
@@ -106,8 +107,8 @@ fn standard_named_types() -> HashMap<&'static str, Type> {
     ])
 }
 
-/// Finds all object types inside a type. Object types can not be recursive: they are made from
-/// the leaves up.
+/// Collects all object types inside a type. Object types can not be recursive because a type is
+/// constructed after the types of its fields.
 fn collect_object_types(ty: &Type, found: &mut HashMap<String, Arc<ObjectType>>) {
     match ty {
         Type::Object(object) => {

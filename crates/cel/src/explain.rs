@@ -1,8 +1,8 @@
-//! What the parts of an expression gave: why an evaluation came out as it did.
+//! Explains an evaluation by the values of the subexpressions.
 //!
-//! Each part is compiled by itself from the same checked tree and evaluated by the same evaluator,
-//! so a part that is shown has the value that it had in the whole. Variables of macros have values
-//! only while the macro runs; of a macro, the list that it ran over and its result are shown.
+//! Each subexpression is compiled separately from the same checked AST and evaluated by the same
+//! evaluator, so it has the value that it has in the whole expression. Variables of macros have
+//! values only inside the macro; for a macro call, the range and the result are shown.
 
 mod subexpressions;
 mod value_excerpt;
@@ -14,55 +14,55 @@ use crate::environment::Environment;
 use crate::function::EvalError;
 use crate::issues::Issues;
 use crate::parse::parse;
-use crate::program::{CompileError, Program};
+use crate::program::{CompileError, Program, ProgramError};
 use crate::value::Value;
 use subexpressions::Subexpressions;
 use value_excerpt::{abbreviate_text, abbreviate_value};
 
-/// The most parts of an expression that are shown.
+/// The most subexpressions that one explanation shows.
 pub const PARTS_MAX: usize = 200;
 
-/// How much of the text or the value of a part is shown, in bytes.
+/// The most bytes of the source text or of the value of a part that are shown.
 pub const SHOWN_BYTES_MAX: usize = 256;
 
-/// How often the limit of one evaluation all parts together may use up. Parts of parts are
-/// evaluated again, but there are few of them in each other.
+/// The cost of all parts together is limited to this many times the limit of one evaluation. A
+/// nested part is evaluated again for each part around it, but nesting is shallow in practice.
 const EVALUATIONS_MAX: u64 = 4;
 
-/// The parts of an expression and what they gave.
+/// The subexpressions of an expression and their results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     /// The whole expression, then its parts in the order of the source, each before its own parts.
     pub parts: Vec<ExplainedPart>,
-    /// How many parts were left out because there were too many, or they take too much to evaluate.
+    /// How many parts are missing because there were too many or because they cost too much.
     pub n_omitted_parts: usize,
 }
 
-/// One part of an expression.
+/// A subexpression and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExplainedPart {
-    /// The number of parts around this one.
+    /// The number of parts that enclose this one.
     pub depth: usize,
     /// The source text, cut at [`SHOWN_BYTES_MAX`].
     pub text: String,
-    /// What it gave.
+    /// The result of its evaluation.
     pub result: PartResult,
 }
 
-/// What a part gave.
+/// The result of evaluating a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartResult {
     /// A value, written as in an expression, cut at [`SHOWN_BYTES_MAX`].
     Value(String),
     /// An error, cut at [`SHOWN_BYTES_MAX`].
     Error(String),
-    /// Nothing: the operand before it had decided.
+    /// Not evaluated, because an earlier operand decided (short circuit).
     Skipped,
 }
 
 impl Environment {
-    /// Evaluates an expression and its parts, with values for the variables in their order. The
-    /// cost limit holds for each part. Constant parts are left out.
+    /// Evaluates an expression and its parts. `variables` are in the order of the environment; the
+    /// cost limit applies to each part. Constant parts are not shown.
     pub fn explain(
         &self,
         source: &str,
@@ -91,7 +91,7 @@ impl Environment {
     }
 }
 
-/// What decides about the operands after a part.
+/// The aspect of a result that decides whether later operands are evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ShortCircuitValue {
     True,
@@ -125,9 +125,9 @@ struct ExplanationBuilder<'w> {
 }
 
 impl<'w> ExplanationBuilder<'w> {
-    /// Shows a part that stands in the source, and the parts of it.
+    /// Adds a part that has a source span, and its own parts.
     fn explain_part(&mut self, id: NodeId, depth: usize) -> ShortCircuitValue {
-        // A constant explains nothing, but it decides as any other operand.
+        // A constant is not shown, but it can short-circuit like any other operand.
         if let Some(verdict) = subexpressions::literal_value(self.checked, id) {
             return verdict;
         }
@@ -144,10 +144,10 @@ impl<'w> ExplanationBuilder<'w> {
         }
     }
 
-    /// The program of a part, if there is room for it.
-    fn compile_part(&mut self, id: NodeId) -> Result<Program, String> {
+    /// Compiles a part, unless the explanation has reached a limit.
+    fn compile_part(&mut self, id: NodeId) -> Result<Program, ProgramError> {
         if self.cost_left == 0 || self.explanation.parts.len() >= PARTS_MAX {
-            return Err(BudgetExhausted.to_string());
+            return Err(BudgetExhausted.to_string().into());
         }
         compile_subexpression(self.checked, id, self.environment, &mut self.budget)
     }
@@ -193,7 +193,7 @@ impl<'w> ExplanationBuilder<'w> {
         }
     }
 
-    /// The operands of `&&` or `||`, up to the one that decides.
+    /// Explains the operands of `&&` or `||`. Operands after the deciding one are skipped.
     fn explain_logical_operands(
         &mut self,
         operands: &[NodeId],
@@ -206,7 +206,7 @@ impl<'w> ExplanationBuilder<'w> {
         }
     }
 
-    /// A part that is looked at under a condition only.
+    /// Explains a part, or marks it as skipped if the condition is false.
     fn explain_part_if(&mut self, condition: bool, id: NodeId, depth: usize) -> ShortCircuitValue {
         if condition {
             return self.explain_part(id, depth);
@@ -230,20 +230,20 @@ impl<'w> ExplanationBuilder<'w> {
         }
     }
 
-    /// What stands for a node in the source.
+    /// The source text of a node.
     fn source_text(&self, id: NodeId) -> &'w str {
         let span = self.checked.ast.span(id).unwrap_or_default();
         self.source.get(span.start as usize..span.end as usize).unwrap_or_default()
     }
 }
 
-/// Compiles a part by itself. It is paid for as if it had been parsed.
+/// Compiles a subexpression separately. The budget is charged as if it had been parsed.
 fn compile_subexpression(
     checked: &CheckedAst,
     id: NodeId,
     environment: &Environment,
     budget: &mut CompileBudget,
-) -> Result<Program, String> {
+) -> Result<Program, ProgramError> {
     charge_nodes_of_tree(checked, id, budget).map_err(|exhausted| exhausted.to_string())?;
     Program::compile_node(checked, id, environment, budget)
 }

@@ -1,9 +1,9 @@
-//! Tests on plain text, without making values.
+//! A fast path for tests on borrowed strings, which builds no values.
 //!
-//! Nearly all conditions that people write compare fields of the request with constants. Such a
-//! test keeps its general form beside it: the quick form answers when every operand is present
-//! and is borrowed text, and otherwise declines before anything is charged, so that errors,
-//! optional values and everything unusual have one implementation only.
+//! Nearly all match conditions compare fields of the request with constants. Such a test keeps its
+//! general form: the fast path applies if every operand is present and is a borrowed string.
+//! Otherwise it returns `None` before any cost is charged, and the general form runs. So errors,
+//! optional values and other rare cases have one implementation only.
 
 use crate::cost;
 use crate::eval::LocalSlot;
@@ -12,7 +12,7 @@ use crate::ir::{
 };
 use crate::value::{RecordSource, Str, Value};
 
-/// A test and its general form.
+/// A string test and the general form of the same expression.
 #[derive(Debug)]
 pub(crate) struct FastPath {
     test: StringTest,
@@ -23,7 +23,7 @@ pub(crate) struct FastPath {
 enum StringTest {
     /// `has(path)`
     Has(RecordPath),
-    /// `left == right`, `left.startsWith(right)` and their kin.
+    /// `left == right`, `left.startsWith(right)` and the other comparisons.
     Compare { comparison: StringComparison, left: TextOperand, right: TextOperand },
     /// `item in list`
     In { item: TextOperand, list: RecordPath },
@@ -48,7 +48,7 @@ enum StringComparison {
     Contains,
 }
 
-/// Where a text comes from.
+/// An operand of a string test.
 #[derive(Debug, Clone)]
 enum TextOperand {
     Const {
@@ -60,24 +60,24 @@ enum TextOperand {
     Slot(usize),
 }
 
-/// Fields of records from a variable on, all known to the checker.
+/// A path from a variable through record fields whose types the checker knows.
 #[derive(Debug, Clone)]
 struct RecordPath {
-    variable: usize,
+    variable_index: usize,
     record_fields: Box<[usize]>,
     last_field: usize,
 }
 
-/// Gives an expression its quick form, if it has one.
+/// Adds a fast path to an expression that allows one.
 pub(crate) fn with_fast_path(general_form: CompiledExpr) -> CompiledExpr {
     match build_test(&general_form) {
-        Some(test) => CompiledExpr::Quick(Box::new(FastPath { test, general_form: general_form })),
+        Some(test) => CompiledExpr::Quick(Box::new(FastPath { test, general_form })),
         None => general_form,
     }
 }
 
-/// The largest number of single tests in a quick form. Each part of a chain has a form of its own,
-/// so without a bound long chains would take quadratic room.
+/// The most single tests in one fast path. Each operand of `&&` and `||` has a fast path of its own,
+/// so without a limit the memory would grow quadratically.
 const SINGLE_TESTS_MAX: usize = 16;
 
 fn build_test(expr: &CompiledExpr) -> Option<StringTest> {
@@ -155,8 +155,8 @@ fn build_comparison_test(
 }
 
 impl FastPath {
-    /// The outcome and its cost, or `None` when the general form must be asked. `variables` gives
-    /// the records among the variables.
+    /// The result and its cost, or `None` if the general form must run. `variables` returns the
+    /// records among the variables.
     #[inline]
     pub(crate) fn try_evaluate<'a>(
         &'a self,
@@ -201,7 +201,7 @@ impl StringTest {
         }
     }
 
-    /// Loops in loops, or as parts of other tests, are rare and bind more than one variable.
+    /// Nested loops have no fast path: they are rare and bind more than one variable.
     fn contains_loop(&self) -> bool {
         match self {
             Self::Loop { .. } => true,
@@ -211,7 +211,7 @@ impl StringTest {
         }
     }
 
-    /// The outcome of a test without loops.
+    /// The result of a test without loops.
     fn try_evaluate<'a>(
         &'a self,
         variables: &impl Fn(usize) -> Option<&'a dyn RecordSource>,
@@ -333,7 +333,7 @@ impl RecordPath {
             }
         }
         let last = fields.pop()?;
-        Some(Self { variable, record_fields: fields.into(), last_field: last })
+        Some(Self { variable_index: variable, record_fields: fields.into(), last_field: last })
     }
 
     /// The record that has the last field.
@@ -342,7 +342,7 @@ impl RecordPath {
         &self,
         variables: &impl Fn(usize) -> Option<&'a dyn RecordSource>,
     ) -> Option<&'a dyn RecordSource> {
-        let mut record = variables(self.variable)?;
+        let mut record = variables(self.variable_index)?;
         for index in &self.record_fields {
             record = record.record_field(*index)?;
         }

@@ -1,4 +1,4 @@
-//! Function declarations: what the checker matches and what the evaluator calls.
+//! Function declarations: the overloads that the type checker matches and the evaluator calls.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,22 +9,22 @@ use crate::program::COST_LIMIT;
 use crate::static_type::Type;
 use crate::value::{Equality, List, Value};
 
-/// The outcome of a function.
+/// The result of a function call or of an expression.
 pub(crate) type EvalResult<'a> = Result<Value<'a>, EvalError>;
 
-/// Why an evaluation did not yield a value.
+/// Why an evaluation yields no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EvalError {
-    /// An error of the language; `&&`, `||` and `? :` may absorb it.
+    /// An error of the expression language. `&&`, `||` and `? :` may absorb it.
     Error(Box<str>),
-    /// A map has no such key, or a record no such field: the commonest error, made without
-    /// formatting anything.
+    /// A map has no such key, or a record no such field. This is the most common error, so it is
+    /// constructed without formatting a message.
     NoSuchKey(Arc<str>),
-    /// The cost limit was passed. Nothing absorbs it.
+    /// The cost limit is exceeded. Nothing absorbs it.
     CostLimit,
-    /// An authorizer has to answer this first. Nothing absorbs it: the host adds the answer to the
-    /// [`KnownDecisions`](crate::Decisions) and evaluates again. Only a host that hands in an authorizer
-    /// meets it.
+    /// The evaluation needs a decision of the authorizer. Nothing absorbs it: the host adds the
+    /// decision to the [`KnownDecisions`](crate::KnownDecisions) and evaluates again. It occurs only
+    /// if the host passes an authorizer.
     NeedsDecision(Box<AuthorizerCheck>),
 }
 
@@ -34,12 +34,12 @@ impl EvalError {
         Self::Error(message.into().into_boxed_str())
     }
 
-    /// The error for arguments that no overload takes.
+    /// The error for arguments that match no overload.
     pub(crate) fn no_such_overload() -> Self {
         Self::new("no such overload")
     }
 
-    /// Whether the evaluation ends here, whatever stands around.
+    /// Whether no operator absorbs the error, so that it ends the whole evaluation.
     #[inline]
     pub(crate) fn ends_evaluation(&self) -> bool {
         match self {
@@ -62,25 +62,24 @@ impl fmt::Display for EvalError {
 
 impl std::error::Error for EvalError {}
 
-/// How an implementation is called: receiver first, then arguments; their run-time types have been
-/// matched against the overload's parameters (`dyn` and type parameters match anything; of a list
-/// only the first element is looked at).
+/// An implementation of an overload. It takes the receiver first, then the arguments. The evaluator
+/// has matched their run-time types against the parameters: `dyn` and type parameters match
+/// anything, and only the first element of a list is checked.
 pub(crate) type FunctionImpl = for<'a> fn(&[Value<'a>]) -> EvalResult<'a>;
 
-/// An implementation whose work its cost does not bound.
+/// An implementation whose work is not bounded by its cost, so that it charges a step budget.
 pub(crate) type MeteredFunctionImpl = for<'a> fn(&[Value<'a>], &mut StepBudget) -> EvalResult<'a>;
 
-/// The most work of one evaluation that Kubernetes does not count, or counts by something that does
-/// not bound it: it adds lists for one unit of cost, however long they are. One step copies or
-/// compares one value, or looks at [`TEXT_PER_STEP`] octets of text, and takes well below a
-/// microsecond; expressions that people write need some hundred.
+/// The most steps of one evaluation. Kubernetes' cost does not bound all work: it concatenates lists
+/// of any length for one unit. One step copies or compares one value, or reads [`TEXT_PER_STEP`]
+/// bytes of text, and takes well below a microsecond. Typical expressions need some hundred steps.
 const WORK_MAX: u64 = 4_000_000;
 
-/// How much text is as much work as one value.
+/// The bytes of text that are charged as one step.
 const TEXT_PER_STEP: usize = 32;
 
-/// What is left of the work that an evaluation may do beside its cost. When it is used up, the
-/// evaluation fails as if it had passed the cost limit.
+/// The remaining steps of an evaluation, which bound the work that its cost does not bound. When
+/// they are used up, the evaluation fails as if it had exceeded the cost limit.
 #[derive(Debug)]
 pub(crate) struct StepBudget {
     steps_left: u64,
@@ -93,17 +92,17 @@ impl Default for StepBudget {
 }
 
 impl StepBudget {
-    /// Room for this many steps.
+    /// A budget of this many steps.
     pub(crate) fn new(steps_max: u64) -> Self {
         Self { steps_left: steps_max }
     }
 
-    /// How much of the work of an evaluation has been done, as if its limit were that on cost.
+    /// The steps spent so far, scaled so that all of them equal the cost limit.
     pub(crate) fn spent_as_cost(&self) -> u64 {
         WORK_MAX.saturating_sub(self.steps_left) / (WORK_MAX / COST_LIMIT)
     }
 
-    /// Takes some steps off, all of them or none.
+    /// Spends steps: all of them, or none if too few are left.
     #[inline]
     pub(crate) fn spend_steps(&mut self, steps: usize) -> Result<(), EvalError> {
         let left = u64::try_from(steps).ok().and_then(|steps| self.steps_left.checked_sub(steps));
@@ -111,14 +110,14 @@ impl StepBudget {
         Ok(())
     }
 
-    /// Takes off what looking at a text of this length takes; nothing for names and the like.
+    /// Spends the steps for reading a text of this length. Short texts such as names are free.
     #[inline]
     pub(crate) fn spend_for_text(&mut self, bytes: usize) -> Result<(), EvalError> {
         if bytes < TEXT_PER_STEP { Ok(()) } else { self.spend_steps(bytes / TEXT_PER_STEP) }
     }
 
-    /// Takes off what looking at a value takes, as far as that is not in the cost: functions look
-    /// at the whole of a text for one unit of cost, or make a long one of short ones.
+    /// Spends the steps for reading a value as far as the cost does not cover them: some functions
+    /// read a whole text, or build a long text from short ones, for one unit of cost.
     #[inline]
     pub(crate) fn spend_for_value(&mut self, value: &Value<'_>) -> Result<(), EvalError> {
         match value {
@@ -129,8 +128,8 @@ impl StepBudget {
         }
     }
 
-    /// Whether two values are equal, with a step for each part of them. Values that refuse to be
-    /// compared are not.
+    /// Whether two values are equal; spends a step for each of their parts. Values that can not be
+    /// compared are unequal.
     pub(crate) fn metered_equal<'a>(
         &mut self,
         a: &Value<'a>,
@@ -139,7 +138,7 @@ impl StepBudget {
         self.metered_compare(a, b).map(|equality| equality == Equality::Yes)
     }
 
-    /// Compares two values, with a step for each part of them.
+    /// Compares two values; spends a step for each of their parts.
     pub(crate) fn metered_compare<'a>(
         &mut self,
         a: &Value<'a>,
@@ -148,7 +147,7 @@ impl StepBudget {
         a.equals_within_steps(b, &mut self.steps_left).ok_or(EvalError::CostLimit)
     }
 
-    /// Where a list has its first element that equals a value.
+    /// The index of the first element that equals a value.
     pub(crate) fn metered_position<'a>(
         &mut self,
         list: &List<'a>,
@@ -169,14 +168,14 @@ pub(crate) struct FunctionRegistry {
     functions_by_name: HashMap<&'static str, Function>,
 }
 
-/// One function: overloads in the order in which they are tried.
+/// A function and its overloads, in the order in which they are tried.
 #[derive(Debug)]
 pub(crate) struct Function {
     pub(crate) name: &'static str,
     pub(crate) overloads: Vec<Overload>,
 }
 
-/// One signature of a function.
+/// One signature of a function with its cost and implementation.
 #[derive(Debug)]
 pub(crate) struct Overload {
     /// cel-go's id, stable across implementations.
@@ -187,13 +186,13 @@ pub(crate) struct Overload {
     pub(crate) result: Type,
     pub(crate) cost: CostFormula,
     pub(crate) implementation: FunctionImpl,
-    /// Runs instead during an evaluation.
+    /// Replaces `implementation` during an evaluation; constant folding has no step budget.
     pub(crate) metered_implementation: Option<MeteredFunctionImpl>,
 }
 
-/// What a call costs, given arguments and result. Sizes are [`Value::size`], 1 for values without
-/// one. The factors are Kubernetes': a tenth per code point traversed, a quarter per code point of
-/// a pattern, rounded up.
+/// The formula for the cost of a call, given arguments and result. Sizes are [`Value::size`], or 1 for
+/// values without a size. The factors are Kubernetes': a tenth per code point traversed, a quarter per
+/// code point of a pattern, rounded up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum CostFormula {
     /// 1
@@ -216,14 +215,14 @@ pub(crate) enum CostFormula {
     SizeOfSecond,
     /// ceil((1 + size 0) / 10) × ceil(size 1 / 4)
     Regex,
-    /// A walk over argument 0: a tenth per code point of text rounded down, 1 per other leaf.
+    /// A deep traversal of argument 0: a tenth per byte of text rounded down, 1 per other leaf.
     Traverse,
-    /// Anything else.
+    /// A function of the arguments.
     Custom(for<'a> fn(&[Value<'a>]) -> u64),
 }
 
 impl FunctionRegistry {
-    /// Adds overloads to a function, after those it has.
+    /// Appends overloads to a function, which is created if it does not exist.
     pub(crate) fn add(&mut self, name: &'static str, overloads: Vec<Overload>) {
         self.functions_by_name
             .entry(name)
@@ -282,7 +281,7 @@ impl Overload {
         }
     }
 
-    /// The same overload with an implementation that counts its work.
+    /// The same overload with an implementation that charges a step budget.
     pub(crate) fn with_metered_implementation(
         mut self,
         implementation: MeteredFunctionImpl,

@@ -1,8 +1,8 @@
-//! The compiled form of an expression: what the evaluator walks.
+//! The intermediate representation (IR): the compiled form of an expression that the evaluator runs.
 //!
-//! Its shape follows the plan that cel-go makes, because cost is counted per step of that plan:
-//! a chain of selections is one [`Attribute`] with qualifiers, constant lists are folded, and a test
-//! for membership in a constant list of scalars is free.
+//! Its shape follows cel-go's plan, because cost is counted per step of that plan: a sequence of
+//! selections is one [`Attribute`] with qualifiers, constant lists are folded, and a membership test
+//! in a constant list of scalars is free.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::static_type::Type;
 use crate::value::Value;
 use crate::well_known_message::WellKnownMessage;
 
-/// An expression that yields a value.
+/// A compiled expression.
 #[derive(Debug)]
 pub(crate) enum CompiledExpr {
     Const(Value<'static>),
@@ -33,7 +33,7 @@ pub(crate) enum CompiledExpr {
         item: Box<CompiledExpr>,
         set: ConstantSet,
     },
-    /// A test on plain text.
+    /// A bool test with a fast path for borrowed strings.
     Quick(Box<FastPath>),
     Call(Box<CallExpr>),
     /// `text.matches('constant')`, `find` and `findAll` with a constant pattern.
@@ -51,13 +51,13 @@ pub(crate) enum CompiledExpr {
     Map(Box<[MapEntryExpr]>),
     Message(Box<MessageExpr>),
     Fold(Box<FoldExpr>),
-    /// `exists` and `all`: the first bool that ends the loop, a predicate for each element.
+    /// `exists` and `all`, which evaluate a predicate for each element.
     Quantifier(Box<QuantifierExpr>),
     /// `accumulator + [element]`, in place.
     Append {
         slot: usize,
         element: Box<CompiledExpr>,
-        /// What making the list of one element costs; a constant list costs nothing.
+        /// The cost of creating the list of one element; 0 for a constant list.
         list_cost: u64,
     },
     /// `cel.@mapInsert(accumulator, ...)`, in place.
@@ -68,21 +68,21 @@ pub(crate) enum CompiledExpr {
     },
 }
 
-/// A variable or a value, and the path from there.
+/// A root value and the qualifiers that are applied to it: `a.b[0].c`.
 #[derive(Debug, Clone)]
 pub(crate) struct Attribute {
     pub(crate) root: AttributeRoot,
     pub(crate) qualifiers: Vec<Qualifier>,
 }
 
-/// Where a path begins.
+/// The value that the qualifiers of an [`Attribute`] start from.
 #[derive(Debug, Clone)]
 pub(crate) enum AttributeRoot {
     Variable(usize),
     /// A variable of a comprehension.
     Slot(usize),
     Value(Arc<CompiledExpr>),
-    /// `condition ? then : otherwise`; paths after it are part of both branches.
+    /// `condition ? then : otherwise`; qualifiers after it are part of both branches.
     Conditional(Arc<ConditionalExpr>),
 }
 
@@ -93,7 +93,7 @@ pub(crate) struct ConditionalExpr {
     pub(crate) otherwise: Attribute,
 }
 
-/// One step of a path.
+/// One selection of an attribute: `.field` or `[key]`.
 #[derive(Debug, Clone)]
 pub(crate) struct Qualifier {
     pub(crate) key: QualifierKey,
@@ -101,16 +101,16 @@ pub(crate) struct Qualifier {
     pub(crate) optional: bool,
 }
 
-/// What a step selects.
+/// The field, key or index that a qualifier selects.
 #[derive(Debug, Clone)]
 pub(crate) enum QualifierKey {
-    /// A field of a record whose type is known.
+    /// A field of a record whose type the checker knows.
     Field { index: usize, name: Arc<str> },
-    /// A name on a map or on a value whose type is not known.
+    /// A field of a map or of a value whose type is not known.
     Name(Arc<str>),
     /// A constant index or key.
     Const(Value<'static>),
-    /// An index that is computed.
+    /// A key that is computed at run time.
     Computed(Arc<Attribute>),
 }
 
@@ -122,26 +122,26 @@ pub(crate) struct CallExpr {
     pub(crate) dispatch: OverloadDispatch,
 }
 
-/// Which overload a call runs.
+/// How a call chooses its overload.
 #[derive(Debug)]
 pub(crate) enum OverloadDispatch {
-    /// The checker found exactly one.
+    /// The type checker found exactly one overload.
     One {
         target: ResolvedOverload,
-        /// The static types do not guarantee the run-time types.
+        /// The static types do not guarantee the run-time types, so these are matched on each call.
         guarded: bool,
     },
-    /// The run-time types decide, in the order of declaration.
+    /// The first overload whose parameters match the run-time types, in declaration order.
     Many(Box<[ResolvedOverload]>),
 }
 
-/// One overload to call.
+/// The parts of an overload that a call needs.
 #[derive(Debug)]
 pub(crate) struct ResolvedOverload {
     pub(crate) params: Box<[Type]>,
     pub(crate) cost: CostFormula,
     pub(crate) implementation: FunctionImpl,
-    /// Runs instead during an evaluation.
+    /// Replaces `implementation` during an evaluation; constant folding has no step budget.
     pub(crate) metered_implementation: Option<MeteredFunctionImpl>,
 }
 
@@ -149,7 +149,7 @@ pub(crate) struct ResolvedOverload {
 pub(crate) struct RegexCall {
     pub(crate) kind: RegexFunction,
     pub(crate) pattern: Pattern,
-    /// Code points of the pattern, for cost.
+    /// The code points of the pattern, which determine the cost.
     pub(crate) pattern_size: u64,
     pub(crate) text: CompiledExpr,
     /// The limit of `findAll(pattern, limit)`.
@@ -174,7 +174,7 @@ pub(crate) struct MapEntryExpr {
 /// A message literal.
 #[derive(Debug)]
 pub(crate) struct MessageExpr {
-    /// `None` for the host's record types, which expressions can not make.
+    /// `None` for record types of the host, which expressions can not create.
     pub(crate) message: Option<WellKnownMessage>,
     pub(crate) name: Arc<str>,
     pub(crate) fields: Box<[(Arc<str>, CompiledExpr, bool)]>,
@@ -207,9 +207,9 @@ pub(crate) struct QuantifierExpr {
 /// A constant list of scalars, for membership tests.
 #[derive(Debug, Clone)]
 pub(crate) enum ConstantSet {
-    /// Short lists of text: comparing is faster than hashing.
+    /// Short lists of strings, for which comparing is faster than hashing.
     FewStrings(Box<[Box<str>]>),
     ManyStrings(HashSet<Box<str>>),
-    /// Everything else.
+    /// Lists with scalars of other types.
     Values(Box<[Value<'static>]>),
 }

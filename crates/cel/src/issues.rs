@@ -1,28 +1,28 @@
-//! What the compiler has to say about a source text, rendered as cel-go renders it.
+//! Issues that the compiler reports about a source text, rendered as cel-go renders them.
 
 use std::fmt;
 
-/// The most issues of one expression that are told apart; the others are only counted.
+/// The most issues of one expression that are kept; further ones are only counted.
 const ISSUES_MAX: usize = 100;
 
-/// The longest message. Those about types can be long.
+/// The longest message in bytes. Messages about nested types can be long.
 const MESSAGE_BYTES_MAX: usize = 16_384;
 
-/// The longest line that is shown below an issue.
+/// The longest source line in bytes that is shown below an issue.
 const SNIPPET_BYTES_MAX: usize = 16_384;
 
-/// One complaint with its place.
+/// One error that the parser or the type checker reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issue {
     /// 1-based line. None if the issue is about the expression as a whole, such as its size.
     pub line: Option<u32>,
     /// 1-based column in code points. 0 if the issue has no column.
     pub column: u32,
-    /// The message without its place.
+    /// The message without line and column.
     pub message: String,
 }
 
-/// All complaints about one expression, in source order, with the text they refer to.
+/// All issues of one expression in source order, with the source text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issues {
     source: String,
@@ -30,21 +30,21 @@ pub struct Issues {
     n_omitted_issues: usize,
 }
 
-/// What an issue is about.
+/// The location of an issue in the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IssueLocation {
     /// The code point at this offset.
     Offset(u32),
-    /// A part of the tree that stands for nothing in the source.
+    /// A node that has no source text.
     Nothing,
     /// The expression as a whole.
     Whole,
 }
 
 impl Issues {
-    /// Sorts issues given as (code point offset, message) into source order. Equal places keep
-    /// the order in which they were reported, and repetitions are kept: macros that copy a part of
-    /// the expression make the checker say things twice.
+    /// Sorts issues given as (code point offset, message) into source order. Issues at the same
+    /// offset keep the order of their report. Repetitions are kept, as in cel-go: the checker reports
+    /// an issue twice if a macro copies the node.
     pub(crate) fn new(source: &str, found: Vec<(u32, String)>) -> Self {
         let found =
             found.into_iter().map(|(offset, message)| (IssueLocation::Offset(offset), message));
@@ -71,7 +71,7 @@ impl Issues {
         Self { source: source.to_owned(), issues, n_omitted_issues: n_truncated }
     }
 
-    /// The single complaints.
+    /// The issues in source order.
     pub fn iter(&self) -> impl Iterator<Item = &Issue> {
         self.issues.iter()
     }
@@ -126,7 +126,7 @@ fn truncate_message(mut message: String) -> String {
     message
 }
 
-/// Starts of lines, to turn code point offsets into places.
+/// The starts of lines, to convert code point offsets to lines and columns.
 struct LineIndex {
     /// Code point offset of the first character of each line.
     line_starts: Vec<u32>,

@@ -4,12 +4,13 @@
 //! turns source text into a [`Program`], which is immutable, shared freely between threads, and
 //! evaluated against values that borrow the host's data.
 //!
-//! An expression may ask an authorizer. It is evaluated with the [`KnownDecisions`] that are known, and ends
-//! with [`EvalError::NeedsDecision`] where one is missing: whoever evaluates asks, and evaluates again.
+//! An expression may query an authorizer. The evaluation looks decisions up in [`KnownDecisions`] and
+//! ends with [`EvalError::NeedsDecision`] if one is missing. The caller then authorizes the
+//! [`AuthorizerCheck`], adds the decision and evaluates again.
 //!
-//! Owns: the grammar and its limits, macros, type checking, constant folding, runtime cost, what
-//! parts of an expression gave, the standard and the Kubernetes function libraries.
-//! Must not know: what a request is, how anybody decides, admission, files, clocks, the network.
+//! Owns: the grammar and its limits, macros, type checking, constant folding, runtime cost,
+//! explanations, the standard and the Kubernetes function libraries.
+//! Must not know: what a request is, how authorizers decide, admission, files, clocks, the network.
 
 mod compile_budget;
 mod environment;
@@ -46,7 +47,7 @@ pub use explain::{ExplainedPart, Explanation, PARTS_MAX, PartResult, SHOWN_BYTES
 pub use function::EvalError;
 pub use issues::{Issue, Issues};
 pub use library::CHECK_COST;
-pub use program::{COST_LIMIT, CheckedExpression, CompileError, Evaluation, Program};
+pub use program::{COST_LIMIT, CheckedExpression, CompileError, Evaluation, Program, ProgramError};
 pub use static_type::{ObjectType, Type};
 pub use value::{
     AuthorizationValue, Authorizer, Bytes, Cidr, List, ListSource, Map, MapSource, NamedFormat,

@@ -1,4 +1,4 @@
-//! Compiled expressions.
+//! Compiling expressions to programs, and evaluating programs.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,52 +17,77 @@ use crate::plan::{Plan, plan_expression};
 use crate::static_type::Type;
 use crate::value::{RecordSource, Value};
 
-/// The limit on the cost of one evaluation that Kubernetes sets.
+/// Kubernetes' limit on the cost of one evaluation.
 pub const COST_LIMIT: u64 = 1_000_000;
 
-/// Local variables up to this number need no allocation.
+/// Up to this many local variables are kept on the stack.
 const INLINE_SLOTS: usize = 4;
 
 /// A compiled expression: immutable, and shared freely between threads.
 #[derive(Debug)]
 pub struct Program {
-    expr: CompiledExpr,
+    compiled_expr: CompiledExpr,
     n_slots: usize,
     output_type: Type,
     selected_fields: BTreeSet<Arc<str>>,
     used_variables: BTreeSet<usize>,
 }
 
-/// Why a text is not a program.
+/// Why a source text does not compile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompileError {
-    /// The text does not parse or does not check.
+    /// The text has syntax or type errors.
     Issues(Issues),
-    /// It checks, but a constant part of it fails.
-    Program(String),
+    /// The text has no such errors, but folding a constant fails.
+    Program(ProgramError),
 }
 
 impl fmt::Display for CompileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Issues(issues) => issues.fmt(f),
-            Self::Program(message) => f.write_str(message),
+            Self::Program(error) => error.fmt(f),
         }
     }
 }
 
 impl std::error::Error for CompileError {}
 
-/// What an evaluation gave and what it cost.
+/// Why a checked expression has no program: a constant can not be folded, a constant pattern is
+/// invalid, or the compile budget is used up. Displays as Kubernetes' message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramError(Box<str>);
+
+impl From<String> for ProgramError {
+    fn from(message: String) -> Self {
+        Self(message.into_boxed_str())
+    }
+}
+
+impl From<&str> for ProgramError {
+    fn from(message: &str) -> Self {
+        Self(message.into())
+    }
+}
+
+impl fmt::Display for ProgramError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ProgramError {}
+
+/// The result of an evaluation and its cost.
 #[derive(Debug, Clone)]
 pub struct Evaluation<'a> {
-    /// The value, or why there is none.
+    /// The value or the error.
     pub result: Result<Value<'a>, EvalError>,
-    /// The cost in units, counted until the end or until the limit was passed.
+    /// The cost in units. If the evaluation exceeds the limit, this is the cost up to that point.
     pub cost: u64,
 }
 
-/// A checked expression of which no program has been made yet.
+/// A type-checked expression that is not yet compiled to a program.
 #[derive(Debug)]
 pub struct CheckedExpression<'e> {
     environment: &'e Environment,
@@ -70,7 +95,7 @@ pub struct CheckedExpression<'e> {
     budget: CompileBudgetRef<'e>,
 }
 
-/// The budget that an expression is compiled within.
+/// The compile budget of one expression: its own, or one that it shares.
 #[derive(Debug)]
 enum CompileBudgetRef<'e> {
     Own(CompileBudget),
@@ -97,8 +122,8 @@ impl CheckedExpression<'_> {
         &self.checked
     }
 
-    /// Makes the program; fails when a constant part of the expression fails.
-    pub fn into_program(mut self) -> Result<Program, String> {
+    /// Compiles the program; fails if folding a constant fails.
+    pub fn into_program(mut self) -> Result<Program, ProgramError> {
         let root = self.checked.ast.root;
         let program =
             Program::compile_node(&self.checked, root, self.environment, self.budget.get())?;
@@ -108,12 +133,12 @@ impl CheckedExpression<'_> {
 }
 
 impl Environment {
-    /// Parses and checks an expression by itself.
+    /// Parses and type-checks a single expression.
     pub fn check(&self, source: &str) -> Result<CheckedExpression<'_>, Issues> {
         self.check_with_budget(source, CompileBudgetRef::Own(CompileBudget::default()))
     }
 
-    /// Parses and checks one of several expressions, within what is left for them.
+    /// Parses and type-checks one of several expressions that share a compile budget.
     pub fn check_within_budget<'e>(
         &'e self,
         source: &str,
@@ -142,28 +167,28 @@ impl Environment {
 }
 
 impl Program {
-    /// The program of a part that names no variable of a macro around it.
+    /// Compiles a subexpression that refers to no variable of an enclosing macro.
     pub(crate) fn compile_node(
         checked: &CheckedAst,
         id: NodeId,
         environment: &Environment,
         budget: &mut CompileBudget,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ProgramError> {
         let Plan { expr, n_slots } = plan_expression(checked, id, environment, budget)?;
         let output_type = checked.type_of_node(id).clone();
         let (selected_fields, used_variables) = (BTreeSet::new(), BTreeSet::new());
-        Ok(Self { expr, n_slots, output_type, selected_fields, used_variables })
+        Ok(Self { compiled_expr: expr, n_slots, output_type, selected_fields, used_variables })
     }
 
-    /// The value, if it is the same in every evaluation.
+    /// The value, if the program is a constant.
     pub(crate) fn constant_value(&self) -> Option<Value<'_>> {
-        match &self.expr {
+        match &self.compiled_expr {
             CompiledExpr::Const(value) => Some(borrow_constant(value)),
             _ => None,
         }
     }
 
-    /// Evaluates, and returns how much of the limits it took, in units of cost.
+    /// Evaluates, and returns the spent cost and steps in units of cost.
     pub(crate) fn evaluate_with_effort<'a>(
         &'a self,
         variables: &'a [Value<'a>],
@@ -171,8 +196,8 @@ impl Program {
     ) -> (EvalResult<'a>, u64) {
         self.with_slots(|n_slots: &mut [LocalSlot<'a>]| {
             let mut evaluator = Evaluator::new(variables, n_slots, cost_limit);
-            let result = evaluator.evaluate(&self.expr);
-            (result, evaluator.cost_and_work())
+            let result = evaluator.evaluate(&self.compiled_expr);
+            (result, evaluator.cost_and_steps())
         })
     }
 
@@ -186,17 +211,17 @@ impl Program {
         self.selected_fields.contains(field)
     }
 
-    /// Whether the expression names the variable of this number in the environment, so that it is
-    /// worth making a value for it.
+    /// Whether the expression refers to the variable with this index in the environment. The host
+    /// need not build values for other variables.
     pub fn reads_variable(&self, variable: usize) -> bool {
         self.used_variables.contains(&variable)
     }
 
-    /// Evaluates with values for the environment's variables, in its order, up to a cost.
+    /// Evaluates with the values of the environment's variables, in its order, up to a cost limit.
     pub fn evaluate<'a>(&'a self, variables: &'a [Value<'a>], cost_limit: u64) -> Evaluation<'a> {
         let evaluate = |n_slots: &mut [LocalSlot<'a>]| {
             let mut evaluator = Evaluator::new(variables, n_slots, cost_limit);
-            let result = evaluator.evaluate(&self.expr);
+            let result = evaluator.evaluate(&self.compiled_expr);
             Evaluation { result, cost: evaluator.cost() }
         };
         self.with_slots(evaluate)
@@ -211,28 +236,28 @@ impl Program {
     ) -> (Result<bool, EvalError>, u64) {
         let evaluate = |n_slots: &mut [LocalSlot<'a>]| {
             let mut evaluator = Evaluator::new(variables, n_slots, cost_limit);
-            let result = evaluator.evaluate_bool(&self.expr);
+            let result = evaluator.evaluate_bool(&self.compiled_expr);
             (result, evaluator.cost())
         };
         // Most conditions have no loops.
         if self.n_slots == 0 { evaluate(&mut []) } else { self.with_slots(evaluate) }
     }
 
-    /// Evaluates with records for all variables, making no values: answers for most expressions
-    /// that yield a bool, with the cost, and otherwise declines. Then
-    /// [`evaluate_bool`](Self::evaluate_bool) says what is the case.
+    /// Evaluates a bool expression through its fast path, which needs only records and builds no
+    /// values. Returns the result and the cost, or `None` if the expression has no fast path or the
+    /// fast path does not apply; the caller then uses [`evaluate_bool`](Self::evaluate_bool).
     #[inline]
     pub fn evaluate_bool_fast<'a>(
         &'a self,
         variables: &[&'a dyn RecordSource],
         cost_limit: u64,
     ) -> Option<(bool, u64)> {
-        let CompiledExpr::Quick(quick) = &self.expr else { return None };
+        let CompiledExpr::Quick(quick) = &self.compiled_expr else { return None };
         let answer = quick.try_evaluate(|index| variables.get(index).copied(), &[])?;
         (answer.1 <= cost_limit).then_some(answer)
     }
 
-    /// Runs with room for the local variables, on the stack if they are few.
+    /// Runs with slots for the local variables, on the stack if they are few.
     fn with_slots<'a, T>(&self, run: impl FnOnce(&mut [LocalSlot<'a>]) -> T) -> T {
         if self.n_slots <= INLINE_SLOTS {
             run(&mut [const { LocalSlot::EMPTY }; INLINE_SLOTS])

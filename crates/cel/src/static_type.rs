@@ -1,4 +1,4 @@
-//! The types of expressions, as the checker sees them.
+//! The static types of expressions.
 
 use std::fmt;
 use std::sync::Arc;
@@ -38,13 +38,13 @@ pub enum Type {
     Wrapper(Arc<Type>),
     /// A type parameter of a declaration.
     Param(&'static str),
-    /// A type that the checker still has to find.
+    /// A type variable of the checker.
     Var(u32),
-    /// A value with functions but without fields or parameters, such as `kubernetes.URL`.
+    /// A type with functions but without fields or parameters, such as `kubernetes.URL`.
     Opaque(&'static str),
     /// A record with named fields.
     Object(Arc<ObjectType>),
-    /// The type of a subexpression that did not check: silences errors that follow from it.
+    /// The type of a subexpression with a type error. It matches every type, to avoid follow-up errors.
     Error,
 }
 
@@ -59,7 +59,7 @@ pub struct ObjectType {
 
 impl ObjectType {
     /// A type whose fields have the order in which records of the host number them
-    /// (see [`crate::Record::field`]).
+    /// (see [`crate::RecordSource::field`]).
     pub fn new(name: &str, fields: Vec<(&str, Type)>) -> Arc<Self> {
         let fields = fields.into_iter().map(|(field, ty)| (field.to_owned(), ty)).collect();
         Arc::new(Self { name: name.to_owned(), fields })
@@ -75,7 +75,7 @@ impl ObjectType {
         &self.fields
     }
 
-    /// The number and the type of a field.
+    /// The index and the type of a field.
     pub fn field(&self, name: &str) -> Option<(usize, &Type)> {
         let (index, (_, ty)) =
             self.fields.iter().enumerate().find(|(_, (field, _))| field == name)?;

@@ -1,5 +1,5 @@
-//! The protocol buffer messages that the language itself knows: they are written as message
-//! literals and become ordinary values.
+//! The well-known protocol buffer messages. Expressions write them as message literals; they
+//! evaluate to ordinary values.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::function::{EvalError, EvalResult};
 use crate::static_type::Type;
 use crate::value::{Map, OwnedMap, Timestamp, Value};
 
-/// A well-known message.
+/// A protocol buffer message that every environment declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WellKnownMessage {
     BoolValue,
@@ -50,7 +50,7 @@ impl WellKnownMessage {
         Some(NAMES[index].1)
     }
 
-    /// The type of an expression that makes such a message.
+    /// The type of a message literal of this kind.
     pub(crate) fn result_type(self) -> Type {
         let wrapper = |ty| Type::Wrapper(Arc::new(ty));
         match self {
@@ -92,7 +92,7 @@ impl WellKnownMessage {
         }
     }
 
-    /// Makes the value from its fields; absent ones have their zero value.
+    /// Builds the value from the fields of a literal. Absent fields have their zero value.
     pub(crate) fn build_value<'a>(self, fields: &[(&str, Value<'a>)]) -> EvalResult<'a> {
         let get = |name: &str| fields.iter().find(|(n, _)| *n == name).map(|(_, v)| v.clone());
         let or = |default: Value<'a>| Ok(get("value").unwrap_or(default));
@@ -105,7 +105,7 @@ impl WellKnownMessage {
             Self::Uint64Value => or(Value::Uint(0)),
             Self::FloatValue => match get("value") {
                 Some(Value::Double(d)) => Ok(Value::Double(f64::from(d as f32))),
-                Some(_) => Err(no_overload()),
+                Some(_) => Err(EvalError::no_such_overload()),
                 None => Ok(Value::Double(0.0)),
             },
             Self::Int32Value => match get("value") {
@@ -149,7 +149,7 @@ fn int_or_zero(value: Option<Value<'_>>) -> Result<i64, EvalError> {
     match value {
         None => Ok(0),
         Some(Value::Int(i)) => Ok(i),
-        Some(_) => Err(no_overload()),
+        Some(_) => Err(EvalError::no_such_overload()),
     }
 }
 
@@ -161,8 +161,4 @@ fn nanos_field(message: &str, value: Option<Value<'_>>) -> Result<i32, EvalError
              overflow"
         ))
     })
-}
-
-fn no_overload() -> EvalError {
-    EvalError::new("no such overload")
 }

@@ -1,20 +1,20 @@
-//! `AuthorizationConfiguration`: the file that says which authorizers are asked, in which order.
+//! `AuthorizationConfiguration`: the file that lists the authorizers of a server in order.
 
+mod api_version;
 mod defaults;
-mod effective;
-mod identity;
+mod file_state;
 mod load;
 mod normalize;
-mod probe;
+mod schema;
 mod server_rules;
-mod shapes;
 #[cfg(test)]
 mod tests;
+mod to_json;
+mod unvalidated;
 mod validate;
 mod webhook;
-mod wire;
 
-pub use effective::effective;
-pub use load::{CONFIG_FILE_NEEDS_GATE, LoadError, LoadOptions, Loaded, Role, load};
-pub use probe::{FileState, assume_regular, stat};
-pub(crate) use shapes::{AUTHORIZATION_CONFIGURATION, GROUP, KIND};
+pub use file_state::{FileState, assume_regular_file, stat_file};
+pub use load::{CONFIG_FILE_NEEDS_GATE, LoadError, LoadOptions, Loaded, ServerRole, load};
+pub(crate) use schema::{AUTHORIZATION_CONFIGURATION, GROUP, KIND};
+pub use to_json::configuration_to_json;

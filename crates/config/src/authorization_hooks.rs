@@ -1,15 +1,15 @@
-//! `ExternalAuthorizationHookConfiguration`: the file of the self-hosting proposal that says where
-//! authorization webhooks are, perhaps as services of the very cluster.
+//! `ExternalAuthorizationHookConfiguration`: the file of the self-hosting proposal that lists
+//! authorization webhooks, which may be services of the same cluster.
 
-mod identity;
+mod api_version;
+mod hook_url;
 mod load;
-mod shapes;
+mod schema;
 #[cfg(test)]
 mod tests;
-mod url;
+mod unvalidated;
 mod validate;
-mod wire;
 
 pub use load::{LoadError, Loaded, is_hook_configuration, load};
-pub(crate) use shapes::{GROUP, KIND};
+pub(crate) use schema::{GROUP, KIND};
 pub use validate::{ClientCertificate, Endpoint, HOOKS_MAX, Hook};

@@ -1,4 +1,4 @@
-//! What a file is, by its content.
+//! Detects the kind of a file from its content.
 
 use document::{DOCUMENT_BYTES_MAX, Source};
 use manifests::{MANIFEST_BYTES_MAX, abac};
@@ -15,11 +15,11 @@ const KUBECONFIG_API_VERSION: &str = "v1";
 /// A kind of file that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
-    /// An `AuthorizationConfiguration`.
+    /// A file of kind `AuthorizationConfiguration`.
     AuthorizationConfiguration,
-    /// An `ExternalAuthorizationHookConfiguration`.
+    /// A file of kind `ExternalAuthorizationHookConfiguration`.
     HookConfiguration,
-    /// A kubeconfig.
+    /// A kubeconfig file.
     Kubeconfig,
     /// Objects: roles, bindings and others.
     Manifest,
@@ -39,22 +39,23 @@ impl FileKind {
         }
     }
 
-    /// Finds out what a file is; `None` if nothing in it tells.
+    /// Detects the kind of a file; `None` if its content matches no kind.
     ///
-    /// The beginning of a file is enough, and it need not be well-formed: whoever broke it wants to
-    /// be told by the reader of the right kind.
+    /// The beginning of a file is enough, and it need not be well-formed: the loader of the
+    /// detected kind then reports the syntax error.
     ///
     /// 1. A file of ABAC policies begins with a brace, and one of its first lines is a policy.
-    /// 2. The first `apiVersion` and the first `kind` tell a configuration or a policy by its API
-    ///    group or its kind, and a kubeconfig by both; any other is that of an object.
+    /// 2. The API group of the first `apiVersion`, or the first `kind`, identifies a configuration
+    ///    or a policy; both together identify a kubeconfig. Any other pair is that of an object.
     /// 3. A file without both is a configuration if it has `authorizers`, and a kubeconfig if it
     ///    has `clusters`.
-    pub fn recognise(source: &Source<'_>) -> Option<Self> {
+    pub fn detect(source: &Source<'_>) -> Option<Self> {
         let text = source.text();
-        if abac::looks_like_policies(&text) {
+        if abac::looks_like_policy_file(&text) {
             return Some(Self::AbacPolicy);
         }
-        let (api_version, kind) = (value_of(&text, "apiVersion"), value_of(&text, "kind"));
+        let (api_version, kind) =
+            (value_after_key(&text, "apiVersion"), value_after_key(&text, "kind"));
         let group = api_version.map(|version| version.split('/').next().unwrap_or_default());
         if group == Some(abac::GROUP) {
             return Some(Self::AbacPolicy);
@@ -64,7 +65,7 @@ impl FileKind {
         if is_configuration {
             return Some(Self::AuthorizationConfiguration);
         }
-        // The two are spelled nearly alike, and only one of them is a file of its own.
+        // The two names are similar, and only the authorization kind has its own file format.
         let alike = [authorization_hooks::KIND, ADMISSION_HOOK_KIND];
         let is_hooks = group == Some(authorization_hooks::GROUP)
             || kind.and_then(|kind| field_errors::nearest(kind, alike))
@@ -85,12 +86,12 @@ impl FileKind {
             ("externalAuthorizationHooks", Self::HookConfiguration),
             ("clusters", Self::Kubeconfig),
         ];
-        by_field.into_iter().find_map(|(name, kind)| value_of(&text, name).map(|_| kind))
+        by_field.into_iter().find_map(|(name, kind)| value_after_key(&text, name).map(|_| kind))
     }
 }
 
 /// The text that follows the first key of this name, whether in YAML or in JSON and however deep.
-fn value_of<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+fn value_after_key<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.match_indices(name).find_map(|(at, _)| {
         let (before, rest) = (text.get(..at)?, text.get(at + name.len()..)?);
         let line = before.rsplit(['\n', '\r']).next().unwrap_or_default();
@@ -167,7 +168,7 @@ mod tests {
                 Some(Manifest),
             ),
         ] {
-            let found = FileKind::recognise(&Source { name: "-", bytes: text.as_bytes() });
+            let found = FileKind::detect(&Source { name: "-", bytes: text.as_bytes() });
             assert_eq!(found, want, "{text}");
         }
     }

@@ -1,11 +1,11 @@
 //! The JSON Schema of the configuration kinds, for editors and for checks in CI.
 //!
-//! It is made from the tables that the decoder uses, so the two can not disagree about fields. It
-//! says what a schema can say: unique names, files and expressions are left to the loader. It is
-//! draft 7, the newest that editors for YAML understand throughout.
+//! It is built from the schemas that the decoder uses, so the two can not disagree about fields.
+//! The loader checks what a JSON Schema can not express: unique names, files and expressions. The
+//! output is draft 7, the newest draft that YAML editors support throughout.
 
 use authz_chain::AuthorizerType;
-use document::{Field, Object, Shape, TextRule};
+use document::{FieldSchema, FieldType, ObjectSchema, TextRule};
 use serde_json::{Map, Value, json};
 
 use crate::authorization_config::AUTHORIZATION_CONFIGURATION;
@@ -32,7 +32,7 @@ pub fn json_schema() -> Value {
     Value::Object(schema)
 }
 
-fn object_schema(object: &'static Object) -> Map<String, Value> {
+fn object_schema(object: &'static ObjectSchema) -> Map<String, Value> {
     let properties: Map<String, Value> =
         object.fields.iter().map(|field| (field.name.to_owned(), field_schema(field))).collect();
     let required: Vec<&str> =
@@ -49,42 +49,42 @@ fn object_schema(object: &'static Object) -> Map<String, Value> {
     schema
 }
 
-fn field_schema(field: &'static Field) -> Value {
+fn field_schema(field: &'static FieldSchema) -> Value {
     let mut schema = Map::new();
     schema.insert("description".to_owned(), json!(field.description));
-    match &field.shape {
-        Shape::Text(rule) => {
+    match &field.field_type {
+        FieldType::Text(rule) => {
             schema.insert("type".to_owned(), type_name("string", field));
             let (keyword, value) = text_rule(rule, field);
             schema.insert(keyword.to_owned(), value);
         }
-        Shape::Duration { default } => {
+        FieldType::Duration { default } => {
             // Null is no duration, not even an absent one.
             schema.insert("type".to_owned(), json!("string"));
             schema.insert("pattern".to_owned(), json!(DURATION_PATTERN));
             schema.extend(default.map(|default| ("default".to_owned(), json!(default))));
         }
-        Shape::Flag { default } => {
+        FieldType::Bool { default } => {
             schema.insert("type".to_owned(), type_name("boolean", field));
             schema.insert("default".to_owned(), json!(default));
         }
-        Shape::Number => {
+        FieldType::Integer => {
             schema.insert("type".to_owned(), type_name("integer", field));
         }
-        Shape::Texts => {
+        FieldType::TextList => {
             schema.insert("type".to_owned(), type_name("array", field));
             schema.insert("items".to_owned(), json!({ "type": "string" }));
         }
-        Shape::TextMap => {
+        FieldType::TextMap => {
             schema.insert("type".to_owned(), type_name("object", field));
             schema.insert("additionalProperties".to_owned(), json!({ "type": "string" }));
         }
-        Shape::Any => {}
-        Shape::Object(object) => {
+        FieldType::Any => {}
+        FieldType::Object(object) => {
             schema.extend(object_schema(object));
             schema.insert("type".to_owned(), type_name("object", field));
         }
-        Shape::ListOrMap { item, items_min } => {
+        FieldType::ListOrMap { item, items_min } => {
             let item = Value::Object(object_schema(item));
             let list = json!({ "type": "array", "minItems": items_min, "items": item });
             let map = json!({
@@ -94,7 +94,7 @@ fn field_schema(field: &'static Field) -> Value {
             });
             schema.insert("anyOf".to_owned(), json!([list, map]));
         }
-        Shape::List { item, items_min, items_max } => {
+        FieldType::List { item, items_min, items_max } => {
             schema.insert("type".to_owned(), type_name("array", field));
             schema.insert("minItems".to_owned(), json!(items_min));
             schema.extend(items_max.map(|max| ("maxItems".to_owned(), json!(max))));
@@ -107,11 +107,11 @@ fn field_schema(field: &'static Field) -> Value {
 }
 
 /// The type of a field; one that may be absent may also be null.
-fn type_name(name: &str, field: &Field) -> Value {
+fn type_name(name: &str, field: &FieldSchema) -> Value {
     if field.is_required { json!(name) } else { json!([name, "null"]) }
 }
 
-fn text_rule(rule: &TextRule, field: &Field) -> (&'static str, Value) {
+fn text_rule(rule: &TextRule, field: &FieldSchema) -> (&'static str, Value) {
     match rule {
         TextRule::Any => ("pattern", json!(r"\S")),
         TextRule::OneOf(values) if field.is_required => ("enum", json!(values)),
@@ -126,7 +126,7 @@ fn text_rule(rule: &TextRule, field: &Field) -> (&'static str, Value) {
 }
 
 /// Rules about several fields of one object, which the table does not hold.
-fn rules_between_fields(object: &Object) -> Vec<Value> {
+fn rules_between_fields(object: &ObjectSchema) -> Vec<Value> {
     let when = |field: &str, value: &str, then: Value, otherwise: Value| {
         let condition = json!({ "required": [field], "properties": { field: { "const": value } } });
         json!({ "if": condition, "then": then, "else": otherwise })

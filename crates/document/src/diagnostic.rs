@@ -1,33 +1,34 @@
-//! What is wrong with a file, and where.
+//! Faults and warnings of a file, with their positions.
 
 use std::fmt;
 
 use field_errors::FieldError;
 
-use crate::decode::Problem;
-use crate::source::{Lines, Place, Span};
+use crate::schema_check::DecodeProblem;
+use crate::source::{LineIndex, Place, Span};
 
 /// One fault of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnostic {
-    /// What is wrong.
+    /// The fault in Kubernetes' words.
     pub fault: Fault,
     /// The file, by the name that its source has.
     pub file: String,
-    /// Where it is. A value that is missing has the place of what it is missing in.
+    /// Position of the value at fault. A missing value has the position of the object that lacks
+    /// it.
     pub place: Place,
-    /// What the author probably meant.
+    /// The likely intention of the author.
     pub hint: Option<String>,
     /// For an expression that does not compile: each issue with its own place.
     pub notes: Vec<Note>,
 }
 
-/// What is wrong, in Kubernetes' words.
+/// The kinds of faults, with the texts that Kubernetes prints.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
-    /// The file can not be read as what it says it is.
+    /// The decoder refuses the file.
     Decode {
-        /// The field, such as `authorizers[0].webhook.timeuot`; empty for the file as a whole.
+        /// The field path, such as `authorizers[0].webhook.timeuot`; empty for the file as a whole.
         field: String,
         /// The decoder's message.
         message: String,
@@ -36,15 +37,15 @@ pub enum Fault {
     Field(FieldError),
     /// The configuration is valid, but not for this server.
     Server {
-        /// The field.
+        /// The field path, as Kubernetes writes it.
         field: String,
-        /// The server's message.
+        /// The message that the server prints.
         message: String,
     },
 }
 
 impl Fault {
-    /// The class: `Decode`, `Server`, or one of Kubernetes' such as `Required`.
+    /// Name of the fault's class: `Decode`, `Server`, or a field error type such as `Required`.
     pub fn type_name(&self) -> &'static str {
         match self {
             Self::Decode { .. } => "Decode",
@@ -80,26 +81,26 @@ pub struct Note {
     pub line: usize,
     /// Column in that line in characters, from 1.
     pub column: usize,
-    /// The same place in the file.
+    /// Position of the issue in the file.
     pub place: Place,
-    /// What the author probably meant.
+    /// The likely intention of the author.
     pub hint: Option<String>,
 }
 
 /// Something that is accepted but should be changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Warning {
-    /// Which one it is.
+    /// The stable code of the warning.
     pub code: WarningCode,
     /// The field, as Kubernetes writes its path; empty for the file as a whole.
     pub field: String,
-    /// What is wrong.
+    /// The text of the warning.
     pub message: String,
     /// The file, by the name that its source has.
     pub file: String,
-    /// Where it is.
+    /// Position of the value in question.
     pub place: Place,
-    /// What to do about it.
+    /// The change that removes the warning.
     pub hint: Option<String>,
 }
 
@@ -116,12 +117,12 @@ pub enum WarningCode {
     UnknownPolicyField,
     /// A hook with both a service and a URL, which then is ignored.
     IgnoredHookUrl,
-    /// A kubeconfig whose server is not called over TLS, so that anybody on the way can answer.
+    /// The server of a kubeconfig is called without TLS, so that a man in the middle can answer.
     PlainHttp,
     /// Credentials or authorities of a kubeconfig that are not used, since the server is not called
     /// over TLS.
     UnusedCredentials,
-    /// A kubeconfig that says not to look at the certificate of its server.
+    /// A kubeconfig disables the verification of the server's certificate.
     UnverifiedServer,
     /// A file with ABAC policies that do not say their version.
     UnversionedPolicy,
@@ -129,9 +130,9 @@ pub enum WarningCode {
     IncompleteList,
     /// A binding to a role that does not exist.
     MissingRole,
-    /// A subject whose name nobody can have, such as one that ends with a space.
+    /// A subject has a name that no user can have, such as one that ends with a space.
     OddSubjectName,
-    /// A subject named `*`, which does not stand for everybody.
+    /// A subject is named `*`, which is no wildcard for subjects.
     WildcardSubject,
     /// A user with the name of a service account.
     ServiceAccountAsUser,
@@ -139,7 +140,7 @@ pub enum WarningCode {
     MalformedServiceAccount,
     /// A user with the name of a group.
     GroupAsUser,
-    /// A group whose name is a letter off one that Kubernetes knows.
+    /// The name of a group differs by one letter from a group of Kubernetes.
     MisspelledGroup,
     /// A user or group with a namespace, which is ignored.
     IgnoredSubjectNamespace,
@@ -158,7 +159,7 @@ pub enum WarningCode {
 }
 
 impl WarningCode {
-    /// The stable name.
+    /// The stable name, as output formats print it.
     pub fn name(self) -> &'static str {
         match self {
             Self::KubeConfigAlias => "kube-config-alias",
@@ -189,36 +190,52 @@ impl WarningCode {
     }
 }
 
-/// A fault whose place is still a range of bytes.
+/// A fault with a range of bytes; [`into_diagnostic`](Self::into_diagnostic) adds line and column.
 #[derive(Debug)]
-pub struct Finding {
+pub struct SpannedFault {
+    /// The fault in Kubernetes' words.
     pub fault: Fault,
+    /// The bytes that the fault is about.
     pub span: Span,
+    /// The likely intention of the author.
     pub hint: Option<String>,
-    pub notes: Vec<FindingNote>,
+    /// The issues of an expression that does not compile.
+    pub notes: Vec<SpannedNote>,
 }
 
+/// One issue inside an expression, with its range of bytes.
 #[derive(Debug)]
-pub struct FindingNote {
+pub struct SpannedNote {
+    /// The compiler's message.
     pub message: String,
+    /// Line of the expression, from 1.
     pub line: usize,
+    /// Column in that line in characters, from 1.
     pub column: usize,
+    /// The bytes of the issue in the file.
     pub span: Span,
+    /// The likely intention of the author.
     pub hint: Option<String>,
 }
 
-/// A warning whose place is still a range of bytes.
+/// A warning with a range of bytes; [`into_warning`](Self::into_warning) adds line and column.
 #[derive(Debug)]
-pub struct Caution {
+pub struct SpannedWarning {
+    /// The stable code of the warning.
     pub code: WarningCode,
+    /// The field path, empty for the file as a whole.
     pub field: String,
+    /// The text of the warning.
     pub message: String,
+    /// The bytes that the warning is about.
     pub span: Span,
+    /// The change that removes the warning.
     pub hint: Option<String>,
 }
 
-impl Finding {
-    pub fn locate(self, file: &str, lines: &Lines<'_>) -> Diagnostic {
+impl SpannedFault {
+    /// Replaces byte ranges by lines and columns and adds the file name.
+    pub fn into_diagnostic(self, file: &str, lines: &LineIndex<'_>) -> Diagnostic {
         let notes = self.notes.into_iter().map(|note| Note {
             message: note.message,
             line: note.line,
@@ -236,15 +253,16 @@ impl Finding {
     }
 }
 
-impl From<Problem> for Finding {
-    fn from(problem: Problem) -> Self {
-        let Problem { path, message, span, hint } = problem;
+impl From<DecodeProblem> for SpannedFault {
+    fn from(problem: DecodeProblem) -> Self {
+        let DecodeProblem { path, message, span, hint } = problem;
         Self { fault: Fault::Decode { field: path, message }, span, hint, notes: Vec::new() }
     }
 }
 
-impl Caution {
-    pub fn locate(self, file: &str, lines: &Lines<'_>) -> Warning {
+impl SpannedWarning {
+    /// Replaces the byte range by line and column and adds the file name.
+    pub fn into_warning(self, file: &str, lines: &LineIndex<'_>) -> Warning {
         Warning {
             code: self.code,
             field: self.field,

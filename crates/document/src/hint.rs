@@ -1,27 +1,27 @@
-//! What the author of a file probably meant.
+//! Hints: the likely intention of an author who made a mistake.
 
 use crate::node::{Node, Value};
-use crate::shape::{Object, Shape};
+use crate::schema::{FieldType, ObjectSchema};
 
 /// For a value that carries a tag, or a syntax error near one.
-pub const LEADING_BANG: &str =
+pub const LEADING_BANG_HINT: &str =
     "an unquoted leading `!` is a YAML tag: put the whole value in quotes";
 
 /// Values longer than this are not repeated in a hint.
 const VALUE_BYTES_MAX: usize = 40;
 
-/// Which of the known words was probably meant.
-pub fn suggestion(word: &str, known: &[&str]) -> Option<String> {
+/// Suggests the known word that is nearest to `word`.
+pub fn did_you_mean(word: &str, known: &[&str]) -> Option<String> {
     let nearest = field_errors::nearest(word, known.iter().copied())?;
     (nearest != word).then(|| format!("did you mean `{nearest}`?"))
 }
 
 /// For a field that its object does not have.
-pub fn for_unknown_field(name: &str, object: &Object) -> Option<String> {
-    if let Some(suggestion) = suggestion(name, &object.field_names()) {
-        return Some(suggestion);
+pub fn hint_for_unknown_field(name: &str, object: &ObjectSchema) -> Option<String> {
+    if let Some(did_you_mean) = did_you_mean(name, &object.field_names()) {
+        return Some(did_you_mean);
     }
-    if let Some(place) = object.find_nested(name) {
+    if let Some(place) = object.path_of_nested_field(name) {
         return Some(format!("`{name}` belongs inside `{place}`"));
     }
     let is_file_format = object.field("metadata").is_none();
@@ -34,7 +34,7 @@ pub fn for_unknown_field(name: &str, object: &Object) -> Option<String> {
 }
 
 /// For a text that is no duration.
-pub fn for_duration(text: &str) -> Option<String> {
+pub fn hint_for_duration(text: &str) -> Option<String> {
     if text.len() > VALUE_BYTES_MAX {
         return None;
     }
@@ -54,35 +54,38 @@ pub fn for_duration(text: &str) -> Option<String> {
 }
 
 /// For a value of another type than the field has.
-pub fn for_wrong_type(text: &str, node: &Node, shape: &Shape) -> Option<String> {
+pub fn hint_for_wrong_type(text: &str, node: &Node, field_type: &FieldType) -> Option<String> {
     let written = text.get(node.span.start..node.span.end).unwrap_or_default();
     let is_short = written.len() <= VALUE_BYTES_MAX;
-    match (shape, &node.value) {
-        (Shape::Duration { .. }, Value::Number(_)) if is_short => {
+    match (field_type, &node.value) {
+        (FieldType::Duration { .. }, Value::Number(_)) if is_short => {
             Some(format!("a duration is a text with a unit: `{written}s`"))
         }
-        (Shape::Text(_) | Shape::Duration { .. }, Value::Bool(_) | Value::Number(_))
+        (FieldType::Text(_) | FieldType::Duration { .. }, Value::Bool(_) | Value::Number(_))
             if is_short =>
         {
             let kind = if matches!(node.value, Value::Number(_)) { "number" } else { "boolean" };
             Some(format!("`{written}` is a {kind}: put it in quotes to make it text"))
         }
-        (Shape::Flag { .. }, Value::Text(text)) => match text.as_str().to_lowercase().as_str() {
-            truth @ ("true" | "false") => Some(format!("write `{truth}` without quotes")),
-            _ => Some("write `true` or `false`".to_owned()),
-        },
-        (Shape::List { .. }, Value::Object(_)) | (Shape::Texts, Value::Text(_)) => {
+        (FieldType::Bool { .. }, Value::Text(text)) => {
+            match text.as_str().to_lowercase().as_str() {
+                truth @ ("true" | "false") => Some(format!("write `{truth}` without quotes")),
+                _ => Some("write `true` or `false`".to_owned()),
+            }
+        }
+        (FieldType::List { .. }, Value::Object(_)) | (FieldType::TextList, Value::Text(_)) => {
             Some("this is a list: begin each item with `- `".to_owned())
         }
-        (Shape::Object(object), _) => {
-            Some(format!("this is an object with the fields {}", listed(&object.field_names())))
-        }
+        (FieldType::Object(object), _) => Some(format!(
+            "this is an object with the fields {}",
+            quoted_list(&object.field_names())
+        )),
         _ => None,
     }
 }
 
 /// For a syntax error with this message at `offset` of a YAML text.
-pub fn for_syntax(message: &str, text: &str, offset: usize) -> Option<String> {
+pub fn hint_for_syntax_error(message: &str, text: &str, offset: usize) -> Option<String> {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
     let line = text.get(line_start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
@@ -92,7 +95,7 @@ pub fn for_syntax(message: &str, text: &str, offset: usize) -> Option<String> {
         None => value,
     };
     if tagged.starts_with('!') && !tagged.starts_with("!!") {
-        return Some(LEADING_BANG.to_owned());
+        return Some(LEADING_BANG_HINT.to_owned());
     }
     if message.ends_with("did not find expected alphabetic or numeric character") {
         return Some("an unquoted leading `*` is a YAML alias: put it in quotes".to_owned());
@@ -117,7 +120,7 @@ pub fn for_syntax(message: &str, text: &str, offset: usize) -> Option<String> {
 }
 
 /// Names in backticks, for a sentence.
-pub fn listed(names: &[&str]) -> String {
+pub fn quoted_list(names: &[&str]) -> String {
     let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")
 }
@@ -136,21 +139,23 @@ mod tests {
             ("", None),
             ("99999999999999999999d", None),
         ] {
-            assert_eq!(for_duration(text).as_deref(), hint, "{text}");
+            assert_eq!(hint_for_duration(text).as_deref(), hint, "{text}");
         }
     }
 
     #[test]
     fn syntax() {
         let text = "a: 1\n- expression: !has(x) && y\n\tb: 2\nc\n";
-        assert_eq!(for_syntax("", text, 2), None);
-        assert_eq!(for_syntax("", text, 30).as_deref(), Some(LEADING_BANG));
-        assert!(for_syntax("", text, 36).is_some_and(|hint| hint.contains("tabs")));
-        assert_eq!(for_syntax("", text, 999), None);
+        assert_eq!(hint_for_syntax_error("", text, 2), None);
+        assert_eq!(hint_for_syntax_error("", text, 30).as_deref(), Some(LEADING_BANG_HINT));
+        assert!(hint_for_syntax_error("", text, 36).is_some_and(|hint| hint.contains("tabs")));
+        assert_eq!(hint_for_syntax_error("", text, 999), None);
         let text = "- expression: 'a' in request.groups\n";
-        let hint = for_syntax("yaml: line 1: did not find expected key", text, 18);
+        let hint = hint_for_syntax_error("yaml: line 1: did not find expected key", text, 18);
         assert!(hint.is_some_and(|hint| hint.contains("double quotes")));
         let message = "yaml: line 1: mapping values are not allowed in this context";
-        assert!(for_syntax(message, text, 2).is_some_and(|hint| hint.contains("quotes")));
+        assert!(
+            hint_for_syntax_error(message, text, 2).is_some_and(|hint| hint.contains("quotes"))
+        );
     }
 }

@@ -1,50 +1,54 @@
-//! Strict JSON with the place of every key and value.
+//! Strict JSON parser that records the span of every key and value.
 //!
-//! Messages are those of Go's decoder. Unlike it, nesting and the number of values are limited.
+//! Messages equal those of Go's decoder. Unlike Go, this parser limits nesting and the number of
+//! values.
 
 use crate::node::{Entry, NESTING_MAX, NODES_MAX, Node, Text, Value};
 use crate::source::Span;
 
-/// Why a text is not JSON.
-#[derive(Debug, Clone, PartialEq)]
+/// A syntax error in JSON text.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
 pub struct JsonError {
-    /// Go's words, such as `invalid character 'x' after top-level value`.
+    /// Go's message, such as `invalid character 'x' after top-level value`.
     pub message: String,
+    /// The bytes at which the parser stopped.
     pub span: Span,
 }
 
 /// Reads one value; nothing but white space may surround it.
-pub fn read(text: &str) -> Result<Node, JsonError> {
-    let mut reader = Reader::new(text, 0);
-    let node = reader.value()?;
+pub fn parse_json(text: &str) -> Result<Node, JsonError> {
+    let mut reader = JsonReader::new(text, 0);
+    let node = reader.read_value()?;
     reader.skip_space();
     match reader.peek() {
         None => Ok(node),
-        Some(_) => Err(reader.unexpected("after top-level value")),
+        Some(_) => Err(reader.unexpected_character("after top-level value")),
     }
 }
 
 /// A value whose member `items` is known to be well-formed, but not read yet.
 #[derive(Debug)]
-pub struct Outline {
+pub struct JsonOutline {
     /// The value, with an empty list for `items`.
     pub root: Node,
-    /// Where the last list named `items` begins.
+    /// Offset of the bracket that opens the last list named `items`.
     pub items_start: Option<usize>,
 }
 
 /// Reads values one after the other, as `kubectl` writes and accepts them: white space or lines
-/// `---` may stand between them. After an error there is nothing more.
+/// `---` may separate them. The iterator ends after the first error.
 ///
-/// A dump of a cluster is one value, a list of all its objects, that would take many times its own
-/// size in memory. So the items are left to [`items`], which has the limits for each anew.
-pub fn outlines(text: &str) -> impl Iterator<Item = Result<Outline, JsonError>> {
+/// A dump of a cluster is one value, a list of all its objects, whose tree would need many times
+/// the size of the file in memory. So [`read_json_items`] reads the items one by one and applies
+/// the limits to each.
+pub fn read_json_outlines(text: &str) -> impl Iterator<Item = Result<JsonOutline, JsonError>> {
     let mut next = Some(0);
     std::iter::from_fn(move || {
-        let mut reader = Reader::new(text, next.take()?);
+        let mut reader = JsonReader::new(text, next.take()?);
         reader.skip_separators();
         reader.peek()?;
-        let outline = reader.outline();
+        let outline = reader.read_outline();
         if outline.is_ok() {
             next = Some(reader.at);
         }
@@ -53,39 +57,39 @@ pub fn outlines(text: &str) -> impl Iterator<Item = Result<Outline, JsonError>> 
 }
 
 /// Reads the items of the list that begins at `start`. After an error there is nothing more.
-pub fn items(text: &str, start: usize) -> impl Iterator<Item = Result<Node, JsonError>> {
+pub fn read_json_items(text: &str, start: usize) -> impl Iterator<Item = Result<Node, JsonError>> {
     // The first item follows the bracket, and each other one a comma.
     let mut next = Some(start + 1);
     std::iter::from_fn(move || {
-        let mut reader = Reader::new(text, next.take()?);
+        let mut reader = JsonReader::new(text, next.take()?);
         reader.skip_space();
         if reader.peek() == Some(b']') {
             return None;
         }
-        let item = reader.value();
+        let item = reader.read_value();
         reader.skip_space();
-        if item.is_ok() && reader.take(b',') {
+        if item.is_ok() && reader.skip_byte(b',') {
             next = Some(reader.at);
         }
         Some(item)
     })
 }
 
-struct Reader<'t> {
+struct JsonReader<'t> {
     text: &'t str,
     /// INVARIANT: a character boundary.
     at: usize,
     depth: usize,
     n_nodes: usize,
-    /// Nothing is kept of what is read, and values are not counted.
+    /// The parser checks syntax only: it builds no values and does not count them.
     is_skipping: bool,
     /// The member `items` of the outermost object is skipped if it is a list.
     skips_items: bool,
-    /// Where the last list that was skipped begins.
+    /// Offset of the bracket that opens the last skipped list.
     items_start: Option<usize>,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> JsonReader<'t> {
     fn new(text: &'t str, at: usize) -> Self {
         Self {
             text,
@@ -98,37 +102,37 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn outline(&mut self) -> Result<Outline, JsonError> {
+    fn read_outline(&mut self) -> Result<JsonOutline, JsonError> {
         self.skips_items = true;
-        Ok(Outline { root: self.value()?, items_start: self.items_start })
+        Ok(JsonOutline { root: self.read_value()?, items_start: self.items_start })
     }
 
-    fn value(&mut self) -> Result<Node, JsonError> {
+    fn read_value(&mut self) -> Result<Node, JsonError> {
         self.skip_space();
         self.n_nodes += usize::from(!self.is_skipping);
         if self.n_nodes > NODES_MAX {
-            return Err(self.error(format!("document holds more than {NODES_MAX} values")));
+            return Err(self.error_here(format!("document holds more than {NODES_MAX} values")));
         }
         let start = self.at;
         let value = match self.peek() {
-            Some(b'{') => self.nested(Self::object)?,
-            Some(b'[') => self.nested(Self::list)?,
-            Some(b'"') => Value::Text(self.string()?),
-            Some(b't') => self.literal("true", Value::Bool(true))?,
-            Some(b'f') => self.literal("false", Value::Bool(false))?,
-            Some(b'n') => self.literal("null", Value::Null)?,
-            Some(b'-' | b'0'..=b'9') => self.number()?,
-            _ => return Err(self.unexpected("looking for beginning of value")),
+            Some(b'{') => self.read_nested(Self::read_object)?,
+            Some(b'[') => self.read_nested(Self::read_list)?,
+            Some(b'"') => Value::Text(self.read_string()?),
+            Some(b't') => self.read_literal("true", Value::Bool(true))?,
+            Some(b'f') => self.read_literal("false", Value::Bool(false))?,
+            Some(b'n') => self.read_literal("null", Value::Null)?,
+            Some(b'-' | b'0'..=b'9') => self.read_number()?,
+            _ => return Err(self.unexpected_character("looking for beginning of value")),
         };
         Ok(Node { span: Span::new(start, self.at), value, is_tagged: false })
     }
 
-    fn nested(
+    fn read_nested(
         &mut self,
         read: fn(&mut Self) -> Result<Value, JsonError>,
     ) -> Result<Value, JsonError> {
         if self.depth >= NESTING_MAX {
-            return Err(self.error(format!("exceeded max depth of {NESTING_MAX}")));
+            return Err(self.error_here(format!("exceeded max depth of {NESTING_MAX}")));
         }
         self.depth += 1;
         self.at += 1;
@@ -137,74 +141,74 @@ impl<'t> Reader<'t> {
         value
     }
 
-    fn object(&mut self) -> Result<Value, JsonError> {
+    fn read_object(&mut self) -> Result<Value, JsonError> {
         let mut entries = Vec::new();
         self.skip_space();
-        if self.take(b'}') {
+        if self.skip_byte(b'}') {
             return Ok(Value::Object(entries));
         }
         loop {
             self.skip_space();
             if self.peek() != Some(b'"') {
-                return Err(self.unexpected("looking for beginning of object key string"));
+                return Err(self.unexpected_character("looking for beginning of object key string"));
             }
             let start = self.at;
-            let key = self.string()?.into_string();
+            let key = self.read_string()?.into_string();
             let key_span = Span::new(start, self.at);
             self.skip_space();
-            if !self.take(b':') {
-                return Err(self.unexpected("after object key"));
+            if !self.skip_byte(b':') {
+                return Err(self.unexpected_character("after object key"));
             }
-            let value = self.value_of(&key)?;
+            let value = self.read_member_value(&key)?;
             if !self.is_skipping {
                 entries.push(Entry { key, key_span, value });
             }
             self.skip_space();
-            if self.take(b'}') {
+            if self.skip_byte(b'}') {
                 return Ok(Value::Object(entries));
             }
-            if !self.take(b',') {
-                return Err(self.unexpected("after object key:value pair"));
+            if !self.skip_byte(b',') {
+                return Err(self.unexpected_character("after object key:value pair"));
             }
         }
     }
 
     /// The value of a member of an object.
-    fn value_of(&mut self, key: &str) -> Result<Node, JsonError> {
+    fn read_member_value(&mut self, key: &str) -> Result<Node, JsonError> {
         self.skip_space();
         let is_outermost = self.depth == 1;
         if !(self.skips_items && is_outermost && key == "items" && self.peek() == Some(b'[')) {
-            return self.value();
+            return self.read_value();
         }
         self.items_start = Some(self.at);
         self.is_skipping = true;
-        let skipped = self.value();
+        let skipped = self.read_value();
         self.is_skipping = false;
         skipped
     }
 
-    fn list(&mut self) -> Result<Value, JsonError> {
+    fn read_list(&mut self) -> Result<Value, JsonError> {
         let mut items = Vec::new();
         self.skip_space();
-        if self.take(b']') {
+        if self.skip_byte(b']') {
             return Ok(Value::List(items));
         }
         loop {
-            let item = self.value()?;
+            let item = self.read_value()?;
             if !self.is_skipping {
                 items.push(item);
             }
             self.skip_space();
-            if self.take(b']') {
+            if self.skip_byte(b']') {
                 return Ok(Value::List(items));
             }
-            if !self.take(b',') {
-                return Err(self.unexpected("after array element"));
+            if !self.skip_byte(b',') {
+                return Err(self.unexpected_character("after array element"));
             }
         }
     }
 
-    fn string(&mut self) -> Result<Text, JsonError> {
+    fn read_string(&mut self) -> Result<Text, JsonError> {
         self.at += 1;
         let mut text = Text::default();
         loop {
@@ -223,18 +227,18 @@ impl<'t> Reader<'t> {
                 }
                 Some(b'\\') => {
                     let start = self.at;
-                    let c = self.escape()?;
+                    let c = self.read_escape()?;
                     if !self.is_skipping {
                         text.push(c, start);
                     }
                 }
-                _ => return Err(self.unexpected("in string literal")),
+                _ => return Err(self.unexpected_character("in string literal")),
             }
         }
     }
 
     /// Reads an escape. A surrogate without its partner becomes U+FFFD, as in Go.
-    fn escape(&mut self) -> Result<char, JsonError> {
+    fn read_escape(&mut self) -> Result<char, JsonError> {
         self.at += 1;
         let c = match self.peek() {
             Some(c @ (b'"' | b'\\' | b'/')) => char::from(c),
@@ -245,75 +249,76 @@ impl<'t> Reader<'t> {
             Some(b't') => '\t',
             Some(b'u') => {
                 self.at += 1;
-                return self.unicode_escape();
+                return self.read_unicode_escape();
             }
-            _ => return Err(self.unexpected("in string escape code")),
+            _ => return Err(self.unexpected_character("in string escape code")),
         };
         self.at += 1;
         Ok(c)
     }
 
-    fn unicode_escape(&mut self) -> Result<char, JsonError> {
-        let unit = self.hex_unit()?;
+    fn read_unicode_escape(&mut self) -> Result<char, JsonError> {
+        let unit = self.read_hex_unit()?;
         if let Some(c) = char::from_u32(unit) {
             return Ok(c);
         }
         let before = self.at;
         if self.text.get(self.at..).is_some_and(|rest| rest.starts_with("\\u")) {
             self.at += 2;
-            let partner = self.hex_unit()?;
+            let partner = self.read_hex_unit()?;
             if (0xD800..0xDC00).contains(&unit) && (0xDC00..0xE000).contains(&partner) {
                 let code = 0x10000 + ((unit - 0xD800) << 10) + (partner - 0xDC00);
                 return Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
             }
-            // The second escape stands for itself.
+            // The second escape is no low surrogate, so the parser reads it again as a character.
             self.at = before;
         }
         Ok(char::REPLACEMENT_CHARACTER)
     }
 
-    fn hex_unit(&mut self) -> Result<u32, JsonError> {
+    fn read_hex_unit(&mut self) -> Result<u32, JsonError> {
         let mut unit = 0;
         for _ in 0..4 {
             let digit = self.peek().and_then(|byte| char::from(byte).to_digit(16));
-            let digit =
-                digit.ok_or_else(|| self.unexpected("in \\u hexadecimal character escape"))?;
+            let digit = digit
+                .ok_or_else(|| self.unexpected_character("in \\u hexadecimal character escape"))?;
             unit = (unit << 4) | digit;
             self.at += 1;
         }
         Ok(unit)
     }
 
-    fn literal(&mut self, word: &'static str, value: Value) -> Result<Value, JsonError> {
+    fn read_literal(&mut self, word: &'static str, value: Value) -> Result<Value, JsonError> {
         for expected in word.bytes() {
             if self.peek() != Some(expected) {
                 let expected = char::from(expected);
                 let place = format!("in literal {word} (expecting '{expected}')");
-                return Err(self.unexpected(&place));
+                return Err(self.unexpected_character(&place));
             }
             self.at += 1;
         }
         Ok(value)
     }
 
-    fn number(&mut self) -> Result<Value, JsonError> {
+    fn read_number(&mut self) -> Result<Value, JsonError> {
         let start = self.at;
-        self.take(b'-');
-        if !self.take(b'0') && !self.skip_digits() {
-            return Err(self.unexpected("in numeric literal"));
+        self.skip_byte(b'-');
+        if !self.skip_byte(b'0') && !self.skip_digits() {
+            return Err(self.unexpected_character("in numeric literal"));
         }
-        if self.take(b'.') && !self.skip_digits() {
-            return Err(self.unexpected("after decimal point in numeric literal"));
+        if self.skip_byte(b'.') && !self.skip_digits() {
+            return Err(self.unexpected_character("after decimal point in numeric literal"));
         }
-        if self.take(b'e') || self.take(b'E') {
-            if !self.take(b'+') {
-                self.take(b'-');
+        if self.skip_byte(b'e') || self.skip_byte(b'E') {
+            if !self.skip_byte(b'+') {
+                self.skip_byte(b'-');
             }
             if !self.skip_digits() {
-                return Err(self.unexpected("in exponent of numeric literal"));
+                return Err(self.unexpected_character("in exponent of numeric literal"));
             }
         }
-        // No field takes a number, so one past the range of a double is as good as none.
+        // No field of a known kind takes a number outside the range of a double, so zero replaces
+        // it.
         let number = self.text.get(start..self.at).and_then(|text| text.parse().ok());
         Ok(Value::Number(number.unwrap_or_else(|| 0.into())))
     }
@@ -330,7 +335,7 @@ impl<'t> Reader<'t> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn take(&mut self, byte: u8) -> bool {
+    fn skip_byte(&mut self, byte: u8) -> bool {
         let is_there = self.peek() == Some(byte);
         self.at += usize::from(is_there);
         is_there
@@ -356,14 +361,14 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn error(&self, message: String) -> JsonError {
+    fn error_here(&self, message: String) -> JsonError {
         JsonError { message, span: Span::new(self.at, self.at) }
     }
 
     /// An error about the character at hand.
-    fn unexpected(&self, place: &str) -> JsonError {
+    fn unexpected_character(&self, place: &str) -> JsonError {
         let Some(byte) = self.peek() else {
-            return self.error("unexpected end of JSON input".to_owned());
+            return self.error_here("unexpected end of JSON input".to_owned());
         };
         let shown = match byte {
             b'\'' => r"'\''".to_owned(),
@@ -373,7 +378,7 @@ impl<'t> Reader<'t> {
                 format!("'{}'", quoted.trim_matches('"'))
             }
         };
-        self.error(format!("invalid character {shown} {place}"))
+        self.error_here(format!("invalid character {shown} {place}"))
     }
 }
 
@@ -382,7 +387,11 @@ mod tests {
     use super::*;
 
     fn fails(text: &str, message: &str) {
-        assert_eq!(read(text).map_err(|error| error.message), Err(message.to_owned()), "{text}");
+        assert_eq!(
+            parse_json(text).map_err(|error| error.message),
+            Err(message.to_owned()),
+            "{text}"
+        );
     }
 
     #[test]
@@ -410,7 +419,7 @@ mod tests {
 
     #[test]
     fn strings_keep_their_places() {
-        let node = read(r#"{"k": "a\u00e4\ud83d\ude00\ud800b"}"#).unwrap();
+        let node = parse_json(r#"{"k": "a\u00e4\ud83d\ude00\ud800b"}"#).unwrap();
         let Value::Object(entries) = node.value else { panic!("an object") };
         assert_eq!(entries[0].key_span, Span::new(1, 4));
         let Value::Text(text) = &entries[0].value.value else { panic!("a text") };
@@ -421,27 +430,27 @@ mod tests {
     #[test]
     fn items_are_read_apart() {
         let text = "{\"items\": [ {\"a\": \"\\u0041\"} , [2], \"x\"], \"b\": {\"items\": [1]}}\n--- {}\r\n---";
-        let outlines: Vec<_> = outlines(text).map(Result::unwrap).collect();
+        let outlines: Vec<_> = read_json_outlines(text).map(Result::unwrap).collect();
         assert_eq!(outlines.len(), 2);
         assert_eq!(outlines[1].items_start, None);
-        let mut whole = read(text.lines().next().unwrap()).unwrap();
+        let mut whole = parse_json(text.lines().next().unwrap()).unwrap();
         let Value::Object(entries) = &mut whole.value else { panic!("an object") };
         let Value::List(list) = &mut entries[0].value.value else { panic!("a list") };
         let list = std::mem::take(list);
         assert_eq!(outlines[0].root, whole);
         let start = outlines[0].items_start.unwrap();
-        assert_eq!(items(text, start).collect::<Result<Vec<_>, _>>(), Ok(list));
-        assert_eq!(items("[ ]", 0).count(), 0);
+        assert_eq!(read_json_items(text, start).collect::<Result<Vec<_>, _>>(), Ok(list));
+        assert_eq!(read_json_items("[ ]", 0).count(), 0);
     }
 
     #[test]
     fn what_is_skipped_is_read_strictly() {
         for text in ["{\"items\": [tru]}", "{\"items\": [\"\n\"]}", "{\"items\": [1}", "{} }"] {
-            assert!(outlines(text).any(|outline| outline.is_err()), "{text}");
+            assert!(read_json_outlines(text).any(|outline| outline.is_err()), "{text}");
         }
-        assert_eq!(outlines("{} } {}").count(), 2, "nothing follows an error");
+        assert_eq!(read_json_outlines("{} } {}").count(), 2, "nothing follows an error");
         let deep = format!("{{\"items\": {}{}}}", "[".repeat(NESTING_MAX), "]".repeat(NESTING_MAX));
-        assert!(outlines(&deep).any(|outline| outline.is_err()));
+        assert!(read_json_outlines(&deep).any(|outline| outline.is_err()));
     }
 
     #[test]
@@ -449,8 +458,8 @@ mod tests {
         let item = |n: usize| format!("[{}1]", "1,".repeat(n - 1));
         let list = |n: usize| format!("{{\"items\": [{0}, {0}, {0}]}}", item(n));
         let read = |text: &str| {
-            let start = outlines(text).next().unwrap().unwrap().items_start.unwrap();
-            items(text, start).map(|item| item.is_ok()).collect::<Vec<_>>()
+            let start = read_json_outlines(text).next().unwrap().unwrap().items_start.unwrap();
+            read_json_items(text, start).map(|item| item.is_ok()).collect::<Vec<_>>()
         };
         assert_eq!(read(&list(NODES_MAX - 1)), [true, true, true]);
         assert_eq!(read(&list(NODES_MAX)), [false]);
@@ -459,7 +468,7 @@ mod tests {
     #[test]
     fn nesting_is_limited() {
         let nested = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
-        assert!(read(&nested(NESTING_MAX)).is_ok());
+        assert!(parse_json(&nested(NESTING_MAX)).is_ok());
         fails(&nested(NESTING_MAX + 1), "exceeded max depth of 64");
         fails(&"[".repeat(1 << 20), "exceeded max depth of 64");
     }
@@ -467,7 +476,7 @@ mod tests {
     #[test]
     fn values_are_counted() {
         let wide = |n: usize| format!("[{}1]", "1,".repeat(n - 1));
-        assert!(read(&wide(NODES_MAX - 1)).is_ok());
+        assert!(parse_json(&wide(NODES_MAX - 1)).is_ok());
         fails(&wide(NODES_MAX), "document holds more than 100000 values");
     }
 }

@@ -1,37 +1,40 @@
 //! YAML and JSON documents as Kubernetes reads them, with the position of every key and value.
 //!
-//! Owns: the two parsers, the tree that they build, the check of a tree against the table of a
-//! kind's fields, positions in a file, diagnostics with hints, and how a file is read from disk.
+//! Owns: the two parsers, the tree that they build, the check of a tree against the schema of a
+//! kind, positions in a file, diagnostics with hints, and how a file is read from disk.
 //! Must not know: any kind of object, how a diagnostic is shown, flags, HTTP.
 
-pub mod decode;
 mod diagnostic;
-mod expression;
+mod expression_span;
 pub mod hint;
 pub mod json;
-mod located;
 mod node;
+mod object_reader;
+mod parse_document;
 mod read_file;
-mod report;
-mod shape;
+mod schema;
+mod schema_check;
 mod source;
-pub mod tree;
 mod type_meta;
-mod view;
+mod validation_report;
+mod with_position;
 pub mod yaml;
-mod yaml_tree;
+mod yaml_to_json;
 
-pub use decode::DecodeError;
 pub use diagnostic::{
-    Caution, Diagnostic, Fault, Finding, FindingNote, Note, Warning, WarningCode,
+    Diagnostic, Fault, Note, SpannedFault, SpannedNote, SpannedWarning, Warning, WarningCode,
 };
-pub use expression::span_within;
-pub use located::Located;
-pub use node::{Entry, Limits, NESTING_MAX, NODES_MAX, Node, Text, Value};
+pub use expression_span::expression_span;
+pub use node::{DocumentLimits, Entry, NESTING_MAX, NODES_MAX, Node, Text, Value};
+pub use object_reader::{FieldValue, Nanoseconds, ObjectReader};
+pub use parse_document::{DecodeFailure, ParsedDocument, file_problem, parse_document};
 pub use read_file::{ReadError, go_error_text, read_file};
-pub use report::Report;
-pub use shape::{Field, Object, Shape, TextRule};
-pub use source::{DOCUMENT_BYTES_MAX, Lines, Place, Source, Span};
+pub use schema::{FieldSchema, FieldType, ObjectSchema, TextRule};
+pub use schema_check::{
+    DecodeError, DecodeProblem, DecodeProblems, NodePath, check_against_schema,
+};
+pub use source::{DOCUMENT_BYTES_MAX, LineIndex, Place, Source, Span};
 pub use type_meta::TypeMeta;
-pub use view::{Nanos, Scalar, View};
-pub use yaml_tree::{YAML_TREE_NODES_MAX, YamlTree, yaml_tree};
+pub use validation_report::ValidationReport;
+pub use with_position::WithPosition;
+pub use yaml_to_json::{YAML_TO_JSON_NODES_MAX, YamlAsJson, yaml_to_json};

@@ -1,4 +1,4 @@
-//! The tree that a YAML or JSON file becomes, with the place of every key and value.
+//! The tree that a YAML or JSON file becomes, with the span of every key and value.
 
 use serde_json::Value as Json;
 
@@ -15,13 +15,13 @@ pub const NESTING_MAX: usize = 64;
 /// are expanded.
 ///
 /// A configuration of the largest size holds about half as many, and an object that a server would
-/// store fewer; the limit bounds what aliases can multiply and what a file of nothing but brackets
-/// costs.
+/// store fewer. The limit bounds the growth through aliases and the cost of a file that consists of
+/// brackets.
 pub const NODES_MAX: usize = 100_000;
 
-/// How much a YAML document may hold.
+/// Size limits of one YAML document.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct DocumentLimits {
     /// The most values after aliases are expanded.
     pub nodes_max: usize,
     /// The most bytes of text after aliases are expanded.
@@ -30,24 +30,26 @@ pub struct Limits {
     /// few of them can repeat a long text many times.
     pub expanded_bytes_max: usize,
     /// The most duplicate keys that are noted.
-    pub duplicates_max: usize,
+    pub duplicate_keys_max: usize,
 }
 
-impl Limits {
+impl DocumentLimits {
     /// The limits of a configuration file. Kubernetes notes as many duplicate keys.
     pub const CONFIGURATION: Self = Self {
         nodes_max: NODES_MAX,
         expanded_bytes_max: 4 * DOCUMENT_BYTES_MAX,
-        duplicates_max: 100,
+        duplicate_keys_max: 100,
     };
 }
 
-/// One value.
+/// One value with its span.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
+    /// The bytes of the value in the file.
     pub span: Span,
+    /// The value itself.
     pub value: Value,
-    /// The value follows a YAML tag of its own, such as `!has(x)`: most likely an accident.
+    /// A local YAML tag such as `!has(x)` precedes the value, which is most likely a mistake.
     pub is_tagged: bool,
 }
 
@@ -67,14 +69,18 @@ impl Node {
     }
 }
 
-/// What a value is, in JSON's terms.
+/// A value in JSON's data model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
+    /// JSON's `null`, or an empty YAML value.
     Null,
+    /// A boolean value.
     Bool(bool),
-    /// No field of a configuration kind takes a number; it is kept for trees of any kind.
+    /// A number. No field of a configuration kind takes one; manifests do.
     Number(serde_json::Number),
+    /// A string with the origin of each character.
     Text(Text),
+    /// A JSON array or YAML sequence.
     List(Vec<Node>),
     /// Entries in the order in which Kubernetes visits them: that of the file for JSON, sorted by
     /// key for YAML, which it converts to JSON through a sorted map.
@@ -98,8 +104,11 @@ impl Value {
 /// One key with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
+    /// The key as text.
     pub key: String,
+    /// The bytes of the key in the file.
     pub key_span: Span,
+    /// The value of the key.
     pub value: Node,
 }
 
@@ -107,12 +116,12 @@ pub struct Entry {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Text {
     value: String,
-    /// Runs that stand in the file as they stand in the value, in order.
-    runs: Vec<Run>,
+    /// Runs of characters that are identical in the file and in the value, in order.
+    runs: Vec<CopiedRun>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Run {
+struct CopiedRun {
     /// Offset in the value.
     value: usize,
     /// Offset in the file.
@@ -120,6 +129,7 @@ struct Run {
 }
 
 impl Text {
+    /// Returns the value without offsets.
     pub fn as_str(&self) -> &str {
         &self.value
     }
@@ -138,18 +148,18 @@ impl Text {
         }
     }
 
-    /// Notes where the next character was written, unless the last run tells it already.
+    /// Records the file offset of the next character, unless it continues the last run.
     fn begin_run(&mut self, file: usize) {
         let continues = self
             .runs
             .last()
             .is_some_and(|run| file.checked_sub(run.file) == Some(self.value.len() - run.value));
         if !continues {
-            self.runs.push(Run { value: self.value.len(), file });
+            self.runs.push(CopiedRun { value: self.value.len(), file });
         }
     }
 
-    /// The value alone.
+    /// Returns the value without the offsets.
     pub fn into_string(self) -> String {
         self.value
     }
@@ -159,21 +169,23 @@ impl Text {
         let shift = self.value.len();
         self.value.push_str(&other.value);
         self.runs.extend(
-            other.runs.drain(..).map(|run| Run { value: run.value + shift, file: run.file }),
+            other.runs.drain(..).map(|run| CopiedRun { value: run.value + shift, file: run.file }),
         );
         other.value.clear();
     }
 
+    /// Empties the value and its offsets.
     pub fn clear(&mut self) {
         self.value.clear();
         self.runs.clear();
     }
 
+    /// Reports whether the value has no characters.
     pub fn is_empty(&self) -> bool {
         self.value.is_empty()
     }
 
-    /// Where the byte at `offset` of the value was written; `None` for an empty text.
+    /// Maps an offset of the value to an offset of the file; `None` for an empty text.
     pub fn file_offset(&self, offset: usize) -> Option<usize> {
         let after = self.runs.partition_point(|run| run.value <= offset);
         let run = self.runs.get(after.checked_sub(1)?)?;

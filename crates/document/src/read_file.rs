@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::source::DOCUMENT_BYTES_MAX;
 
 /// A file that can not be read. Displays as Kubernetes' message.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("open {}: {message}", path.display())]
 pub struct ReadError {
     /// The path of the file.

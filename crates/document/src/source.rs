@@ -1,4 +1,4 @@
-//! A file to check, and places in it.
+//! A source file, and positions in it.
 
 use std::borrow::Cow;
 
@@ -11,9 +11,9 @@ pub const DOCUMENT_BYTES_MAX: usize = 1 << 20;
 /// A file to check.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
-    /// What messages call it: a path, or `-` for standard input.
+    /// The name in messages: a path, or `-` for standard input.
     pub name: &'a str,
-    /// Its whole content.
+    /// The whole content of the file.
     pub bytes: &'a [u8],
 }
 
@@ -23,18 +23,19 @@ impl<'a> Source<'a> {
     /// UTF-16 with a byte order mark is converted. Each byte that is not UTF-8 becomes U+FFFD, as
     /// in Go, so that a message can still show the line.
     pub fn text(&self) -> Cow<'a, str> {
-        self.decode().0
+        self.decode_text().0
     }
 
-    /// Whether the file is JSON and not YAML: its first character says so. Kubernetes looks at the
-    /// bytes, and so finds no JSON behind a byte order mark.
+    /// Reports whether the file is JSON and not YAML, by its first character. Kubernetes compares
+    /// bytes, so JSON behind a byte order mark counts as YAML.
     pub fn is_json(&self) -> bool {
         let rest = self.bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
         rest.trim_start().starts_with('{')
     }
 
-    /// The text, and where in it stands the first U+FFFD that replaced something malformed.
-    pub fn decode(&self) -> (Cow<'a, str>, Option<usize>) {
+    /// Decodes the bytes to text. The second value is the offset of the first U+FFFD that replaced
+    /// something malformed.
+    pub fn decode_text(&self) -> (Cow<'a, str>, Option<usize>) {
         let (text, malformed) = match self.bytes {
             [0xFF, 0xFE, rest @ ..] => decode_utf16(rest, u16::from_le_bytes),
             [0xFE, 0xFF, rest @ ..] => decode_utf16(rest, u16::from_be_bytes),
@@ -47,7 +48,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Where something is in a source.
+/// Position of a value in a source file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// Line, from 1.
@@ -63,11 +64,14 @@ pub struct Place {
 /// A range of bytes in the text of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Span {
+    /// Offset of the first byte.
     pub start: usize,
+    /// Offset after the last byte.
     pub end: usize,
 }
 
 impl Span {
+    /// Builds a span; an end before the start counts as the start.
     pub fn new(start: usize, end: usize) -> Self {
         Self { start, end: end.max(start) }
     }
@@ -77,7 +81,7 @@ impl Span {
 ///
 /// A line ends with LF, CR LF or CR, as editors count them. A file may be one long line with many
 /// faults, so characters are counted from the nearest checkpoint and not from the start of a line.
-pub struct Lines<'t> {
+pub struct LineIndex<'t> {
     text: Cow<'t, str>,
     /// Offset of the first byte of each line. INVARIANT: the first is 0.
     starts: Vec<usize>,
@@ -89,7 +93,8 @@ const CHECKPOINT_BYTES: usize = 1024;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-impl<'t> Lines<'t> {
+impl<'t> LineIndex<'t> {
+    /// Indexes the lines of a text.
     pub fn new(text: &'t str) -> Self {
         let bytes = text.as_bytes();
         let ends = bytes.iter().enumerate().filter(|&(at, &byte)| {
@@ -105,17 +110,18 @@ impl<'t> Lines<'t> {
         Self { text: Cow::Borrowed(text), starts, checkpoints }
     }
 
-    /// The text.
+    /// The indexed text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The same with a text of its own, for what outlives the file.
-    pub fn into_owned(self) -> Lines<'static> {
+    /// Copies the text, so that the index can outlive the file's bytes.
+    pub fn into_owned(self) -> LineIndex<'static> {
         let Self { text, starts, checkpoints } = self;
-        Lines { text: Cow::Owned(text.into_owned()), starts, checkpoints }
+        LineIndex { text: Cow::Owned(text.into_owned()), starts, checkpoints }
     }
 
+    /// Finds the line and the column of a span.
     pub fn place(&self, span: Span) -> Place {
         let start = self.boundary(span.start);
         let end = self.boundary(span.end).max(start);
@@ -185,7 +191,7 @@ mod tests {
 
     #[test]
     fn places_count_lines_and_characters() {
-        let lines = Lines::new("a\r\nbä\rc\n");
+        let lines = LineIndex::new("a\r\nbä\rc\n");
         let at = |offset| {
             let place = lines.place(Span::new(offset, offset));
             (place.line, place.column)
@@ -201,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_byte_order_mark_has_no_column() {
-        let lines = Lines::new("\u{feff}ab\nc");
+        let lines = LineIndex::new("\u{feff}ab\nc");
         let columns: Vec<_> =
             [0, 3, 4, 6].iter().map(|&at| lines.place(Span::new(at, at)).column).collect();
         assert_eq!(columns, [1, 1, 2, 1]);
@@ -210,7 +216,7 @@ mod tests {
     #[test]
     fn long_lines_are_counted_right() {
         let text = "ä".repeat(3000);
-        let lines = Lines::new(&text);
+        let lines = LineIndex::new(&text);
         for column in [1, 511, 512, 513, 514, 1024, 1025, 2999, 3001] {
             let at = (column - 1) * 2;
             assert_eq!(lines.place(Span::new(at, at)).column, column);
@@ -232,7 +238,7 @@ mod tests {
     #[test]
     fn other_encodings_become_text() {
         let decode = |bytes| {
-            let (text, malformed) = Source { name: "-", bytes }.decode();
+            let (text, malformed) = Source { name: "-", bytes }.decode_text();
             (text.into_owned(), malformed)
         };
         assert_eq!(decode(b"\xff\xfea\0\xe4\0"), ("aä".into(), None));

@@ -1,51 +1,60 @@
-//! The two fields that say what a document is.
+//! Reads `apiVersion` and `kind`, which identify the kind of a document.
 
-use crate::decode::Problem;
 use crate::node::{Node, Value};
+use crate::schema_check::DecodeProblem;
 use crate::source::Span;
 
 /// The decoder's name of the type that it looks for kind and version in.
 const META_TYPE: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 
-/// What a document says that it is. Both may be empty.
+/// The kind that a document declares. Both fields may be empty.
 #[derive(Debug)]
 pub struct TypeMeta<'d> {
+    /// The text of `apiVersion`.
     pub api_version: &'d str,
+    /// The API group, empty for the core group.
     pub group: &'d str,
+    /// The version without its group.
     pub version: &'d str,
+    /// The text of `kind`.
     pub kind: &'d str,
-    /// Where the version stands, or the document if there is none.
-    pub at_version: Span,
-    /// Where the kind stands, or the document if there is none.
-    pub at_kind: Span,
+    /// Span of `apiVersion`, or of the document if it is absent.
+    pub api_version_span: Span,
+    /// Span of `kind`, or of the document if it is absent.
+    pub kind_span: Span,
 }
 
 impl<'d> TypeMeta<'d> {
-    /// Finds the two fields.
+    /// Reads the two fields of the root object.
     ///
-    /// 1. The document is an object, and both fields are text or null. This first look ignores case
-    ///    and takes the last of several spellings; a strict walk complains about them later.
-    /// 2. There is at most one slash in `apiVersion`.
-    pub fn read(root: &'d Node) -> Result<Self, Problem> {
-        let (api_version, kind) = find_fields(root)?;
-        let at_version = api_version.span.unwrap_or(root.span);
-        let at_kind = kind.span.unwrap_or(root.span);
+    /// 1. The document must be an object, and both fields must be text or null. The comparison of
+    ///    names ignores case, and the last of several spellings counts; the schema check reports
+    ///    them later.
+    /// 2. `apiVersion` must hold at most one slash.
+    ///
+    /// # Errors
+    ///
+    /// The first step that fails, in Kubernetes' words.
+    pub fn from_root(root: &'d Node) -> Result<Self, DecodeProblem> {
+        let (api_version, kind) = find_type_fields(root)?;
+        let api_version_span = api_version.span.unwrap_or(root.span);
+        let kind_span = kind.span.unwrap_or(root.span);
         let (group, version) = match api_version.value.split_once('/') {
             _ if matches!(api_version.value, "" | "/") => ("", ""),
             None => ("", api_version.value),
             Some((_, version)) if version.contains('/') => {
                 let message = format!("unexpected GroupVersion string: {}", api_version.value);
-                return Err(problem("apiVersion", message, at_version));
+                return Err(problem("apiVersion", message, api_version_span));
             }
             Some(parts) => parts,
         };
         let api_version = api_version.value;
-        Ok(Self { api_version, group, version, kind: kind.value, at_version, at_kind })
+        Ok(Self { api_version, group, version, kind: kind.value, api_version_span, kind_span })
     }
 
-    /// What Kubernetes says about a kind that it does not know. `scheme` is the name of the
-    /// registry that it looked in.
-    pub fn not_registered(&self, scheme: &str) -> String {
+    /// Kubernetes' message about an unknown kind. `scheme` is the name of the registry in the
+    /// message.
+    pub fn not_registered_message(&self, scheme: &str) -> String {
         let full_version = match self.group {
             "" => self.version.to_owned(),
             group => format!("{group}/{}", self.version),
@@ -66,7 +75,7 @@ struct Field<'d> {
     span: Option<Span>,
 }
 
-fn find_fields(root: &Node) -> Result<(Field<'_>, Field<'_>), Problem> {
+fn find_type_fields(root: &Node) -> Result<(Field<'_>, Field<'_>), DecodeProblem> {
     let prefix = "couldn't get version/kind; json parse error: json: cannot unmarshal";
     let entries = match &root.value {
         Value::Object(entries) => entries.as_slice(),
@@ -80,7 +89,7 @@ fn find_fields(root: &Node) -> Result<(Field<'_>, Field<'_>), Problem> {
     let mut kind = Field::default();
     let mut first_fault = None;
     for entry in entries {
-        let (name, field) = match folded(&entry.key).as_str() {
+        let (name, field) = match fold_case(&entry.key).as_str() {
             "apiversion" => ("apiVersion", &mut api_version),
             "kind" => ("kind", &mut kind),
             _ => continue,
@@ -105,7 +114,7 @@ fn find_fields(root: &Node) -> Result<(Field<'_>, Field<'_>), Problem> {
 }
 
 /// A name as Go's decoder compares names when case does not count.
-fn folded(name: &str) -> String {
+fn fold_case(name: &str) -> String {
     name.chars()
         .map(|c| match c {
             '\u{212a}' => 'k',
@@ -115,6 +124,6 @@ fn folded(name: &str) -> String {
         .collect()
 }
 
-fn problem(path: &str, message: String, span: Span) -> Problem {
-    Problem { path: path.to_owned(), message, span, hint: None }
+fn problem(path: &str, message: String, span: Span) -> DecodeProblem {
+    DecodeProblem { path: path.to_owned(), message, span, hint: None }
 }

@@ -1,4 +1,4 @@
-//! Faults and their text.
+//! Field errors and their messages.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub struct FieldError {
     pub kind: FieldErrorKind,
     /// The value at fault.
     pub value: BadValue,
-    /// What is wrong with it; may be empty.
+    /// The explanation for people; may be empty.
     pub detail: String,
 }
 
@@ -78,8 +78,8 @@ impl FieldErrorKind {
         }
     }
 
-    /// The words for people: `Required value`.
-    pub const fn words(self) -> &'static str {
+    /// The text in messages: `Required value`.
+    pub const fn description(self) -> &'static str {
         match self {
             Self::Required => "Required value",
             Self::Invalid | Self::TypeInvalid => "Invalid value",
@@ -94,7 +94,7 @@ impl FieldErrorKind {
     }
 }
 
-/// A value at fault, as far as it is shown.
+/// The value of the faulty field as the message shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadValue {
     /// Not shown.
@@ -166,7 +166,7 @@ impl FieldError {
 
     /// The message without the path, as the causes of a Status show it.
     pub fn message_without_path(&self) -> String {
-        let mut text = self.kind.words().to_owned();
+        let mut text = self.kind.description().to_owned();
         if self.value != BadValue::Omitted {
             text.push_str(": ");
             text.push_str(&self.value.to_string());
@@ -190,7 +190,7 @@ impl std::error::Error for FieldError {}
 /// The most faults of a document that are kept. One body can have 150,000.
 pub const FAULTS_MAX: usize = 100;
 
-/// How many bytes the kept faults have together before further ones are only counted. A fault repeats the
+/// The most bytes of all kept faults; further ones are only counted. A fault repeats the
 /// value at fault, and several may repeat the same one.
 const FAULT_BYTES_MAX: usize = 1 << 20;
 
@@ -202,23 +202,23 @@ const FAULT_BYTES_MAX: usize = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FieldErrors {
     errors: Vec<FieldError>,
-    n_bytes: usize,
+    memory_bytes: usize,
     n_omitted: usize,
 }
 
 impl FieldErrors {
     /// No faults.
     pub const fn new() -> Self {
-        Self { errors: Vec::new(), n_bytes: 0, n_omitted: 0 }
+        Self { errors: Vec::new(), memory_bytes: 0, n_omitted: 0 }
     }
 
     /// Adds a fault at the end.
     pub fn push(&mut self, error: FieldError) {
-        if self.errors.len() >= FAULTS_MAX || self.n_bytes >= FAULT_BYTES_MAX {
+        if self.errors.len() >= FAULTS_MAX || self.memory_bytes >= FAULT_BYTES_MAX {
             self.n_omitted += 1;
             return;
         }
-        self.n_bytes += error.n_bytes();
+        self.memory_bytes += error.n_bytes();
         self.errors.push(error);
     }
 
@@ -229,7 +229,7 @@ impl FieldErrors {
         self.n_omitted += n_left_out;
     }
 
-    /// How many faults are counted and not kept, in words; `None` if all are kept.
+    /// A sentence with the number of faults that are not kept; `None` if all are kept.
     pub fn omitted_summary(&self) -> Option<String> {
         (self.n_omitted > 0).then(|| format!("and {} more errors", self.n_omitted))
     }
@@ -239,7 +239,7 @@ impl FieldErrors {
         self.errors.is_empty() && self.n_omitted == 0
     }
 
-    /// Forgets kept faults that are not wanted.
+    /// Removes the kept faults for which the predicate is false.
     ///
     /// INVARIANT: those that are only counted stay, whatever they are: nothing is accepted because its fault
     /// was one too many.

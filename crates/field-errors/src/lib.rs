@@ -1,4 +1,4 @@
-//! Where a fault in a document is, and what it is.
+//! Validation errors of documents: the path of a field and the fault.
 //!
 //! Validation descends through a document with a [`FieldPath`] and reports a [`FieldError`] for each
 //! fault; [`FieldErrors`] holds them all. The words are those of Kubernetes, byte for byte, since

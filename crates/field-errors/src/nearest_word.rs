@@ -1,4 +1,4 @@
-//! Near misses: the known word that somebody probably meant.
+//! Suggestions: the known word that is closest to a misspelled one.
 
 /// Words longer than this are not compared: the comparison is quadratic.
 const WORD_BYTES_MAX: usize = 64;
@@ -28,7 +28,7 @@ pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// How many bytes must be changed, added, left out or swapped with their neighbour.
+/// The Damerau-Levenshtein distance in bytes: changes, insertions, deletions and swaps of neighbours.
 fn edit_distance(a: &str, b: &str) -> usize {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut before: Vec<usize> = Vec::new();

@@ -1,4 +1,4 @@
-//! The way from the root of a document to one of its fields.
+//! The path from the root of a document to one of its fields.
 
 use std::fmt;
 
@@ -89,9 +89,9 @@ impl fmt::Display for FieldPath<'_> {
     }
 }
 
-/// How much of a path is told. The keys of maps are a part of it, and a client chooses these.
+/// The most bytes of a path in a message. Paths contain map keys, which the client chooses.
 const PATH_BYTES_MAX: usize = 1024;
-/// How much of a value is told, and of what is wrong with it.
+/// The most bytes of a value and of a detail in a message.
 const TEXT_BYTES_MAX: usize = 8 * 1024;
 
 /// Faults at a path.

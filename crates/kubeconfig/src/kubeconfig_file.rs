@@ -1,9 +1,8 @@
-//! Kubeconfig files: read leniently, as clients of Kubernetes read them, with the place of all that
-//! was read.
+//! Reads kubeconfig files leniently, as Kubernetes clients do, with the position of every value.
 
 mod decode;
 mod read;
-mod shapes;
+mod schema;
 #[cfg(test)]
 mod tests;
 

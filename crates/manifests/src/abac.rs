@@ -1,13 +1,14 @@
 //! ABAC policy files: one JSON object a line.
 
-mod line;
+mod detect;
 mod load;
-mod recognise;
+mod policy_line;
 #[cfg(test)]
 mod tests;
 
-pub use line::GROUP;
+pub use detect::looks_like_policy_file;
 pub use load::{
-    LINE_BYTES_MAX, LoadError, LoadOptions, Loaded, POLICY_FILE_BYTES_MAX, WARNINGS_MAX, load,
+    LINE_BYTES_MAX, LoadError, LoadOptions, LoadedPolicies, POLICY_FILE_BYTES_MAX, WARNINGS_MAX,
+    load,
 };
-pub use recognise::looks_like_policies;
+pub use policy_line::GROUP;

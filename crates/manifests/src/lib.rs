@@ -11,7 +11,8 @@ mod node_object;
 pub mod rbac;
 
 pub use manifest_file::{
-    ERRORS_MAX, Found, Keep, Keeps, Kept, MANIFEST_BYTES_MAX, Manifests, Object, WARNINGS_MAX,
-    YAML_NODES_MAX, duplicates, duplicates_kept, lint, read, read_keeping,
+    ERRORS_MAX, KindHandler, KindHandling, MANIFEST_BYTES_MAX, ManifestObject, Manifests, Object,
+    WARNINGS_MAX, WholeObject, YAML_NODES_MAX, duplicate_objects, duplicate_whole_objects, lint,
+    read, read_and_keep_kinds,
 };
-pub use node_object::node_object;
+pub use node_object::parse_node_object;

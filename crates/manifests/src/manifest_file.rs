@@ -1,24 +1,24 @@
-//! Manifests: files of objects, as people keep them and `kubectl get` writes them.
+//! Manifest files: objects as users store them and `kubectl get` prints them.
 //!
-//! A file is YAML, with one object a document, or JSON, with one object after the other; lists
-//! stand for their items. Of all objects only those count that an authorizer learns from: roles and
-//! bindings, and what relates other objects to nodes. Others are passed over. Roles and bindings
-//! are read strictly, since a misspelled field is a grant that nobody meant; the rest is taken as a
-//! server gave it. Whoever knows more kinds can have their objects whole, with the place of
-//! everything in them.
+//! A file is YAML, with one object per document, or JSON, with one object after the other; a list
+//! represents its items. The reader returns the objects that an authorizer uses: roles and
+//! bindings, and objects that relate other objects to nodes. It counts all others. It reads roles
+//! and bindings strictly, since a misspelled field would change a grant, and all other objects
+//! leniently. A caller can ask for the objects of further kinds as they are, with the span of every
+//! value.
 
 mod duplicate_keys;
-mod duplicates;
+mod duplicate_objects;
 mod hint;
-mod identity;
-mod kept;
 mod lint;
 mod locate;
+mod object_class;
 mod read;
-mod shapes;
+mod schema;
 #[cfg(test)]
 mod tests;
 mod to_json;
+mod whole_object;
 
 use std::sync::Arc;
 
@@ -27,10 +27,10 @@ use document::{Diagnostic, Place, Warning};
 
 use crate::rbac;
 
-pub use duplicates::{duplicates, duplicates_kept};
-pub use kept::{Keep, Keeps, Kept};
+pub use duplicate_objects::{duplicate_objects, duplicate_whole_objects};
 pub use lint::lint;
-pub use read::{read, read_keeping};
+pub use read::{read, read_and_keep_kinds};
+pub use whole_object::{KindHandler, KindHandling, WholeObject};
 
 /// The largest file that is read, in bytes: room for a dump of some hundred thousand objects.
 pub const MANIFEST_BYTES_MAX: usize = 256 << 20;
@@ -40,58 +40,58 @@ pub const MANIFEST_BYTES_MAX: usize = 256 << 20;
 /// [`NODES_MAX`](document::NODES_MAX) for each object, since its lists are read item by item.
 pub const YAML_NODES_MAX: usize = 2_000_000;
 
-/// The most errors of a file. Whoever has more mends the first ones first.
+/// The most errors of a file that are reported.
 pub const ERRORS_MAX: usize = 10_000;
 
 /// The most warnings of a file, or of all files together; later ones are counted.
 pub const WARNINGS_MAX: usize = 10_000;
 
-/// What a file holds.
+/// The content of a manifest file.
 ///
-/// The objects are to be used only if there are no errors, so that nothing takes effect in part.
+/// A caller must use the objects only if there are no errors, so that no file takes effect in part.
 #[derive(Debug, Default)]
 pub struct Manifests {
-    /// The objects that an authorizer learns from, in the order of the file.
-    pub objects: Vec<Found>,
+    /// The objects that an authorizer uses, in the order of the file.
+    pub objects: Vec<ManifestObject>,
     /// The objects that the caller wanted whole, in the order of the file.
-    pub kept: Vec<Kept>,
-    /// How many objects were passed over.
-    pub n_others: usize,
-    /// Every fault, in the order of the file. There are at most [`ERRORS_MAX`] and one that says
-    /// that there are more.
+    pub whole_objects: Vec<WholeObject>,
+    /// The number of objects that no authorizer uses.
+    pub n_other_objects: usize,
+    /// Every fault, in the order of the file: at most [`ERRORS_MAX`], and one that reports that
+    /// there are more.
     pub errors: Vec<Diagnostic>,
-    /// What is accepted but hardly meant, for each object by itself. At most [`WARNINGS_MAX`].
+    /// Warnings about likely mistakes in single objects. At most [`WARNINGS_MAX`].
     pub warnings: Vec<Warning>,
-    /// How many more warnings there would be.
+    /// The number of warnings beyond the limit.
     pub n_warnings_dropped: usize,
 }
 
 /// An object and where it was found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
-    /// The object.
+pub struct ManifestObject {
+    /// The parsed object.
     pub object: Object,
     /// The file, by the name that its source has.
     pub file: Arc<str>,
-    /// Where the object begins.
+    /// Position of the object.
     pub place: Place,
-    /// Where a binding names its role, and as what field.
-    role_name: Option<Reference>,
+    /// Path and position of the role's name in a binding.
+    role_reference: Option<RoleReference>,
 }
 
 /// A field that names another object.
 #[derive(Debug, Clone, PartialEq)]
-struct Reference {
+struct RoleReference {
     field: String,
     place: Place,
 }
 
-/// An object that an authorizer learns from.
+/// An object that an authorizer uses.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Object {
     /// A role or a binding.
     Rbac(rbac::Object),
-    /// What relates other objects to a node.
+    /// An object that relates other objects to a node.
     Node(node::Object),
 }
 
@@ -122,7 +122,7 @@ impl Object {
         }
     }
 
-    /// The name.
+    /// The name of the object.
     pub fn name(&self) -> &str {
         match self {
             Self::Rbac(object) => &object.metadata().name,

@@ -1,4 +1,4 @@
-//! From the JSON of an object to what the node authorizer learns from it.
+//! Reads the objects that the node authorizer uses from JSON.
 
 mod persistent_volume;
 mod pod;
@@ -6,8 +6,7 @@ mod pod;
 use authz_node::{Assignment, Object};
 use serde_json::Value;
 
-/// The kinds that the node authorizer learns from: group, kind and whether they live in a
-/// namespace.
+/// The kinds that the node authorizer uses: group, kind, and whether they are namespaced.
 pub(crate) const NODE_KINDS: [(&str, &str, bool); 5] = [
     ("", "Pod", true),
     ("", "PersistentVolume", false),
@@ -16,10 +15,10 @@ pub(crate) const NODE_KINDS: [(&str, &str, bool); 5] = [
     ("certificates.k8s.io", "PodCertificateRequest", true),
 ];
 
-/// What the node authorizer learns from an object; `None` if it learns from no object of this kind.
+/// Reads the part of an object that the node authorizer uses; `None` for any other kind.
 ///
-/// The object is taken to be valid. Where it is not, what has the wrong type counts as absent, so
-/// that it relates less, never more.
+/// The object is not validated. A value of the wrong type counts as absent, so that the object
+/// grants less access, never more.
 ///
 /// ```
 /// use authz_node::{Assignment, Object};
@@ -31,44 +30,48 @@ pub(crate) const NODE_KINDS: [(&str, &str, bool); 5] = [
 ///     "spec": {"nodeName": "n"},
 /// });
 /// let want = Assignment { name: "va".into(), node_name: "n".into(), ..Assignment::default() };
-/// assert_eq!(manifests::node_object(&object), Some(Object::VolumeAttachment(want)));
+/// assert_eq!(manifests::parse_node_object(&object), Some(Object::VolumeAttachment(want)));
 /// ```
-pub fn node_object(object: &Value) -> Option<Object> {
+pub fn parse_node_object(object: &Value) -> Option<Object> {
     let api_version = object["apiVersion"].as_str()?;
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     match (group, object["kind"].as_str()?) {
-        ("", "Pod") => Some(Object::Pod(Box::new(pod::read(object)))),
-        ("", "PersistentVolume") => Some(Object::PersistentVolume(persistent_volume::read(object))),
-        ("storage.k8s.io", "VolumeAttachment") => {
-            Some(Object::VolumeAttachment(assignment(object)))
+        ("", "Pod") => Some(Object::Pod(Box::new(pod::parse_pod(object)))),
+        ("", "PersistentVolume") => {
+            Some(Object::PersistentVolume(persistent_volume::parse_persistent_volume(object)))
         }
-        ("resource.k8s.io", "ResourceSlice") => Some(Object::ResourceSlice(assignment(object))),
+        ("storage.k8s.io", "VolumeAttachment") => {
+            Some(Object::VolumeAttachment(parse_assignment(object)))
+        }
+        ("resource.k8s.io", "ResourceSlice") => {
+            Some(Object::ResourceSlice(parse_assignment(object)))
+        }
         ("certificates.k8s.io", "PodCertificateRequest") => {
-            Some(Object::PodCertificateRequest(assignment(object)))
+            Some(Object::PodCertificateRequest(parse_assignment(object)))
         }
         _ => None,
     }
 }
 
-fn assignment(object: &Value) -> Assignment {
+fn parse_assignment(object: &Value) -> Assignment {
     Assignment {
-        namespace: text(&object["metadata"]["namespace"]),
-        name: text(&object["metadata"]["name"]),
-        node_name: text(&object["spec"]["nodeName"]),
+        namespace: text_or_empty(&object["metadata"]["namespace"]),
+        name: text_or_empty(&object["metadata"]["name"]),
+        node_name: text_or_empty(&object["spec"]["nodeName"]),
     }
 }
 
-fn text(value: &Value) -> String {
+fn text_or_empty(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn items(value: &Value) -> impl Iterator<Item = &Value> {
+fn array_items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// The first of these members that is there. Of a union only one should be; where more are,
-/// Kubernetes takes the first in its own order.
-fn first_member<'a>(
+/// Finds the first of these members that is an object. A union should have only one; of several,
+/// Kubernetes uses the first in its own order.
+fn first_object_member<'a>(
     union: &'a Value,
     members: &[&'static str],
 ) -> Option<(&'static str, &'a Value)> {

@@ -389,7 +389,8 @@ mod tests {
             revision,
             deferred_sync: false,
         }
-        .replay_frame(&records.concat()).map_err(|error| error.to_string())?;
+        .replay_frame(&records.concat())
+        .map_err(|error| error.to_string())?;
         Ok(state.tree.get("/beside").map(|version| version.mod_rev.number()))
     }
 

@@ -9,10 +9,10 @@ use super::tree::File;
 const ALLOWED: &[(&str, &str)] = &[
     ("crates/access-reviews", "the access reviews in answers"),
     ("crates/admission-hooks", "AdmissionReview, and the answers of webhooks"),
-    ("crates/api", "access reviews and RBAC objects"),
     ("crates/api-object", "Status, and the continue token of lists"),
     ("crates/audit", "audit events"),
     ("crates/authz-reload", "the status of the configuration, on its debug page"),
+    ("crates/manifests", "RBAC objects"),
     ("crates/server", "the record by which servers of one store know each other"),
 ];
 

@@ -1,20 +1,21 @@
-//! What a review asks.
+//! The question that a review asks.
 
 use std::borrow::Cow;
 
 use authz::{
-    Attributes, Failure, FieldRequirement, LabelRequirement, Resource, Selector, Target, User,
+    Attributes, EvaluationErrors, FieldRequirement, LabelRequirement, Resource, Selector, Target,
+    User,
 };
 
-/// A question that has what [`Attributes`] borrow. It borrows itself from the line that it was read
-/// from, as far as it can.
+/// Owns or borrows the values that [`Attributes`] refer to. As far as possible it borrows from the
+/// line that it was read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question<'a> {
-    /// Who is asked about. The groups are those that were given and no others.
+    /// The user of the question, with exactly the groups that the review lists.
     pub user: User,
-    /// The verb.
+    /// The verb of the request.
     pub verb: Cow<'a, str>,
-    /// What the verb applies to.
+    /// The target of the verb.
     pub target: QuestionTarget<'a>,
 }
 
@@ -25,9 +26,9 @@ pub struct Question<'a> {
     reason = "one question is asked at a time, and most are large"
 )]
 pub enum QuestionTarget<'a> {
-    /// A resource.
+    /// A resource request.
     Resource(ResourceQuestion<'a>),
-    /// A path.
+    /// A non-resource path.
     Path(Cow<'a, str>),
 }
 
@@ -40,15 +41,15 @@ pub struct ResourceQuestion<'a> {
     pub api_version: Cow<'a, str>,
     /// The namespace; empty for the cluster and for all namespaces together.
     pub namespace: Cow<'a, str>,
-    /// The resource.
+    /// The resource name.
     pub resource: Cow<'a, str>,
-    /// The subresource.
+    /// The subresource name.
     pub subresource: Cow<'a, str>,
     /// The name of the object.
     pub name: Cow<'a, str>,
-    /// The field selector, as far as it is understood.
+    /// The parsed part of the field selector.
     pub field_selector: Option<Selector<FieldRequirement>>,
-    /// The label selector, as far as it is understood.
+    /// The parsed part of the label selector.
     pub label_selector: Option<Selector<LabelRequirement>>,
 }
 
@@ -91,9 +92,9 @@ impl Question<'_> {
         Question { user: self.user, verb: owned(self.verb), target }
     }
 
-    /// The `evaluationError` of the answer: what failed while deciding, then what was left out of
-    /// the selectors. `None` if there is nothing to say.
-    pub fn evaluation_error(&self, failure: Option<&Failure>) -> Option<String> {
+    /// The `evaluationError` of the response: errors of the decision, then ignored parts of the
+    /// selectors. `None` if there is neither.
+    pub fn evaluation_error(&self, failure: Option<&EvaluationErrors>) -> Option<String> {
         let mut parts: Vec<String> = failure.map(ToString::to_string).into_iter().collect();
         if let QuestionTarget::Resource(resource) = &self.target {
             parts.extend(ignored("fieldSelector", resource.field_selector.as_ref()));

@@ -1,13 +1,13 @@
-use authz::{Failure, Target};
+use authz::{EvaluationErrors, Target};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::read::{quick_look, read_with_places};
+use super::read_line::{read_plain_line, read_with_positions};
 use super::*;
 
 fn read(line: &str) -> Result<Question<'_>, Vec<String>> {
     let read = read_line("f", 1, line);
-    let is_quick = quick_look(line).is_some();
+    let is_quick = read_plain_line(line).is_some();
     assert!(!is_quick || read.is_ok(), "{line}");
     read.map_err(|faults| {
         let show = |fault: &document::Diagnostic| {
@@ -140,7 +140,7 @@ fn selectors_are_taken_as_far_as_they_go() {
 fn the_parts_of_an_evaluation_error_are_joined() {
     let mut spec = with_selector("fieldSelector", json!({"rawSelector": "key in value"}));
     spec["resourceAttributes"]["labelSelector"] = json!({"rawSelector": "&"});
-    let failure = Failure::message("boom");
+    let failure = EvaluationErrors::message("boom");
     assert_eq!(
         accepted(&spec).evaluation_error(Some(&failure)).unwrap(),
         "boom; spec.resourceAttributes.fieldSelector ignored due to parse error; \
@@ -282,7 +282,7 @@ fn what_the_quick_look_does_not_take_is_still_read() {
         r#"{"user":"\u0061na","nonResourceAttributes":{"path":"/","verb":"get"}}"#,
         r#"{"user":"ana","groups":null,"extra":null,"resourceAttributes":null,"nonResourceAttributes":{"path":"/","verb":"get"}}"#,
     ] {
-        assert!(quick_look(line).is_none(), "{line}");
+        assert!(read_plain_line(line).is_none(), "{line}");
         assert_eq!(read(line).unwrap().user.name, "ana");
     }
 }
@@ -301,8 +301,8 @@ proptest! {
     /// Whatever the quick look takes, the reader with places takes for the same.
     #[test]
     fn both_readers_agree(line in lines()) {
-        if let Some(question) = quick_look(&line) {
-            let other = read_with_places(&line).map_err(|_| "refused");
+        if let Some(question) = read_plain_line(&line) {
+            let other = read_with_positions(&line).map_err(|_| "refused");
             prop_assert_eq!(Ok(question), other);
         }
     }

@@ -2,7 +2,7 @@
 
 use api_object::{Tree, object_mut};
 use field_errors::{FieldErrors, FieldPath};
-use manifests::rbac::{Manifest, Object};
+use manifests::rbac::{Object, UnvalidatedObject};
 use serde_json::Value;
 
 use crate::tree::{default, is_set, objects_mut, text};
@@ -42,6 +42,6 @@ pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors)
     errors.append(faults);
 }
 
-fn decode(tree: &Tree) -> Result<Manifest, String> {
+fn decode(tree: &Tree) -> Result<UnvalidatedObject, String> {
     manifests::rbac::decode(&Value::Object(tree.clone())).map_err(|error| error.to_string())
 }

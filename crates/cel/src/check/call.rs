@@ -1,4 +1,4 @@
-//! Calls: which overloads take the arguments, and what type comes back.
+//! Type-checks calls: finds the matching overloads and the result type.
 
 use std::sync::Arc;
 
@@ -133,7 +133,7 @@ impl TypeChecker<'_> {
         }
     }
 
-    /// `&&` and `||` blame the operand that is not a bool rather than the operator.
+    /// For `&&` and `||`, the issue is reported at the operand that is not a bool, not at the operator.
     fn check_logical_operator(&mut self, id: NodeId, name: &'static str, args: &[NodeId]) {
         let mut fits = true;
         for &arg in args {
@@ -149,7 +149,7 @@ impl TypeChecker<'_> {
     }
 }
 
-/// The variables that stand for the type parameters of one overload in one call.
+/// The type variables that replace the type parameters of an overload in one call.
 #[derive(Default)]
 struct OverloadInstance {
     params: Vec<(&'static str, Type)>,

@@ -1,4 +1,4 @@
-//! Literals that are wrong although their types fit: durations, timestamps, patterns, formats and
+//! Checks of literals beyond their types: durations, timestamps, regex patterns, format strings and
 //! lists of mixed types.
 
 use super::{CheckIssues, CheckedAst};
@@ -23,7 +23,8 @@ struct LiteralValidator<'c> {
     checked: &'c CheckedAst,
     issues: CheckIssues,
     budget: &'c mut CompileBudget,
-    /// That a pattern finds no room says nothing of it by itself, so the first one stands for all.
+    /// Whether an exhausted pattern budget was reported. It is reported once, since it concerns the
+    /// whole group of expressions.
     has_reported_exhaustion: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Type checking: finds the type of every node and the overloads of every call.
 //!
 //! The procedure is cel-go's, so that an expression is accepted here exactly when Kubernetes
-//! accepts it, with the same complaints:
+//! accepts it, with the same issues:
 //! 1. Walk the tree; a call's arguments come before the call, its receiver after them.
 //! 2. A selection is first tried as a qualified name, then as a field.
 //! 3. A call matches every overload whose parameters go together with the argument types; if
@@ -21,18 +21,18 @@ use crate::static_type::Type;
 use crate::well_known_message::WellKnownMessage;
 use unify::{Substitution, more_general_type};
 
-/// A tree with the findings of the checker beside it.
+/// An AST with the type and the reference of each node.
 #[derive(Debug)]
 pub(crate) struct CheckedAst {
     pub(crate) ast: Ast,
     node_types: Vec<Type>,
     node_references: Vec<Option<ResolvedReference>>,
-    /// Values may be of other types than those of their nodes, as in `dyn(x).distinct().min()`:
-    /// that `min` is the one of numbers says nothing about the elements of `x`.
+    /// Values may have other types than their nodes, as in `dyn(x).distinct().min()`: the checker
+    /// resolves the type from the use, not from `x`.
     pub(crate) has_unsound_types: bool,
 }
 
-/// What a name or a call refers to.
+/// The declaration that a name or a call refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ResolvedReference {
     /// A variable of the environment.
@@ -43,8 +43,8 @@ pub(crate) enum ResolvedReference {
     Type(Arc<str>),
     /// A constant of the environment.
     Constant(i64),
-    /// A function and the overloads that may apply, as positions in its declaration. A receiver is
-    /// part of the name when `namespaced`.
+    /// A function and the overloads that may apply, as indices. If `namespaced`, the receiver is part
+    /// of the function name.
     Function { name: &'static str, overloads: Vec<usize>, namespaced: bool },
 }
 
@@ -57,13 +57,13 @@ impl CheckedAst {
         self.node_references[id.index()].as_ref()
     }
 
-    /// What all names and calls refer to.
+    /// The references of all names and calls.
     pub(crate) fn references(&self) -> impl Iterator<Item = &ResolvedReference> {
         self.node_references.iter().flatten()
     }
 }
 
-/// Complaints as (code point offset, message).
+/// Issues as (code point offset, message).
 pub(crate) type CheckIssues = Vec<(u32, String)>;
 
 /// Checks a tree in an environment, literals included.
@@ -160,8 +160,8 @@ impl TypeChecker<'_> {
         }
     }
 
-    /// Finds what a simple or qualified name stands for. `first` is its first part: when that is a
-    /// local variable, a qualified name is a selection of it.
+    /// Resolves a simple or qualified name. `first` is its first part: if that is a local variable, a
+    /// qualified name is a selection from it.
     fn resolve_name(&self, first: &str, name: &str) -> Option<(ResolvedReference, Type)> {
         if let Some((local, ty)) =
             self.local_variables.iter().rev().find(|(local, _)| **local == *first)
@@ -195,7 +195,7 @@ impl TypeChecker<'_> {
         self.set_type(id, ty);
     }
 
-    /// The first part and the whole of `a.b.c`, when all of it are plain selections of a name.
+    /// The first part and the whole of `a.b.c`, if it consists of plain selections from an identifier.
     fn qualified_name(&self, id: NodeId) -> Option<(String, String)> {
         let mut parts: Vec<&str> = Vec::new();
         let mut at = id;
@@ -302,8 +302,8 @@ impl TypeChecker<'_> {
         }
     }
 
-    /// The type of a list or map with one more element. Mixed types are `dyn` here; a later step
-    /// refuses them where they are not wanted.
+    /// Joins the element type so far with that of the next element. Mixed types become `dyn` here;
+    /// the literal checks reject them where Kubernetes does.
     fn join_element_types(&mut self, previous: Option<Type>, current: Type) -> Type {
         let Some(previous) = previous else { return current };
         if self.substitution.try_assign(&previous, &current) {

@@ -1,4 +1,4 @@
-//! Type variables: which type each stands for, and whether two types go together.
+//! Type unification: the bindings of type variables, and whether types are assignable.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,24 +7,23 @@ use crate::compile_budget::BudgetExhausted;
 use crate::function::StepBudget;
 use crate::static_type::Type;
 
-/// How many parts of types may be looked at in one expression. Types can grow without the
+/// The most parts of types that the checker visits for one expression. Types can grow without the
 /// expression growing as much: each link of `.map(x, {x: x})` doubles the type before it. This also
 /// bounds the memory they take and the length of messages about them.
 const STEPS_MAX: u64 = 2_000_000;
 
-/// What the checker knows about its type variables. Assignments made while a comparison fails are
-/// taken back.
+/// The bindings of type variables. Bindings that a failed unification made are undone.
 #[derive(Debug)]
 pub(super) struct Substitution<'w> {
-    /// What is left for this expression, and for all that are compiled together.
+    /// The remaining steps of this expression; `shared_step_budget` is that of the whole group.
     step_budget: StepBudget,
     shared_step_budget: &'w mut StepBudget,
     is_exhausted: bool,
-    /// Whether a call has left open what its result is made of, so that a later use decides about
-    /// the type of a value that may well be of another one.
+    /// Whether the result type of a call contained a free type variable. A later use then binds it,
+    /// although the value may have another type.
     has_unsound_types: bool,
     bindings: Vec<Option<Type>>,
-    /// Bindings to restore when the comparison under way fails.
+    /// Previous bindings, to restore if the current unification fails.
     undo_log: Vec<(u32, Option<Type>)>,
 }
 
@@ -41,7 +40,7 @@ impl<'w> Substitution<'w> {
         }
     }
 
-    /// Why some types were not looked at. What was found is useless then.
+    /// The message for an exhausted step budget. All other findings are void in that case.
     pub(super) fn exhaustion_message(&mut self) -> Option<String> {
         if !self.is_exhausted {
             None
@@ -59,25 +58,25 @@ impl<'w> Substitution<'w> {
         resolved
     }
 
-    /// Whether some types are what uses ask for rather than what values are.
+    /// Whether the type of a node may differ from the type of its value.
     pub(super) fn has_unsound_types(&self) -> bool {
         self.has_unsound_types
     }
 
-    /// Takes a step off; the answer is no when none is left.
+    /// Spends a step; returns false if none is left.
     fn spend_step(&mut self) -> bool {
         self.is_exhausted |= self.step_budget.spend_steps(1).is_err()
             || self.shared_step_budget.spend_steps(1).is_err();
         !self.is_exhausted
     }
 
-    /// A type that stands for nothing yet.
+    /// A new unbound type variable.
     pub(super) fn fresh_variable(&mut self) -> Type {
         self.bindings.push(None);
         Type::Var(self.bindings.len() as u32 - 1)
     }
 
-    /// Whether values of the types `from` can be passed where `to` are wanted; learns from it.
+    /// Whether values of the types `from` are assignable to `to`; binds type variables.
     pub(super) fn try_assign_all(&mut self, from: &[Type], to: &[Type]) -> bool {
         self.undo_log.clear();
         let fits = from.len() == to.len() && from.iter().zip(to).all(|(a, b)| self.unify(a, b));
@@ -89,17 +88,18 @@ impl<'w> Substitution<'w> {
         fits
     }
 
-    /// Whether `b` can be used where `a` is wanted; learns from it.
+    /// Whether `b` is assignable to `a`; binds type variables.
     pub(super) fn try_assign(&mut self, a: &Type, b: &Type) -> bool {
         self.try_assign_all(std::slice::from_ref(a), std::slice::from_ref(b))
     }
 
-    /// Replaces variables by what they stand for, free ones by `dyn` if `free_to_dyn`.
+    /// Replaces type variables by their bindings, and free ones by `dyn` if `free_to_dyn`.
     pub(super) fn resolve_type(&mut self, ty: &Type, free_to_dyn: bool) -> Type {
         self.substitute(ty, free_to_dyn, None).unwrap_or_else(|| ty.clone())
     }
 
-    /// Replaces all variables in the types of all nodes. They have most of their parts in common.
+    /// Replaces the type variables of all node types. The types share most of their parts, so
+    /// replaced parts are cached.
     pub(super) fn resolve_all_types(&mut self, types: &[Option<Type>]) -> Vec<Type> {
         let mut known = SubstitutedParts::new();
         let resolved = types.iter().map(|ty| match ty {
@@ -192,7 +192,7 @@ impl<'w> Substitution<'w> {
         }
     }
 
-    /// Whether `var` can stand for `ty`, binding it if it is free and widening it if it is bound.
+    /// Unifies a variable with a type: binds a free variable, widens a bound one.
     fn unify_variable(&mut self, ty: &Type, var: u32) -> VariableFit {
         if *ty == Type::Var(var) {
             return VariableFit::Yes;
@@ -217,7 +217,7 @@ impl<'w> Substitution<'w> {
         VariableFit::Circular
     }
 
-    /// The occurs check: a variable never stands for a type that contains it.
+    /// The occurs check: a variable is never bound to a type that contains it.
     fn passes_occurs_check(&mut self, var: u32, ty: &Type) -> bool {
         if !self.spend_step() {
             return true;
@@ -239,8 +239,8 @@ impl<'w> Substitution<'w> {
     }
 }
 
-/// Parts of types by their address, and what they become. The types outlive it, so that an address
-/// stays that of one part.
+/// Replaced parts of types by the address of the original. The types outlive this map, so an
+/// address identifies one part.
 type SubstitutedParts = HashMap<*const Type, Option<Arc<Type>>>;
 
 /// Whether a variable occurs in a type.
@@ -275,7 +275,7 @@ fn is_nullable(ty: &Type) -> bool {
     )
 }
 
-/// The more general of two types that go together.
+/// The more general of two assignable types.
 pub(super) fn more_general_type<'t>(a: &'t Type, b: &'t Type) -> &'t Type {
     if is_equal_or_less_specific(a, b) { a } else { b }
 }

@@ -1,4 +1,4 @@
-//! Paths: variables, fields, keys and indices, and tests for presence.
+//! Evaluates attributes (variables, fields, keys and indices) and `has()`.
 
 use std::sync::Arc;
 
@@ -8,21 +8,21 @@ use crate::ir::{Attribute, AttributeRoot, Qualifier, QualifierKey};
 use crate::value::{Map, Value};
 
 impl<'a> Evaluator<'_, 'a> {
-    /// The value at the end of a path; one unit for the path and one for each step.
+    /// The value of an attribute. It costs one unit, and one for each qualifier.
     #[inline]
     pub(super) fn evaluate_attribute(&mut self, attr: &'a Attribute) -> EvalResult<'a> {
         let outcome = self.resolve_attribute(attr);
         if outcome.as_ref().is_err_and(EvalError::ends_evaluation) {
             return outcome;
         }
-        // A conditional costs nothing itself.
+        // A conditional is free.
         if !matches!(attr.root, AttributeRoot::Conditional(_)) {
             self.charge_cost(1)?;
         }
         outcome
     }
 
-    /// The value at the end of a path without the unit for the path itself.
+    /// The value of an attribute, without the unit for the attribute itself.
     fn resolve_attribute(&mut self, attr: &'a Attribute) -> EvalResult<'a> {
         if let AttributeRoot::Conditional(conditional) = &attr.root {
             return if self.evaluate_bool(&conditional.condition)? {
@@ -67,9 +67,9 @@ impl<'a> Evaluator<'_, 'a> {
         })
     }
 
-    /// The value at the end of a path, and whether the path is an optional one: from an optional
-    /// value at its root, or from its first optional step on. Optional values that a path meets
-    /// further on are not looked into. `None` when an optional path ends early.
+    /// Applies qualifiers. Returns the value and whether the result is optional: it is if the root is
+    /// an optional value or if a qualifier is optional. Optional values after the root are not
+    /// unwrapped. Returns `None` if an optional selection finds nothing.
     fn apply_qualifiers(
         &mut self,
         root: Value<'a>,
@@ -104,11 +104,10 @@ impl<'a> Evaluator<'_, 'a> {
         Ok(Some((value, optional)))
     }
 
-    /// `has(path)`: only the steps cost.
+    /// `has(attribute)`: only the qualifiers cost.
     pub(super) fn evaluate_has(&mut self, attr: &'a Attribute) -> Result<bool, EvalError> {
         let present = self.is_attribute_present(attr);
-        // A path costs one unit that the test gives back; a conditional gives back what it never
-        // cost, as it does in cel-go.
+        // cel-go refunds the unit of the attribute, even for a conditional, which is free.
         if matches!(attr.root, AttributeRoot::Conditional(_)) {
             self.cost = self.cost.saturating_sub(1);
         }
@@ -142,8 +141,8 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    /// One step, whose error must not keep it from being counted; only the end of the evaluation
-    /// does.
+    /// Applies one qualifier. The caller charges it even if it fails, unless the error ends the
+    /// evaluation.
     #[inline]
     fn apply_qualifier(
         &mut self,
@@ -156,7 +155,7 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    /// The value there, or nothing.
+    /// Looks up the key of a qualifier in a value.
     #[inline]
     fn look_up_key(
         &mut self,
@@ -191,10 +190,10 @@ impl<'a> Evaluator<'_, 'a> {
     }
 }
 
-/// What a step finds.
+/// The result of looking up a qualifier key.
 enum KeyLookup<'a> {
     Value(Value<'a>),
-    /// Nothing, and the key that was looked for if it had to be computed.
+    /// No value; with the key if it was computed, for the error message.
     Nothing(Option<Value<'a>>),
 }
 
@@ -204,7 +203,7 @@ impl KeyLookup<'_> {
     }
 }
 
-/// The error about a step that found nothing.
+/// The error for a qualifier that selects nothing.
 fn missing_key_error(
     value: &Value<'_>,
     key: &QualifierKey,
@@ -234,7 +233,7 @@ fn look_up_in_container<'a>(
     }
 }
 
-/// Whether a value can be an index or a key at all.
+/// Whether a value has a type that can be an index or a key.
 fn is_valid_key(value: &Value<'_>) -> bool {
     matches!(
         value,
@@ -242,7 +241,7 @@ fn is_valid_key(value: &Value<'_>) -> bool {
     )
 }
 
-/// The position that an index names; `None` when it is out of every list's range.
+/// The list position of an index value; `None` if it is out of range for every list.
 fn to_list_index(key: &Value<'_>) -> Result<Option<usize>, EvalError> {
     let unsupported = || EvalError::new(format!("unsupported index value {key} in list"));
     match key {

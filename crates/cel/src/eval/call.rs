@@ -1,4 +1,4 @@
-//! Calls of library functions.
+//! Evaluates calls of library functions.
 
 use super::Evaluator;
 use crate::cost;
@@ -15,7 +15,7 @@ impl<'a> Evaluator<'_, 'a> {
                 Ok(value) => self.invoke_call(call, &[value]),
                 Err(error) => self.charge_skipped_call(call, &[Value::Null], error),
             },
-            [left, right] if call.evaluates_all_arguments() => {
+            [left, right] if call.evaluates_both_arguments() => {
                 let left = self.evaluate_argument(left)?;
                 let right = self.evaluate_argument(right)?;
                 match (left, right) {
@@ -32,7 +32,7 @@ impl<'a> Evaluator<'_, 'a> {
                 }
             }
             [left, right] => {
-                // An error in any argument but the last ends such a call before it is counted.
+                // An error in any argument but the last ends such a call before it is charged.
                 let left = self.evaluate(left)?;
                 match self.evaluate_argument(right)? {
                     Ok(right) => self.invoke_call(call, &[left, right]),
@@ -60,7 +60,7 @@ impl<'a> Evaluator<'_, 'a> {
 
     #[inline]
     fn invoke_call(&mut self, call: &'a CallExpr, args: &[Value<'a>]) -> EvalResult<'a> {
-        // What is too expensive is not done at all, where that is known before.
+        // Charge before the call where possible, so that a call over the limit does not run.
         let is_charged = !call.cost_depends_on_result();
         if is_charged {
             self.charge_cost(call.call_cost(args, None))?;
@@ -84,7 +84,7 @@ impl<'a> Evaluator<'_, 'a> {
         outcome
     }
 
-    /// Counts a call that does not happen because an argument is an error.
+    /// Charges a call that does not run because an argument is an error.
     fn charge_skipped_call(
         &mut self,
         call: &'a CallExpr,
@@ -122,9 +122,9 @@ impl<'a> Evaluator<'_, 'a> {
 }
 
 impl CallExpr {
-    /// Whether both arguments are evaluated before the first one's error is looked at. The peer
-    /// counts `format` among the functions of many arguments, although it has two.
-    fn evaluates_all_arguments(&self) -> bool {
+    /// Whether both arguments are evaluated even if the first one fails. cel-go treats `format` as a
+    /// function with many arguments, although it has two.
+    fn evaluates_both_arguments(&self) -> bool {
         match self.dispatch {
             OverloadDispatch::One { .. } => self.name != "format",
             OverloadDispatch::Many(_) => has_single_implementation(self.name),
@@ -136,7 +136,7 @@ impl CallExpr {
         (self.select_overload(args)?.implementation)(args)
     }
 
-    /// The overload that takes these arguments.
+    /// The overload that matches these arguments.
     #[inline]
     fn select_overload(&self, args: &[Value<'_>]) -> Result<&ResolvedOverload, EvalError> {
         match &self.dispatch {
@@ -156,7 +156,7 @@ impl CallExpr {
         }
     }
 
-    /// Whether the cost depends on what the call gives.
+    /// Whether the cost depends on the result of the call.
     #[inline]
     fn cost_depends_on_result(&self) -> bool {
         match &self.dispatch {
@@ -170,8 +170,8 @@ impl CallExpr {
     fn call_cost<'v>(&self, args: &[Value<'v>], result: Option<&Value<'v>>) -> u64 {
         match &self.dispatch {
             OverloadDispatch::One { target, .. } => target.cost.cost_of_call(args, result),
-            // An overload that is chosen at run time has no cost of its own, unless the function
-            // as a whole has one.
+            // A call whose overload is chosen at run time costs 1, unless the function has a cost by
+            // name.
             OverloadDispatch::Many(targets) if cost::is_costed_by_name(self.name) => {
                 targets.last().map_or(1, |target| target.cost.cost_of_call(args, result))
             }
@@ -187,8 +187,8 @@ impl ResolvedOverload {
     }
 }
 
-/// Whether a value goes where a type is wanted. Parameters of lists and maps are looked at in
-/// their first element only, as types are erased at run time.
+/// Whether a value matches a parameter type. For lists and maps only the first element is checked,
+/// as cel-go does.
 fn value_matches_type(ty: &Type, value: &Value<'_>) -> bool {
     match (ty, value) {
         (Type::Dyn | Type::Param(_) | Type::Var(_), _) => true,
@@ -218,8 +218,8 @@ fn value_matches_type(ty: &Type, value: &Value<'_>) -> bool {
     }
 }
 
-/// Functions that are one implementation for all of their overloads: it takes any arguments, and
-/// words its own refusal.
+/// Whether all overloads of the function share one implementation, which takes any arguments and
+/// returns its own error message.
 fn has_single_implementation(name: &str) -> bool {
     name.starts_with(['_', '-', '!', '@'])
         || matches!(

@@ -1,4 +1,4 @@
-//! Loops: the general fold, `exists` and `all`, and accumulation in place.
+//! Evaluates comprehensions: the general fold, `exists` and `all`, and in-place accumulation.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use crate::ir::{CompiledExpr, FoldExpr, QuantifierExpr};
 use crate::library::map_insert;
 use crate::value::{List, Map, OwnedMap, Value};
 
-/// What a loop runs over.
+/// The range that a loop iterates over.
 enum LoopRange<'a> {
     List(List<'a>),
     Map(Vec<(Value<'a>, Value<'a>)>),
-    /// A map that need not be copied, since a loop may end after one turn.
+    /// A map that is not copied, since a loop may end after one iteration.
     OwnedMap(Arc<OwnedMap<'a>>),
 }
 
@@ -98,8 +98,8 @@ impl<'a> Evaluator<'_, 'a> {
         self.evaluate(&fold.result)
     }
 
-    /// `exists` and `all`. Each turn costs what the macro's expansion costs: reading and testing
-    /// the accumulator (2, and 1 more for the negation in `exists`), then reading it once more.
+    /// `exists` and `all`. Each iteration costs as much as that of the macro expansion: reading and
+    /// testing the accumulator (2, and 1 more for the negation in `exists`), and reading it again.
     pub(super) fn evaluate_quantifier(
         &mut self,
         quantifier: &'a QuantifierExpr,

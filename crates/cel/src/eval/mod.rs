@@ -1,7 +1,7 @@
 //! Evaluation: a walk over the compiled form that borrows the variables and the program.
 //!
-//! Every step charges what the same step costs in Kubernetes. Errors travel as `Err`; the places
-//! that absorb them (`&&`, `||`, conditions of loops) are the only ones that look inside.
+//! Every step charges what the same step costs in Kubernetes. Errors are returned as `Err`; only
+//! `&&`, `||` and loop conditions inspect and absorb them.
 
 mod attribute;
 mod call;
@@ -28,12 +28,12 @@ pub(crate) struct Evaluator<'s, 'a> {
 pub(crate) enum LocalSlot<'a> {
     /// Its value; an accumulator may hold an error.
     Known(EvalResult<'a>),
-    /// The start of an accumulator, evaluated when it is first read.
+    /// The initial value of an accumulator, evaluated on the first read.
     Pending(&'a CompiledExpr),
 }
 
 impl LocalSlot<'_> {
-    /// What a slot holds before its loop begins.
+    /// The content of a slot before its loop begins.
     pub(crate) const EMPTY: Self = Self::Known(Ok(Value::Null));
 }
 
@@ -44,22 +44,16 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         slots: &'s mut [LocalSlot<'a>],
         cost_limit: u64,
     ) -> Self {
-        Self {
-            variables,
-            slots,
-            cost: 0,
-            cost_limit: cost_limit,
-            step_budget: StepBudget::default(),
-        }
+        Self { variables, slots, cost: 0, cost_limit, step_budget: StepBudget::default() }
     }
 
-    /// What has been charged so far.
+    /// The cost charged so far.
     pub(crate) fn cost(&self) -> u64 {
         self.cost
     }
 
-    /// What has been charged so far and the other work, each in units of cost.
-    pub(crate) fn cost_and_work(&self) -> u64 {
+    /// The cost charged so far plus the steps spent, both in units of cost.
+    pub(crate) fn cost_and_steps(&self) -> u64 {
         self.cost.saturating_add(self.step_budget.spent_as_cost())
     }
 
@@ -76,7 +70,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         }
     }
 
-    /// Takes the value of an accumulator, which is about to be replaced.
+    /// Moves the value out of an accumulator that is about to be replaced.
     fn take_accumulator(&mut self, slot: usize) -> EvalResult<'a> {
         match std::mem::replace(&mut self.slots[slot], LocalSlot::EMPTY) {
             LocalSlot::Known(outcome) => outcome,
@@ -121,7 +115,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         }
     }
 
-    /// The value of an expression where only a bool will do.
+    /// Evaluates an expression that must yield a bool.
     pub(crate) fn evaluate_bool(&mut self, expr: &'a CompiledExpr) -> Result<bool, EvalError> {
         match expr {
             CompiledExpr::Quick(quick) => {
@@ -145,7 +139,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
             }
             CompiledExpr::Member { item, set } => Ok(set.contains(&self.evaluate(item)?)),
             CompiledExpr::Quantifier(quantifier) => self.evaluate_quantifier(quantifier),
-            // A call that has a quick form comes here when that form declines.
+            // A call with a fast path gets here if the fast path does not apply.
             other => match self.evaluate(other)? {
                 Value::Bool(b) => Ok(b),
                 _ => Err(EvalError::no_such_overload()),
@@ -190,18 +184,18 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         let left = self.evaluate_argument(left)?;
         let right = self.evaluate_argument(right)?;
         self.charge_cost(cost::equality_cost(left.as_ref().ok(), right.as_ref().ok(), negated))?;
-        // Cost counts the outermost list alone, and equal parts may be shared many times over.
+        // The cost covers the outermost list only, and a value can share its parts many times over.
         match self.step_budget.metered_compare(&left?, &right?)? {
             Equality::Yes => Ok(!negated),
             Equality::No => Ok(negated),
-            // The types of the Kubernetes libraries refuse to be compared with other types.
+            // Values of the Kubernetes libraries can not be compared with other types.
             Equality::Refused if negated => Ok(true),
             Equality::Refused => Err(EvalError::no_such_overload()),
         }
     }
 
-    /// An argument whose error must not stop the evaluation of the arguments after it; only the
-    /// end of the evaluation does.
+    /// Evaluates an argument whose error must not prevent the evaluation of later arguments. The
+    /// outer error ends the evaluation.
     #[inline]
     fn evaluate_argument(&mut self, expr: &'a CompiledExpr) -> Result<EvalResult<'a>, EvalError> {
         match self.evaluate(expr) {
@@ -303,18 +297,18 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         }
     }
 
-    /// A literal costs the same when making it fails.
+    /// Charges a literal whose construction failed: it costs the same.
     fn charge_failed_literal(&mut self, cost: u64, error: EvalError) -> EvalResult<'a> {
         self.charge_cost(cost)?;
         Err(error)
     }
 }
 
-/// How deep values may be nested in each other. Walks over values recurse, and loops can nest
-/// values deeper than any text.
+/// The deepest nesting of values. Functions over values recurse, and loops can nest values deeper
+/// than any source text.
 const VALUE_DEPTH_MAX: u32 = 1_000;
 
-/// Refuses a value that is nested too deep.
+/// Returns an error for a value that is nested too deep.
 #[inline]
 fn check_value_depth(value: Value<'_>) -> EvalResult<'_> {
     if value.depth() > VALUE_DEPTH_MAX {
@@ -323,7 +317,7 @@ fn check_value_depth(value: Value<'_>) -> EvalResult<'_> {
     Ok(value)
 }
 
-/// The records among variables, by number.
+/// Looks up the records among the variables by index.
 fn variable_records<'a>(
     variables: &'a [Value<'a>],
 ) -> impl Fn(usize) -> Option<&'a dyn RecordSource> {

@@ -1,15 +1,15 @@
-//! Which parts of an expression say something about its outcome.
+//! Finds the subexpressions that explain the result of an expression.
 
 use super::ShortCircuitValue;
 use crate::ast::{ExprKind, Literal, NodeId};
 use crate::check::{CheckedAst, ResolvedReference};
 
-/// The parts of a node, in the order of the source. Each of them stands in the source and names no
-/// variable of a macro.
+/// The subexpressions of a node in source order. Each has a source span and refers to no variable of
+/// an enclosing macro.
 pub(super) enum Subexpressions {
-    /// All of them are looked at.
+    /// All of them are evaluated.
     All(Vec<NodeId>),
-    /// `&&` and `||`: those after the first with this verdict are not looked at.
+    /// `&&` and `||`: operands after the first one with this value are not evaluated.
     Until { verdict: ShortCircuitValue, operands: Vec<NodeId> },
     /// `condition ? then : otherwise`
     Conditional { condition: NodeId, then: NodeId, otherwise: NodeId },
@@ -17,7 +17,7 @@ pub(super) enum Subexpressions {
     OrElse { optional: NodeId, otherwise: NodeId },
 }
 
-/// The parts of a node.
+/// Finds the subexpressions of a node.
 pub(super) fn find_subexpressions(checked: &CheckedAst, id: NodeId) -> Subexpressions {
     let mut parts = Vec::new();
     collect_parts(checked, id, &mut parts);
@@ -49,7 +49,7 @@ pub(super) fn find_subexpressions(checked: &CheckedAst, id: NodeId) -> Subexpres
     }
 }
 
-/// What a node decides that is written as a constant; `None` for all others.
+/// The value of a literal node; `None` for all other nodes.
 pub(super) fn literal_value(checked: &CheckedAst, id: NodeId) -> Option<ShortCircuitValue> {
     match checked.ast.kind(id) {
         ExprKind::Literal(Literal::Bool(true)) => Some(ShortCircuitValue::True),
@@ -59,7 +59,7 @@ pub(super) fn literal_value(checked: &CheckedAst, id: NodeId) -> Option<ShortCir
     }
 }
 
-/// Adds the node if it stands in the source, or else the parts of it.
+/// Adds the node if it has a source span, otherwise its parts.
 fn add_source_node(checked: &CheckedAst, id: NodeId, parts: &mut Vec<NodeId>) {
     match checked.ast.span(id) {
         Some(_) => parts.push(id),
@@ -69,11 +69,11 @@ fn add_source_node(checked: &CheckedAst, id: NodeId, parts: &mut Vec<NodeId>) {
 
 fn collect_parts(checked: &CheckedAst, id: NodeId, parts: &mut Vec<NodeId>) {
     match checked.ast.kind(id) {
-        // The name of a function may look like a selection.
+        // The qualified name of a function parses as a selection.
         ExprKind::Call { target: Some(_), args, .. } if is_namespaced_call(checked, id) => {
             args.iter().for_each(|&arg| add_source_node(checked, arg, parts));
         }
-        // What a macro does for each element has no value of its own.
+        // The loop body of a macro has no single value.
         ExprKind::Comprehension(fold) => {
             add_source_node(checked, fold.iter_range, parts);
             add_source_node(checked, fold.accu_init, parts);
@@ -92,7 +92,7 @@ fn collect_parts(checked: &CheckedAst, id: NodeId, parts: &mut Vec<NodeId>) {
     }
 }
 
-/// Adds what a path goes through but its own beginnings: `a.b` says nothing about `a.b.c`.
+/// Adds the operands of a path, but not its prefixes: `a.b` explains nothing about `a.b.c`.
 fn collect_path_parts(checked: &CheckedAst, id: NodeId, parts: &mut Vec<NodeId>) {
     match (checked.ast.kind(id), split_path_step(checked, id)) {
         (ExprKind::Ident(_), _) => {}
@@ -101,7 +101,7 @@ fn collect_path_parts(checked: &CheckedAst, id: NodeId, parts: &mut Vec<NodeId>)
     }
 }
 
-/// One step of a path: where it starts, and the index if that may be computed.
+/// One step of a path: its operand, and the index expression of `operand[index]`.
 struct PathStep {
     operand: NodeId,
     index: Option<NodeId>,

@@ -1,10 +1,10 @@
-//! Values as an expression would write them, in short.
+//! Short text forms of values, written as literals of the expression language.
 
 use super::SHOWN_BYTES_MAX;
 use crate::library::format_double;
 use crate::value::{Opaque, Value};
 
-/// What stands for the rest of something that is cut.
+/// Replaces the rest of a text that is cut.
 const CUT: &str = "...";
 
 /// The text of a value, cut at [`SHOWN_BYTES_MAX`].
@@ -22,7 +22,7 @@ pub(super) fn abbreviate_text(text: &str) -> String {
     }
 }
 
-/// Appends a value, or as much of it as is needed: values share their parts, and can be long.
+/// Appends a value and stops at the limit. Values share their parts, so the full text can be huge.
 fn append_value(value: &Value<'_>, text: &mut String) {
     match value {
         Value::Null => text.push_str("null"),
@@ -78,7 +78,7 @@ fn append_opaque(opaque: &Opaque, text: &mut String) {
     }
 }
 
-/// As much of a text as can be shown, and a little more, so that it is cut.
+/// A prefix slightly longer than the limit, so that the caller still cuts it.
 fn leading_excerpt(text: &str) -> &str {
     text.get(..text.ceil_char_boundary(SHOWN_BYTES_MAX)).unwrap_or(text)
 }

@@ -122,8 +122,8 @@ pub(super) fn compare_operands(
     arguments: &[Value<'_>],
 ) -> Result<Ordering, EvalError> {
     match arguments {
-        [left, right] if left.is_ordered() => left.compare(right),
-        [_, _] => Err(operand_error(function, arguments, |first| first.is_ordered())),
+        [left, right] if left.has_ordering() => left.compare(right),
+        [_, _] => Err(operand_error(function, arguments, |first| first.has_ordering())),
         _ => Err(EvalError::no_such_overload()),
     }
 }

@@ -1,8 +1,8 @@
-//! Checks of authorization: `authorizer.group('').resource('pods').check('get').allowed()`.
+//! The authorizer library: `authorizer.group('').resource('pods').check('get').allowed()`.
 //!
 //! Kubernetes declares these functions in every environment, but only admission has an `authorizer`
-//! variable to call them on. A check looks its question up among the answers that the authorizer has
-//! given, and ends the evaluation if it is not there.
+//! variable. A check looks up its decision among the known ones, and ends the evaluation if it is
+//! missing.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ const GROUP: Type = Type::Opaque(AuthorizationValue::GROUP_CHECK);
 const RESOURCE: Type = Type::Opaque(AuthorizationValue::RESOURCE_CHECK);
 const DECISION: Type = Type::Opaque(AuthorizationValue::DECISION);
 
-/// What a check costs: an expression can afford two of them.
+/// The cost of a check. Two of them fit into the cost limit of an expression.
 pub const CHECK_COST: u64 = 350_000;
 
 /// Declares the checks and the selectors of resource checks.
@@ -105,7 +105,7 @@ fn resource<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(authorizer.clone().resource_check(target))
 }
 
-/// The same authorizer, asked about a service account. The name is looked at first.
+/// `authorizer.serviceAccount(namespace, name)`. The name is validated before the namespace.
 fn service_account<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [receiver, Value::String(namespace), Value::String(name)] = arguments else {
         return Err(EvalError::no_such_overload());
@@ -124,7 +124,7 @@ fn service_account<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Authorizer { decisions, service_account: Some(account) }.value())
 }
 
-/// The same check with one part set to a text.
+/// The same check with one attribute set.
 fn with_check_field<'a>(
     arguments: &[Value<'a>],
     part: fn(&mut ResourceTarget) -> &mut Arc<str>,
@@ -140,7 +140,7 @@ fn with_check_field<'a>(
     Ok(AuthorizationValue::Resource(authorizer.clone(), target).into())
 }
 
-/// Looks the answer up; without one, the evaluation ends here.
+/// Looks up the decision. If it is not known, the evaluation ends with `NeedsDecision`.
 fn check<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [receiver, Value::String(verb)] = arguments else {
         return Err(EvalError::no_such_overload());

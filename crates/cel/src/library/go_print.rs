@@ -3,7 +3,7 @@
 use super::format_double;
 use crate::value::{Opaque, TypeName, Value};
 
-/// How much of a value a message shows. Values share their parts, so a small expression can make
+/// The most bytes of a value that a message shows. Values share their parts, so a small expression can make
 /// one that would fill the memory when written out.
 const PRINTED_BYTES_MAX: usize = 10_000;
 

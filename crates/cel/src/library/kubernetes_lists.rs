@@ -178,7 +178,7 @@ fn find_extreme<'a>(arguments: &[Value<'a>], name: &str, replaced_if: Ordering) 
 }
 
 fn check_comparable(value: &Value<'_>) -> Result<(), EvalError> {
-    if value.is_ordered() { Ok(()) } else { Err(EvalError::no_such_overload()) }
+    if value.has_ordering() { Ok(()) } else { Err(EvalError::no_such_overload()) }
 }
 
 fn sum<'a>(arguments: &[Value<'a>], zero: Value<'a>) -> EvalResult<'a> {

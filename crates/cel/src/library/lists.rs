@@ -10,15 +10,15 @@ use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Over
 use crate::static_type::Type;
 use crate::value::{List, TypeName, Value};
 
-/// How many elements `lists.range` may give; cel-go's own limit.
+/// The most elements of `lists.range`, as in cel-go.
 const RANGE_MAX: i64 = 1_000_000;
 
-/// How many elements `flatten` may give. Cost is charged after the call, and by the outermost list
+/// The most elements of the result of `flatten`. Cost is charged after the call, and by the outermost list
 /// alone, while lists can share their elements; making as many otherwise takes all the cost that
 /// Kubernetes allows, so passing this counts as passing the cost limit.
 const FLAT_MAX: usize = 1_000_000;
 
-/// What the making of a list adds to the cost of a call.
+/// The cost of a call that creates a list: 1 for the call and 10 for the list.
 const CALL_AND_LIST: u64 = 11;
 
 /// The types that have an order, and the names of their overloads of `sort` and of the function
@@ -232,7 +232,7 @@ fn sort_list_by_keys<'a>(list: &List<'a>, keys: &List<'a>) -> EvalResult<'a> {
         )));
     }
     let Some(first) = keys.get(0) else { return Ok(Value::List(list.clone())) };
-    if !first.is_ordered() {
+    if !first.has_ordering() {
         return Err(EvalError::new("list elements must be comparable"));
     }
     let keys: Vec<Value<'a>> = keys.iter().collect();

@@ -1,6 +1,6 @@
-//! What the macros over two variables need: `cel.@mapInsert`, which adds entries to a map.
+//! `cel.@mapInsert`, which adds entries to a map. The two-variable macros expand to calls of it.
 //!
-//! The evaluator adds to the map of a running comprehension in place; this is for all other calls.
+//! The evaluator inserts into the accumulator of a comprehension in place; this implements other calls.
 
 use super::go_print::print_as_go;
 use crate::function::{EvalError, EvalResult, FunctionRegistry, Overload};

@@ -16,7 +16,7 @@ mod quantity;
 pub(crate) mod regex;
 mod semver;
 mod sets;
-mod standard;
+mod standard_functions;
 pub(crate) mod string_format;
 mod strings;
 pub(crate) mod time;
@@ -28,21 +28,21 @@ pub(crate) use go_print::print_as_go;
 
 use crate::function::FunctionRegistry;
 
-/// Which functions there are.
+/// The set of functions of an environment, as Kubernetes distinguishes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LibrarySet {
-    /// Everything that Kubernetes enables.
+    /// All functions that Kubernetes enables.
     StoredExpressions,
-    /// What the minor version before has as well.
+    /// Without the functions that this minor version of Kubernetes introduces.
     NewExpressions,
 }
 
-/// The functions of Kubernetes.
+/// Declares the functions of Kubernetes' environments.
 pub(crate) fn kubernetes_functions(extent: LibrarySet) -> FunctionRegistry {
     let mut functions = FunctionRegistry::default();
     conversions::declare(&mut functions);
     operators::declare(&mut functions);
-    standard::declare(&mut functions);
+    standard_functions::declare(&mut functions);
     time::declare(&mut functions);
     // The order in which Kubernetes adds its libraries decides about functions that they share.
     url::declare(&mut functions);

@@ -2,9 +2,9 @@
 //!
 //! At run time an operator is one function for all of its overloads: which of them the checker
 //! chose says nothing about `dyn` operands. Each implementation here therefore takes any operands,
-//! and answers those that it can not serve as the peer does.
+//! and returns cel-go's error for operands that it does not support.
 
-use super::{arithmetic, standard};
+use super::{arithmetic, standard_functions};
 use crate::cost;
 use crate::function::{
     CostFormula, EvalError, EvalResult, FunctionImpl, FunctionRegistry, Overload,
@@ -14,18 +14,18 @@ use crate::value::Value;
 
 /// Declares every operator.
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
-    declare_logic(functions);
-    declare_equality(functions);
-    declare_arithmetic(functions);
-    declare_order(functions);
-    declare_collections(functions);
+    declare_logical_operators(functions);
+    declare_equality_operators(functions);
+    declare_arithmetic_operators(functions);
+    declare_ordering_operators(functions);
+    declare_collection_operators(functions);
 }
 
-/// The answer to operands that an operator does not take.
+/// The error for operands that an operator does not support.
 ///
-/// The first operand decides about the text. If its type takes part in the operation, or if it is
-/// one of the types that try every call themselves (text and times), it was asked and refused the
-/// other operand; else nobody could be asked, and the text names the function.
+/// The type of the first operand decides about the text, as in cel-go: if it implements the operation,
+/// or is one of the types that dispatch every call themselves (text and times), the error is about the
+/// other operand; otherwise it names the function.
 pub(super) fn operand_error(
     function: &str,
     arguments: &[Value<'_>],
@@ -40,7 +40,7 @@ pub(super) fn operand_error(
     }
 }
 
-fn declare_logic(functions: &mut FunctionRegistry) {
+fn declare_logical_operators(functions: &mut FunctionRegistry) {
     let a = || Type::param("A");
     functions.add(
         "_?_:_",
@@ -55,7 +55,7 @@ fn declare_logic(functions: &mut FunctionRegistry) {
     );
 }
 
-fn declare_equality(functions: &mut FunctionRegistry) {
+fn declare_equality_operators(functions: &mut FunctionRegistry) {
     let pair = || vec![Type::param("A"), Type::param("A")];
     functions.add(
         "_==_",
@@ -74,7 +74,7 @@ fn declare_equality(functions: &mut FunctionRegistry) {
     );
 }
 
-fn declare_arithmetic(functions: &mut FunctionRegistry) {
+fn declare_arithmetic_operators(functions: &mut FunctionRegistry) {
     let list = || Type::list(Type::param("A"));
     let binary = |id, left, right, result, implementation| {
         Overload::new_global(id, vec![left, right], result, implementation)
@@ -160,7 +160,7 @@ const ORDERED: [(Type, Type, CostFormula); 14] = [
     (Duration, Duration, CostFormula::Unit),
 ];
 
-fn declare_order(functions: &mut FunctionRegistry) {
+fn declare_ordering_operators(functions: &mut FunctionRegistry) {
     let mut add = |name, ids: [&'static str; 14], implementation: FunctionImpl| {
         let overload = |(id, (left, right, cost))| {
             Overload::new_global(id, vec![left, right], Bool, implementation).with_cost(cost)
@@ -249,24 +249,44 @@ fn declare_order(functions: &mut FunctionRegistry) {
     );
 }
 
-fn declare_collections(functions: &mut FunctionRegistry) {
+fn declare_collection_operators(functions: &mut FunctionRegistry) {
     let a = || Type::param("A");
     let b = || Type::param("B");
     functions.add(
         "_[_]",
         vec![
-            Overload::new_global("index_list", vec![Type::list(a()), Int], a(), standard::index),
-            Overload::new_global("index_map", vec![Type::map(a(), b()), a()], b(), standard::index),
+            Overload::new_global(
+                "index_list",
+                vec![Type::list(a()), Int],
+                a(),
+                standard_functions::index,
+            ),
+            Overload::new_global(
+                "index_map",
+                vec![Type::map(a(), b()), a()],
+                b(),
+                standard_functions::index,
+            ),
         ],
     );
     functions.add(
         "@in",
         vec![
-            Overload::new_global("in_list", vec![a(), Type::list(a())], Bool, standard::is_in)
-                .with_cost(CostFormula::SizeOfSecond)
-                .with_metered_implementation(standard::is_in_metered),
-            Overload::new_global("in_map", vec![a(), Type::map(a(), b())], Bool, standard::is_in)
-                .with_metered_implementation(standard::is_in_metered),
+            Overload::new_global(
+                "in_list",
+                vec![a(), Type::list(a())],
+                Bool,
+                standard_functions::is_in,
+            )
+            .with_cost(CostFormula::SizeOfSecond)
+            .with_metered_implementation(standard_functions::is_in_metered),
+            Overload::new_global(
+                "in_map",
+                vec![a(), Type::map(a(), b())],
+                Bool,
+                standard_functions::is_in,
+            )
+            .with_metered_implementation(standard_functions::is_in_metered),
         ],
     );
 }
@@ -302,7 +322,7 @@ fn not<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-/// What keeps a loop going: anything but a plain `false`. The evaluator passes errors by this call.
+/// Whether a loop continues: for anything but `false`. The evaluator handles errors without this call.
 fn not_strictly_false<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::Bool(!matches!(arguments, [Value::Bool(false)])))
 }

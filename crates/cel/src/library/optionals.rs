@@ -55,7 +55,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
             optional_or_value,
         )],
     );
-    declare_access(functions);
+    declare_optional_access(functions);
     functions.add(
         "last",
         vec![Overload::new_member("list_last", vec![list()], optional(), last_element)],
@@ -80,7 +80,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     );
 }
 
-fn declare_access(functions: &mut FunctionRegistry) {
+fn declare_optional_access(functions: &mut FunctionRegistry) {
     let key = || Type::param("K");
     let optional = || Type::optional(Type::param("V"));
     let list = || Type::list(Type::param("V"));
@@ -215,7 +215,7 @@ fn optional_or_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-/// What a container has at a key, as an optional value; an optional container is looked into.
+/// The value at a key of a container, as an optional value. An optional container is unwrapped.
 fn optional_access<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [container, key] = arguments else { return Err(EvalError::no_such_overload()) };
     let found = match container {

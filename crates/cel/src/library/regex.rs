@@ -3,12 +3,12 @@
 //! The expressions are Go's (RE2 syntax, always Unicode, classes by letter always ASCII); they are
 //! checked and rewritten by [`translate`] and executed by `regex-automata`, in time linear in the text.
 
-mod class;
+mod character_class;
 mod escape;
 mod pattern;
 mod pattern_cache;
 mod regex_piece;
-mod repeat;
+mod repetition;
 mod translate;
 mod unicode_class;
 

@@ -58,15 +58,15 @@ fn is_semver<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 fn major<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    version_number(arguments, Semver::major)
+    semver_number(arguments, Semver::major)
 }
 
 fn minor<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    version_number(arguments, Semver::minor)
+    semver_number(arguments, Semver::minor)
 }
 
 fn patch<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    version_number(arguments, Semver::patch)
+    semver_number(arguments, Semver::patch)
 }
 
 fn is_greater_than<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
@@ -82,7 +82,7 @@ fn compare_to<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 /// One of the three numbers. Those past the range of `int` wrap around, as in Kubernetes.
-fn version_number<'a>(arguments: &[Value<'a>], number: fn(&Semver) -> u64) -> EvalResult<'a> {
+fn semver_number<'a>(arguments: &[Value<'a>], number: fn(&Semver) -> u64) -> EvalResult<'a> {
     match arguments {
         [version] => Ok(Value::Int(number(as_semver(version)?) as i64)),
         _ => Err(EvalError::no_such_overload()),

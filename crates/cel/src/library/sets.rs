@@ -47,17 +47,17 @@ fn intersects<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 
 /// Whether all of the second list is in the first one.
 fn contains_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
-    let (whole, part) = two_lists(arguments)?;
+    let (whole, part) = two_list_arguments(arguments)?;
     contains_all(whole, part, step_budget).map(Value::Bool)
 }
 
 fn equivalent_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
-    let (a, b) = two_lists(arguments)?;
+    let (a, b) = two_list_arguments(arguments)?;
     Ok(Value::Bool(contains_all(a, b, step_budget)? && contains_all(b, a, step_budget)?))
 }
 
 fn intersects_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
-    let (a, b) = two_lists(arguments)?;
+    let (a, b) = two_list_arguments(arguments)?;
     for item in a.iter() {
         if step_budget.metered_position(b, &item)?.is_some() {
             return Ok(Value::Bool(true));
@@ -66,7 +66,7 @@ fn intersects_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget)
     Ok(Value::Bool(false))
 }
 
-fn two_lists<'v, 'a>(
+fn two_list_arguments<'v, 'a>(
     arguments: &'v [Value<'a>],
 ) -> Result<(&'v List<'a>, &'v List<'a>), EvalError> {
     match arguments {

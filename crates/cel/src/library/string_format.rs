@@ -18,7 +18,7 @@ use crate::value::{List, Map, Value};
 
 pub(crate) use self::literal_validation::{ListInspector, validate};
 
-/// Why octets were not written as text.
+/// The error for bytes that are not UTF-8.
 const NOT_TEXT: &str = "could not convert argument \
     \"invalid UTF-8 in bytes, cannot convert to string\" to string";
 
@@ -79,11 +79,11 @@ fn index_out_of_range_message(index: usize) -> String {
     format!("index {index} out of range")
 }
 
-/// Why a value was not written.
+/// Why a value can not be formatted.
 enum FormatError {
-    /// The clause does not take the value.
+    /// The clause does not accept the type of the value.
     Value(String),
-    /// The text grew too long.
+    /// The text exceeds its limit.
     Length(EvalError),
 }
 

@@ -9,7 +9,7 @@ use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Over
 use crate::static_type::Type;
 use crate::value::{List, Str, Value};
 
-/// How long a text may be that a function builds. Cost is charged after the call, and for some
+/// The most bytes of a text that a function builds. Cost is charged after the call, and for some
 /// functions by the size of the arguments alone, so a small expression could fill the memory; joining
 /// as much as this takes more than the cost that Kubernetes allows, which is why passing it counts
 /// as passing the cost limit.
@@ -17,9 +17,9 @@ pub(super) const TEXT_BYTES_MAX: usize = 20_000_000;
 
 /// Declares the string extensions.
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
-    declare_positions(functions);
-    declare_parts(functions);
-    declare_case(functions);
+    declare_index_functions(functions);
+    declare_substring_functions(functions);
+    declare_case_functions(functions);
     string_format::declare(functions);
     functions.add(
         "strings.quote",
@@ -45,7 +45,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     );
 }
 
-fn declare_positions(functions: &mut FunctionRegistry) {
+fn declare_index_functions(functions: &mut FunctionRegistry) {
     let sought = || vec![Type::String, Type::String];
     let sought_from = || vec![Type::String, Type::String, Type::Int];
     functions.add(
@@ -82,7 +82,7 @@ fn declare_positions(functions: &mut FunctionRegistry) {
     );
 }
 
-fn declare_parts(functions: &mut FunctionRegistry) {
+fn declare_substring_functions(functions: &mut FunctionRegistry) {
     use Type::{Int, String};
     let texts = || Type::list(String);
     functions.add(
@@ -143,7 +143,7 @@ fn declare_parts(functions: &mut FunctionRegistry) {
     );
 }
 
-fn declare_case(functions: &mut FunctionRegistry) {
+fn declare_case_functions(functions: &mut FunctionRegistry) {
     let text = || vec![Type::String];
     functions.add(
         "lowerAscii",
@@ -173,7 +173,7 @@ pub(super) fn slice_text<'a>(text: &Str<'a>, range: Range<usize>) -> Value<'a> {
     }
 }
 
-/// How much work a part of a text is that becomes a value of its own. Cost counts a tenth for the
+/// The steps for each part of a text that becomes a value of its own. The cost counts a tenth for the
 /// octet it may be made of, and it takes as much memory as several other values.
 pub(super) const SLICE_STEPS: usize = 4;
 

@@ -171,7 +171,7 @@ fn utc_offset_at(time: &Timestamp, zone: &str) -> Result<i64, EvalError> {
     }
 }
 
-/// Neither part has limits, and excesses wrap around as in the peer.
+/// Neither part has limits, and overflow wraps around, as in cel-go.
 fn fixed_offset(hours: &str, minutes: &str) -> Result<i64, EvalError> {
     const NANOS_PER_MINUTE: i64 = 60_000_000_000;
     let west = hours.starts_with('-');
@@ -196,14 +196,14 @@ static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundl
 
 fn time_zone_offset(time: &Timestamp, zone: &str) -> Result<i64, EvalError> {
     // An answer must not depend on where the server stands: its own zone counts as UTC, which it
-    // is wherever the peer runs in a container.
+    // is where Kubernetes runs in a container.
     if matches!(zone, "" | "UTC" | "Local") {
         return Ok(0);
     }
     if zone.contains("..") || zone.starts_with(['/', '\\']) {
         return Err(EvalError::new("time: invalid location name"));
     }
-    // The database ignores case, and the peer does not.
+    // The database ignores case, but cel-go does not.
     let found = ZONES.get(zone).ok().filter(|found| found.iana_name() == Some(zone));
     let Some(found) = found else {
         return Err(EvalError::new(format!("unknown time zone {zone}")));

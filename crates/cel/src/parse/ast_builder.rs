@@ -1,4 +1,4 @@
-//! From what the grammar finds to the tree that the rest of the crate works on.
+//! Builds the AST from the concrete syntax tree.
 //!
 //! Each node gets the offset that cel-go gives it, since type errors are reported there.
 
@@ -17,25 +17,25 @@ use super::syntax_tree::{
 use super::token::{Token, TokenKind};
 use super::{DEPTH_MAX, RECURSION_MAX, literal, macros};
 
-/// Builds the tree. What it reports makes the tree useless.
+/// Builds the AST. It must not be used if an issue is reported.
 pub(super) fn build_ast(
     source: &str,
     syntax_tree: &SyntaxTree,
     root: SyntaxId,
-    reports: &mut ParseIssues,
+    issues: &mut ParseIssues,
     budget: &mut CompileBudget,
 ) -> Result<Ast, ParseAborted> {
     let nodes = NodeArena::new(budget);
     let mut builder =
-        AstBuilder { source, syntax_tree, reports, nodes, depth: 0, recursion_depth: 0 };
+        AstBuilder { source, syntax_tree, issues, nodes, depth: 0, recursion_depth: 0 };
     let root = builder.build_node(root)?;
     Ok(builder.nodes.into_ast(root))
 }
 
-/// The offset of a node that stands for nothing in the source. It is never in a tree that is used.
+/// The offset of placeholder nodes, which occur only in an AST with issues.
 const NO_OFFSET: u32 = u32::MAX;
 
-/// Words that are no names of variables or functions.
+/// Words that can not be identifiers.
 const RESERVED: [&str; 17] = [
     "as",
     "break",
@@ -59,11 +59,11 @@ const RESERVED: [&str; 17] = [
 pub(super) struct AstBuilder<'s> {
     source: &'s str,
     syntax_tree: &'s SyntaxTree,
-    reports: &'s mut ParseIssues,
+    issues: &'s mut ParseIssues,
     nodes: NodeArena<'s>,
-    /// How many nodes are being visited.
+    /// The depth of the node that is being built.
     depth: u32,
-    /// How many of them count against cel-go's limit.
+    /// The depth that counts against cel-go's limit.
     recursion_depth: u32,
 }
 
@@ -71,7 +71,7 @@ impl<'s> AstBuilder<'s> {
     fn build_node(&mut self, id: SyntaxId) -> Result<NodeId, ParseAborted> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err(self.reports.report_limit(node_arena::depth_exceeded_message()));
+            return Err(self.issues.report_limit(node_arena::depth_exceeded_message()));
         }
         let syntax = self.syntax_tree;
         let node = match syntax.node(id) {
@@ -114,7 +114,7 @@ impl<'s> AstBuilder<'s> {
                     builder.build_call_or_macro(
                         *open,
                         Some(target),
-                        name.text(builder.source),
+                        name.source_text(builder.source),
                         args,
                     )
                 })
@@ -152,14 +152,14 @@ impl<'s> AstBuilder<'s> {
     ) -> Result<NodeId, ParseAborted> {
         self.recursion_depth += 1;
         if self.recursion_depth > RECURSION_MAX {
-            return Err(self.reports.report_limit("max recursion depth exceeded".to_owned()));
+            return Err(self.issues.report_limit("max recursion depth exceeded".to_owned()));
         }
         let node = visit(self)?;
         self.recursion_depth -= 1;
         Ok(node)
     }
 
-    /// A chain of `&&` or `||` becomes a tree that is as flat as can be.
+    /// Builds a balanced tree from a run of `&&` or `||` operators.
     fn balance_logical_run(
         &mut self,
         function: &str,
@@ -190,7 +190,7 @@ impl<'s> AstBuilder<'s> {
     ) -> Result<NodeId, ParseAborted> {
         let operand = self.build_node(operand)?;
         let name = self.field_name(field).unwrap_or_else(|message| {
-            self.reports.report_misuse(IssueLocation::Offset(field.offset), message);
+            self.issues.report_misuse(IssueLocation::Offset(field.offset), message);
             Arc::default()
         });
         if optional {
@@ -205,7 +205,7 @@ impl<'s> AstBuilder<'s> {
         let Some(token) = field.name else {
             return Err("unsupported ident kind".to_owned());
         };
-        let text = token.text(self.source);
+        let text = token.source_text(self.source);
         Ok(Arc::from(match token.kind {
             TokenKind::EscapedIdentifier => text.trim_matches('`'),
             _ => text,
@@ -249,10 +249,10 @@ impl<'s> AstBuilder<'s> {
         leading_dot: Option<u32>,
         name: Token,
     ) -> Option<Cow<'s, str>> {
-        let text = name.text(self.source);
+        let text = name.source_text(self.source);
         if RESERVED.contains(&text) {
             let place = IssueLocation::Offset(leading_dot.unwrap_or(name.offset));
-            self.reports.report_misuse(place, format!("reserved identifier: {text}"));
+            self.issues.report_misuse(place, format!("reserved identifier: {text}"));
             return None;
         }
         match leading_dot {
@@ -275,7 +275,7 @@ impl<'s> AstBuilder<'s> {
             }
             macros::MacroExpansion::Misused { node, message } => {
                 let place = self.location_of(node);
-                self.reports.report_misuse(place, message);
+                self.issues.report_misuse(place, message);
                 self.push_placeholder_at(place)
             }
         }
@@ -320,7 +320,7 @@ impl<'s> AstBuilder<'s> {
             if leading_dot || n > 0 {
                 name.push('.');
             }
-            name.push_str(part.text(self.source));
+            name.push_str(part.source_text(self.source));
         }
         let mut built = Vec::with_capacity(fields.len());
         for SyntaxEntry { key, colon_offset: colon, value } in fields {
@@ -332,7 +332,7 @@ impl<'s> AstBuilder<'s> {
                     built.push(StructField { name, value, optional, offset: *colon });
                 }
                 Err(message) => {
-                    self.reports.report_misuse(IssueLocation::Offset(key.fields_start), message);
+                    self.issues.report_misuse(IssueLocation::Offset(key.fields_start), message);
                 }
             }
         }
@@ -341,16 +341,16 @@ impl<'s> AstBuilder<'s> {
 
     fn build_literal(&mut self, sign: Option<Token>, token: Token) -> Result<NodeId, ParseAborted> {
         let offset = sign.map_or(token.offset, |sign| sign.offset);
-        match literal::parse_literal(token.kind, sign.is_some(), token.text(self.source)) {
+        match literal::parse_literal(token.kind, sign.is_some(), token.source_text(self.source)) {
             Ok(value) => self.push(offset, ExprKind::Literal(value)),
             Err(message) => {
-                self.reports.report_misuse(IssueLocation::Offset(offset), message.to_owned());
+                self.issues.report_misuse(IssueLocation::Offset(offset), message.to_owned());
                 self.push_placeholder_at(IssueLocation::Offset(offset))
             }
         }
     }
 
-    /// A node for what is not in the source, or is wrong. Something has been reported.
+    /// Adds a placeholder for a missing or invalid node; the issue is already reported.
     fn push_placeholder(&mut self) -> Result<NodeId, ParseAborted> {
         self.push_placeholder_at(IssueLocation::Nothing)
     }
@@ -386,6 +386,6 @@ impl<'s> AstBuilder<'s> {
     /// Adds a node whose children are there already.
     pub(super) fn push(&mut self, offset: u32, kind: ExprKind) -> Result<NodeId, ParseAborted> {
         let pushed = self.nodes.push(AstNode { kind, offset, span: None });
-        pushed.map_err(|message| self.reports.report_limit(message))
+        pushed.map_err(|message| self.issues.report_limit(message))
     }
 }

@@ -1,4 +1,4 @@
-//! From text to tokens.
+//! The lexer: splits the source text into tokens.
 //!
 //! The longest token wins, and where none fits, the text up to and including the first character
 //! that fits no token is reported and skipped, as cel-go's generated lexer does. For example
@@ -24,7 +24,7 @@ pub(super) struct TokenStream<'s> {
     skipped_ranges: Vec<(usize, usize)>,
 }
 
-/// What stands at some place in the text. The numbers are the byte after it.
+/// A lexical unit of the source. The number is its end in bytes, exclusive.
 enum Lexeme {
     Token(TokenKind, usize),
     /// White space or a comment.
@@ -49,7 +49,7 @@ impl<'s> TokenStream<'s> {
     pub(super) fn peek(
         &mut self,
         ahead: usize,
-        reports: &mut ParseIssues,
+        issues: &mut ParseIssues,
     ) -> Result<Token, ParseAborted> {
         let wanted = self.current_token + ahead;
         loop {
@@ -59,7 +59,7 @@ impl<'s> TokenStream<'s> {
             match self.tokens.last() {
                 Some(last) if last.kind == TokenKind::Eof => return Ok(*last),
                 _ => {
-                    let token = self.read_token(reports)?;
+                    let token = self.read_token(issues)?;
                     self.tokens.push(token);
                 }
             }
@@ -73,7 +73,7 @@ impl<'s> TokenStream<'s> {
         }
     }
 
-    /// How many tokens are behind the current one.
+    /// The index of the current token.
     pub(super) fn index(&self) -> usize {
         self.current_token
     }
@@ -93,7 +93,7 @@ impl<'s> TokenStream<'s> {
         text
     }
 
-    fn read_token(&mut self, reports: &mut ParseIssues) -> Result<Token, ParseAborted> {
+    fn read_token(&mut self, issues: &mut ParseIssues) -> Result<Token, ParseAborted> {
         loop {
             let (start, offset) = (self.byte_position, self.code_point_offset);
             let token = |kind, end| Token { kind, offset, start: start as u32, end: end as u32 };
@@ -111,7 +111,7 @@ impl<'s> TokenStream<'s> {
                     self.advance_to(end);
                     self.skipped_ranges.push((start, end));
                     let text = self.source.get(start..end).unwrap_or_default();
-                    reports.report_syntax_error(
+                    issues.report_syntax_error(
                         offset,
                         &format!("token recognition error at: '{text}'"),
                     )?;
@@ -145,7 +145,7 @@ fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// What begins at a byte that is not the end of the source.
+/// Scans the lexeme at a byte before the end of the source.
 fn scan_lexeme(source: &str, start: usize) -> Lexeme {
     use TokenKind as T;
     let token = |kind, length| Lexeme::Token(kind, start + length);

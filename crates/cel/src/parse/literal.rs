@@ -54,7 +54,7 @@ fn parse_double_literal(negative: bool, text: &str) -> Option<Literal> {
     Some(Literal::Double(if negative { -magnitude } else { magnitude }))
 }
 
-/// What an escape sequence or a character stands for.
+/// A character or byte of a string literal, after unescaping.
 enum LiteralChar {
     /// `\u0041` and plain characters.
     Char(char),

@@ -1,4 +1,4 @@
-//! The nodes of a tree in the making, and the limits on them.
+//! The arena of AST nodes during parsing, with its limits.
 
 use crate::ast::{Ast, AstNode, NodeId, Span};
 use crate::compile_budget::CompileBudget;
@@ -41,7 +41,7 @@ impl<'b> NodeArena<'b> {
         Ok(id)
     }
 
-    /// Says what a node was read from, unless that is known: some rules pass on the node of another.
+    /// Sets the span of a node that has none yet: some rules return the node of another rule.
     pub(super) fn set_span(&mut self, id: NodeId, span: Span) {
         if let Some(node) = self.nodes.get_mut(id.index()) {
             node.span.get_or_insert(span);
@@ -57,7 +57,7 @@ impl<'b> NodeArena<'b> {
     }
 }
 
-/// What is said of a tree that is too deep.
+/// The message for a tree that is too deep.
 pub(super) fn depth_exceeded_message() -> String {
     format!("expression depth limit exceeded: {DEPTH_MAX}")
 }

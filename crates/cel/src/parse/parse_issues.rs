@@ -1,14 +1,14 @@
-//! What was found wrong while parsing.
+//! The issues that the parser collects.
 
 use crate::issues::{IssueLocation, Issues};
 
 use super::SYNTAX_ERRORS_MAX;
 
-/// The text is given up. Why is among the reports already.
+/// Parsing is aborted. The reason is already among the issues.
 #[derive(Debug)]
 pub(super) struct ParseAborted;
 
-/// The complaints so far, in the order in which they were found.
+/// The issues so far, in the order in which they were found.
 #[derive(Debug, Default)]
 pub(super) struct ParseIssues {
     issues: Vec<(IssueLocation, String)>,

@@ -1,4 +1,4 @@
-//! What the grammar finds in the text, before macros and with holes where the text is wrong.
+//! The concrete syntax tree: before macro expansion, with placeholders where the text is wrong.
 //!
 //! Parentheses and rules that only pass on to another leave no trace. The nodes lie in an arena,
 //! since a text may be one long chain, and a chain of boxes would be dropped recursively.
@@ -6,12 +6,12 @@
 use super::token::Token;
 use crate::ast::Span;
 
-/// The place of a node in its [`SyntaxTree`].
+/// The index of a node in its [`SyntaxTree`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SyntaxId(u32);
 
 impl SyntaxId {
-    /// The node of every tree that stands for what is not there.
+    /// The placeholder for a missing node, present in every tree.
     pub(super) const MISSING: Self = Self(0);
 }
 
@@ -37,7 +37,7 @@ impl SyntaxTree {
         self.nodes.get(id.0 as usize).map_or(&SyntaxNode::Missing, |(node, _)| node)
     }
 
-    /// What the node was read from, without parentheses around it.
+    /// The source span of the node, without enclosing parentheses.
     pub(super) fn span(&self, id: SyntaxId) -> Span {
         self.nodes.get(id.0 as usize).map_or(Span::default(), |(_, span)| *span)
     }
@@ -104,7 +104,7 @@ pub(super) struct MessageField {
     pub(super) optional: bool,
     /// None if there is not even the place for a name.
     pub(super) name: Option<FieldName>,
-    /// Where the fields of the message begin.
+    /// The source offset of the first field.
     pub(super) fields_start: u32,
 }
 

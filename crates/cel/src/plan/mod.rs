@@ -1,4 +1,4 @@
-//! From a checked tree to the compiled form.
+//! Compiles a checked AST to the intermediate representation.
 //!
 //! Constant lists, maps and conversions are folded; a conversion that fails makes the whole
 //! expression unusable, as it does in Kubernetes.
@@ -18,6 +18,7 @@ use crate::ir::{
     MessageExpr, OverloadDispatch, Qualifier, QualifierKey, RegexCall, RegexFunction,
     ResolvedOverload,
 };
+use crate::program::ProgramError;
 use crate::static_type::Type;
 use crate::value::{Bytes, Map, OwnedMap, Str, Value};
 use crate::well_known_message::WellKnownMessage;
@@ -31,14 +32,14 @@ pub(crate) struct Plan {
     pub(crate) n_slots: usize,
 }
 
-/// Compiles a checked tree from a node on that names no variable of a macro around it. The error is
-/// why no program can be made of it.
+/// Compiles the subtree of a node that refers to no variable of an enclosing macro. The error is the
+/// message about a constant that can not be folded.
 pub(crate) fn plan_expression(
     checked: &CheckedAst,
     id: NodeId,
     env: &Environment,
     budget: &mut CompileBudget,
-) -> Result<Plan, String> {
+) -> Result<Plan, ProgramError> {
     let mut planner = Planner { checked, env, local_slots: Vec::new(), n_slots: 0, budget };
     let expr = planner.plan_node(id)?;
     Ok(Plan { expr, n_slots: planner.n_slots })
@@ -58,13 +59,13 @@ impl<'c> Planner<'c> {
         &self.checked.ast
     }
 
-    fn plan_node(&mut self, id: NodeId) -> Result<CompiledExpr, String> {
+    fn plan_node(&mut self, id: NodeId) -> Result<CompiledExpr, ProgramError> {
         match self.ast().kind(id) {
             ExprKind::Literal(literal) => Ok(CompiledExpr::Const(literal_value(literal))),
-            ExprKind::Ident(_) => self.reference_of_node(id),
+            ExprKind::Ident(_) => self.plan_reference(id),
             ExprKind::Select { operand, field, test_only } => {
                 if self.checked.reference_of_node(id).is_some() {
-                    return self.reference_of_node(id);
+                    return self.plan_reference(id);
                 }
                 self.plan_select(*operand, field, *test_only)
             }
@@ -78,12 +79,12 @@ impl<'c> Planner<'c> {
         }
     }
 
-    fn reference_of_node(&self, id: NodeId) -> Result<CompiledExpr, String> {
-        // A variable that holds a type is taken for the name of one.
+    fn plan_reference(&self, id: NodeId) -> Result<CompiledExpr, ProgramError> {
+        // A variable whose type is `type` is treated as a type name.
         if let (Some(ResolvedReference::Local(name)), Type::Type(_)) =
             (self.checked.reference_of_node(id), self.checked.type_of_node(id))
         {
-            return Err(format!("reference to undefined type: {name}"));
+            return Err(format!("reference to undefined type: {name}").into());
         }
         let root = match self.checked.reference_of_node(id) {
             Some(ResolvedReference::Variable(index)) => AttributeRoot::Variable(*index),
@@ -100,7 +101,7 @@ impl<'c> Planner<'c> {
                 return Ok(CompiledExpr::Const(Value::Int(*value)));
             }
             Some(ResolvedReference::Function { .. }) | None => {
-                return Err("unresolved name".to_owned());
+                return Err("unresolved name".into());
             }
         };
         Ok(CompiledExpr::Attr(Attribute { root, qualifiers: Vec::new() }))
@@ -111,15 +112,15 @@ impl<'c> Planner<'c> {
         operand: NodeId,
         field: &Arc<str>,
         test: bool,
-    ) -> Result<CompiledExpr, String> {
+    ) -> Result<CompiledExpr, ProgramError> {
         let base = self.plan_node(operand)?;
-        let key = self.field_key(operand, field);
+        let key = self.field_qualifier_key(operand, field);
         let attr = with_qualifier(base, Qualifier { key, optional: false });
         Ok(if test { with_fast_path(CompiledExpr::Has(attr)) } else { CompiledExpr::Attr(attr) })
     }
 
-    /// A field by number when the record's type is known, else by name.
-    fn field_key(&self, operand: NodeId, field: &Arc<str>) -> QualifierKey {
+    /// A field by index if the record type is known, otherwise by name.
+    fn field_qualifier_key(&self, operand: NodeId, field: &Arc<str>) -> QualifierKey {
         let ty = match self.checked.type_of_node(operand) {
             Type::Optional(inner) => inner,
             other => other,
@@ -138,14 +139,14 @@ impl<'c> Planner<'c> {
         target: Option<NodeId>,
         function: &str,
         args: &[NodeId],
-    ) -> Result<CompiledExpr, String> {
+    ) -> Result<CompiledExpr, ProgramError> {
         if function == "_?._" {
             return self.plan_optional_select(args);
         }
         let Some(ResolvedReference::Function { name, overloads, namespaced }) =
             self.checked.reference_of_node(id)
         else {
-            return Err(format!("no such overload: {function}"));
+            return Err(format!("no such overload: {function}").into());
         };
         let target = if *namespaced { None } else { target };
         match *name {
@@ -172,7 +173,7 @@ impl<'c> Planner<'c> {
             (name, Ok(sides)) => self.plan_function_call(name, overloads, &ids, sides.into()),
             ("!_", Err(args)) => match args.into_iter().next() {
                 Some(arg) => Ok(with_fast_path(CompiledExpr::Not(Box::new(arg)))),
-                None => Err("no such overload: !_()".to_owned()),
+                None => Err("no such overload: !_()".into()),
             },
             (name, Err(args)) => self.plan_function_call(name, overloads, &ids, args),
         }
@@ -183,7 +184,7 @@ impl<'c> Planner<'c> {
         &mut self,
         name: &str,
         args: &[NodeId],
-    ) -> Result<CompiledExpr, String> {
+    ) -> Result<CompiledExpr, ProgramError> {
         let mut terms = Vec::new();
         for &arg in args {
             let nested = matches!(
@@ -207,9 +208,9 @@ impl<'c> Planner<'c> {
         }))
     }
 
-    fn plan_conditional(&mut self, args: &[NodeId]) -> Result<CompiledExpr, String> {
+    fn plan_conditional(&mut self, args: &[NodeId]) -> Result<CompiledExpr, ProgramError> {
         let [condition, then, otherwise] = args else {
-            return Err("no such overload: _?_:_".to_owned());
+            return Err("no such overload: _?_:_".into());
         };
         let conditional = ConditionalExpr {
             condition: self.plan_node(*condition)?,
@@ -220,8 +221,12 @@ impl<'c> Planner<'c> {
         Ok(CompiledExpr::Attr(Attribute { root, qualifiers: Vec::new() }))
     }
 
-    fn plan_index(&mut self, args: &[NodeId], optional: bool) -> Result<CompiledExpr, String> {
-        let [operand, index] = args else { return Err("no such overload: _[_]".to_owned()) };
+    fn plan_index(
+        &mut self,
+        args: &[NodeId],
+        optional: bool,
+    ) -> Result<CompiledExpr, ProgramError> {
+        let [operand, index] = args else { return Err("no such overload: _[_]".into()) };
         let base = self.plan_node(*operand)?;
         let key = match self.plan_node(*index)? {
             CompiledExpr::Const(value @ (Value::Bool(_) | Value::Int(_) | Value::Uint(_))) => {
@@ -230,20 +235,20 @@ impl<'c> Planner<'c> {
             CompiledExpr::Const(Value::Double(value)) => QualifierKey::Const(Value::Double(value)),
             CompiledExpr::Const(Value::String(text)) => QualifierKey::Name(text.as_str().into()),
             CompiledExpr::Const(other) => {
-                return Err(format!("invalid qualifier type: {}", other.go_type_name()));
+                return Err(format!("invalid qualifier type: {}", other.go_type_name()).into());
             }
             other => QualifierKey::Computed(Arc::new(into_attribute(other))),
         };
         Ok(CompiledExpr::Attr(with_qualifier(base, Qualifier { key, optional })))
     }
 
-    fn plan_optional_select(&mut self, args: &[NodeId]) -> Result<CompiledExpr, String> {
-        let [operand, field] = args else { return Err("no such overload: _?._".to_owned()) };
+    fn plan_optional_select(&mut self, args: &[NodeId]) -> Result<CompiledExpr, ProgramError> {
+        let [operand, field] = args else { return Err("no such overload: _?._".into()) };
         let ExprKind::Literal(Literal::String(name)) = self.ast().kind(*field) else {
-            return Err("no such overload: _?._".to_owned());
+            return Err("no such overload: _?._".into());
         };
         let base = self.plan_node(*operand)?;
-        let key = self.field_key(*operand, name);
+        let key = self.field_qualifier_key(*operand, name);
         Ok(CompiledExpr::Attr(with_qualifier(base, Qualifier { key, optional: true })))
     }
 
@@ -253,7 +258,7 @@ impl<'c> Planner<'c> {
         overloads: &[usize],
         ids: &[NodeId],
         args: Vec<CompiledExpr>,
-    ) -> Result<CompiledExpr, String> {
+    ) -> Result<CompiledExpr, ProgramError> {
         let env = self.env;
         let function =
             env.functions().get(name).ok_or_else(|| format!("no such overload: {name}"))?;
@@ -276,14 +281,14 @@ impl<'c> Planner<'c> {
         Ok(CompiledExpr::Const(folded))
     }
 
-    /// Forms of a call that evaluate faster, or more lazily, than the call. Hands the arguments
-    /// back when there is none.
+    /// Replaces a call by an equivalent expression that evaluates faster or lazily. Returns the
+    /// arguments if there is none.
     fn specialize_call(
         &mut self,
         name: &str,
         resolved: bool,
         args: Vec<CompiledExpr>,
-    ) -> Result<Result<CompiledExpr, Vec<CompiledExpr>>, String> {
+    ) -> Result<Result<CompiledExpr, Vec<CompiledExpr>>, ProgramError> {
         match name {
             "@in" if resolved => Ok(specialize_membership(args)),
             "_+_" => Ok(self.specialize_append(args)),
@@ -318,7 +323,7 @@ impl<'c> Planner<'c> {
         &mut self,
         elements: &[NodeId],
         optional: &[usize],
-    ) -> Result<CompiledExpr, String> {
+    ) -> Result<CompiledExpr, ProgramError> {
         let elements =
             elements.iter().map(|&e| self.plan_node(e)).collect::<Result<Vec<_>, _>>()?;
         if optional.is_empty() {
@@ -331,7 +336,7 @@ impl<'c> Planner<'c> {
         Ok(CompiledExpr::List { elements: elements.into(), optional })
     }
 
-    fn plan_map(&mut self, entries: &[MapEntry]) -> Result<CompiledExpr, String> {
+    fn plan_map(&mut self, entries: &[MapEntry]) -> Result<CompiledExpr, ProgramError> {
         let mut planned = Vec::with_capacity(entries.len());
         for entry in entries {
             planned.push(MapEntryExpr {
@@ -350,12 +355,12 @@ impl<'c> Planner<'c> {
         &mut self,
         name: &Arc<str>,
         fields: &[StructField],
-    ) -> Result<CompiledExpr, String> {
+    ) -> Result<CompiledExpr, ProgramError> {
         let full: Arc<str> = name.strip_prefix('.').unwrap_or(name).into();
         let fields = fields
             .iter()
             .map(|f| Ok((Arc::clone(&f.name), self.plan_node(f.value)?, f.optional)))
-            .collect::<Result<_, String>>()?;
+            .collect::<Result<_, ProgramError>>()?;
         let message = WellKnownMessage::find_by_name(&full);
         Ok(CompiledExpr::Message(Box::new(MessageExpr { message, name: full, fields })))
     }
@@ -370,7 +375,7 @@ fn to_resolved_overload(overload: &Overload) -> ResolvedOverload {
     }
 }
 
-/// Extends a path by one step. Steps after a conditional go to both of its branches.
+/// Appends a qualifier to an attribute. For a conditional it is appended to both branches.
 fn with_qualifier(base: CompiledExpr, qualifier: Qualifier) -> Attribute {
     let mut attr = into_attribute(base);
     push_qualifier(&mut attr, qualifier);
@@ -380,7 +385,7 @@ fn with_qualifier(base: CompiledExpr, qualifier: Qualifier) -> Attribute {
 fn push_qualifier(attr: &mut Attribute, qualifier: Qualifier) {
     match &mut attr.root {
         AttributeRoot::Conditional(conditional) => {
-            // The tree has just been made and nothing else holds it.
+            // The conditional was just created, so there is no other reference.
             if let Some(conditional) = Arc::get_mut(conditional) {
                 push_qualifier(&mut conditional.then, qualifier.clone());
                 push_qualifier(&mut conditional.otherwise, qualifier);
@@ -421,12 +426,12 @@ fn constant_map(entries: &[MapEntryExpr]) -> Option<Value<'static>> {
     Some(Value::Map(Map::owned(map)))
 }
 
-fn fold_constant_call(call: &CallExpr) -> Result<Value<'static>, String> {
+fn fold_constant_call(call: &CallExpr) -> Result<Value<'static>, ProgramError> {
     let Some(CompiledExpr::Const(argument)) = call.args.first() else {
-        return Err("no constant".to_owned());
+        return Err("no constant".into());
     };
     call.call_with_constants(std::slice::from_ref(argument))
-        .map_err(|failure: EvalError| failure.to_string())
+        .map_err(|failure: EvalError| failure.to_string().into())
 }
 
 fn specialize_membership(args: Vec<CompiledExpr>) -> Result<CompiledExpr, Vec<CompiledExpr>> {
@@ -466,7 +471,7 @@ fn specialize_regex(
     kind: RegexFunction,
     args: Vec<CompiledExpr>,
     budget: &mut CompileBudget,
-) -> Result<Result<CompiledExpr, Vec<CompiledExpr>>, String> {
+) -> Result<Result<CompiledExpr, Vec<CompiledExpr>>, ProgramError> {
     let pattern: Arc<str> = match args.get(1) {
         Some(CompiledExpr::Const(Value::String(text))) => text.as_str().into(),
         _ => return Ok(Err(args)),
@@ -484,7 +489,7 @@ fn specialize_regex(
     Ok(Ok(CompiledExpr::Regex(Box::new(call))))
 }
 
-/// Functions that convert to a type; they are folded when their argument is constant.
+/// Whether the function is a type conversion, which is folded if its argument is constant.
 fn is_conversion_function(name: &str) -> bool {
     matches!(
         name,
@@ -505,7 +510,7 @@ fn is_conversion_function(name: &str) -> bool {
 fn type_guarantees_match(ty: &Type, param: &Type) -> bool {
     match (ty, param) {
         (_, Type::Dyn | Type::Param(_)) => true,
-        // Null goes where a message is wanted, and wrappers may hold null.
+        // Null matches message parameters, and wrappers may hold null.
         (Type::Dyn | Type::Error | Type::Null | Type::Wrapper(_), _) => false,
         (Type::List(a), Type::List(b)) => type_guarantees_match(a, b),
         (Type::Map(k1, v1), Type::Map(k2, v2)) => {

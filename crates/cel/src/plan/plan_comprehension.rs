@@ -7,13 +7,14 @@ use crate::ast::{Comprehension, ExprKind, Literal, NodeId};
 use crate::cost;
 use crate::fast_path::with_fast_path;
 use crate::ir::{Attribute, AttributeRoot, CompiledExpr, FoldExpr, QuantifierExpr};
+use crate::program::ProgramError;
 use crate::value::{List, Value};
 
 impl Planner<'_> {
     pub(super) fn plan_comprehension(
         &mut self,
         fold: &Comprehension,
-    ) -> Result<CompiledExpr, String> {
+    ) -> Result<CompiledExpr, ProgramError> {
         let init = self.plan_node(fold.accu_init)?;
         let range = self.plan_node(fold.iter_range)?;
         let depth = self.local_slots.len();
@@ -162,8 +163,8 @@ impl Planner<'_> {
     }
 }
 
-/// The second term of `accumulator || predicate`. Terms that were flattened into the same operator
-/// are put together again.
+/// The second operand of `accumulator || predicate`. Operands that were flattened into the same
+/// operator are combined again.
 fn take_second_term(
     loop_step: CompiledExpr,
     accumulator_slot: usize,

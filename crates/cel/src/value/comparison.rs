@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::{List, Map, Value};
 use crate::function::EvalError;
 
-/// How many values one comparison may look at. Lists made in loops share their parts, so a short
+/// The most values that one comparison visits. Lists made in loops share their parts, so a short
 /// expression can make two that would take forever to compare.
 const EQUALITY_STEPS_MAX: u64 = 1_000_000;
 
@@ -70,7 +70,7 @@ impl<'a> Value<'a> {
     }
 
     /// Whether values of this type have an order among themselves.
-    pub(crate) fn is_ordered(&self) -> bool {
+    pub(crate) fn has_ordering(&self) -> bool {
         match self {
             Self::Bool(_)
             | Self::Int(_)
@@ -99,7 +99,7 @@ impl<'a> Value<'a> {
             (Self::Timestamp(a), Self::Timestamp(b)) => Ok(a.cmp(b)),
             _ => match (self.as_number(), other.as_number()) {
                 (Some(a), Some(b)) => a.compare_numbers(b).ok_or_else(unordered_error),
-                // A NaN on the left is refused before the other value is looked at.
+                // A NaN on the left is an error whatever the other value is.
                 (Some(Number::Double(a)), None) if a.is_nan() => Err(unordered_error()),
                 _ => Err(EvalError::new("no such overload")),
             },

@@ -1,4 +1,4 @@
-//! How values appear in messages.
+//! The text forms of values in error messages.
 
 use std::fmt;
 
@@ -13,8 +13,7 @@ impl fmt::Display for Value<'_> {
 }
 
 impl Value<'_> {
-    /// What the peer calls the type of the value inside its own program; some of its messages
-    /// show that.
+    /// The Go type that cel-go uses for the value. Some of its error messages show it.
     pub(crate) fn go_type_name(&self) -> &'static str {
         match self {
             Self::Null => "types.Null",
@@ -36,7 +35,7 @@ impl Value<'_> {
                 Opaque::Cidr(_) => "cel.CIDR",
                 Opaque::Format(_) => "cel.Format",
                 Opaque::Ip(_) => "cel.IP",
-                Opaque::Quantity(quantity) if quantity.is_computed() => "*cel.Quantity",
+                Opaque::Quantity(quantity) if quantity.is_arithmetic_result() => "*cel.Quantity",
                 Opaque::Quantity(_) => "cel.Quantity",
                 Opaque::Semver(_) => "cel.Semver",
                 Opaque::Url(_) => "cel.URL",

@@ -140,7 +140,7 @@ impl<'a> MapKey<'a> {
             Value::Opaque(opaque) => match &**opaque {
                 Opaque::Ip(ip) => Some(Self::Ip(*ip)),
                 Opaque::Cidr(cidr) => Some(Self::Cidr(*cidr)),
-                // The peer looks for these by their address, so that none equals another, or fails.
+                // cel-go compares these keys by address, so that no two are equal, or fails.
                 Opaque::Authorization(_)
                 | Opaque::Format(_)
                 | Opaque::Quantity(_)

@@ -106,7 +106,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// How deep lists, maps and optional values made during the evaluation are nested in each
+    /// The nesting depth of lists, maps and optional values that the evaluation created within each
     /// other; 0 for everything else.
     pub fn depth(&self) -> u32 {
         match self {

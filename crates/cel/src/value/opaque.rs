@@ -63,7 +63,7 @@ impl Opaque {
         }
     }
 
-    /// What cost counts as the size, if the type has one: the octets of an address, or of as much
+    /// The size that the cost counts, if the type has one: the bytes of an address, or of as much
     /// of it as the prefix covers. The function `size()` does not take these values.
     pub fn size(&self) -> Option<u64> {
         match self {
@@ -97,7 +97,7 @@ impl Opaque {
             (Self::Cidr(a), Self::Cidr(b)) => Some(a == b),
             (Self::Format(a), Self::Format(b)) => Some(a == b),
             (Self::Ip(a), Self::Ip(b)) => Some(a == b),
-            (Self::Quantity(_), Self::Quantity(b)) if b.is_computed() => None,
+            (Self::Quantity(_), Self::Quantity(b)) if b.is_arithmetic_result() => None,
             (Self::Quantity(a), Self::Quantity(b)) => Some(a.compare(b).is_eq()),
             (Self::Semver(a), Self::Semver(b)) => Some(a == b),
             (Self::Url(a), Self::Url(b)) => Some(a == b || a.to_string() == b.to_string()),

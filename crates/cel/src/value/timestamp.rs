@@ -53,7 +53,7 @@ impl Timestamp {
 
     /// The moment that many seconds after the start of 1970 in UTC, if it is in range.
     pub fn from_unix(seconds: i64) -> Option<Self> {
-        Self { seconds, nanos: 0, offset: 0 }.check_range()
+        Self { seconds, nanos: 0, offset: 0 }.check_timestamp_range()
     }
 
     /// The moment that many seconds and nanoseconds after the start of 1970 in UTC, in range or
@@ -65,7 +65,7 @@ impl Timestamp {
         Some(Self { seconds, nanos, offset: 0 })
     }
 
-    fn check_range(self) -> Option<Self> {
+    fn check_timestamp_range(self) -> Option<Self> {
         (Self::SECONDS_MIN..=Self::SECONDS_MAX).contains(&self.seconds).then_some(self)
     }
 
@@ -94,7 +94,7 @@ impl Timestamp {
             return Err(EvalError::new("integer overflow"));
         };
         let sum = Self { seconds, nanos, offset: self.offset };
-        sum.check_range().ok_or_else(|| EvalError::new("timestamp overflow"))
+        sum.check_timestamp_range().ok_or_else(|| EvalError::new("timestamp overflow"))
     }
 
     /// The nanoseconds from `earlier` to this moment, if they can be counted.
@@ -110,7 +110,7 @@ impl Timestamp {
 
     /// Calendar and clock at a place that is `offset` seconds east of UTC.
     pub(crate) fn wall_time(&self, offset: i64) -> WallTime {
-        WallTime::from_seconds(self.seconds.saturating_add(offset))
+        WallTime::from_wall_seconds(self.seconds.saturating_add(offset))
     }
 }
 
@@ -148,7 +148,7 @@ const DAYS_FROM_MARCH_0: i64 = 719_468;
 
 impl WallTime {
     /// From seconds since 1970-01-01T00:00:00 on the wall.
-    fn from_seconds(seconds: i64) -> Self {
+    fn from_wall_seconds(seconds: i64) -> Self {
         let days = seconds.div_euclid(SECONDS_PER_DAY);
         let within_day = seconds.rem_euclid(SECONDS_PER_DAY);
 

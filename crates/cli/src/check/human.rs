@@ -184,13 +184,13 @@ fn describe(summary: &Summary) -> String {
                 (summary.kind_name(), count(authorizers.len(), "authorizer"));
             format!(" ({kind}{version}: {n_authorizers}: {}{rest})", named.join(", "))
         }
-        Summary::Manifest { kinds, n_others } => {
+        Summary::Manifest { kinds, n_other_objects } => {
             let mut parts: Vec<_> = kinds.iter().map(|(kind, n)| count(*n, kind)).collect();
             if parts.is_empty() {
                 parts.push("nothing that is checked".to_owned());
             }
-            if *n_others > 0 {
-                parts.push(count(*n_others, "other object"));
+            if *n_other_objects > 0 {
+                parts.push(count(*n_other_objects, "other object"));
             }
             format!(": {}", parts.join(", "))
         }

@@ -11,7 +11,7 @@ use config::authorization_config::{self, LoadError, LoadOptions};
 use config::authorization_hooks;
 use document::{Diagnostic, Source};
 use manifests::abac;
-use manifests::{Found, Kept};
+use manifests::{ManifestObject, WholeObject};
 
 use super::admission::{Configurations, check_order};
 use super::connection;
@@ -57,7 +57,7 @@ pub(super) fn check(inputs: &[Input], stdin: &mut dyn Read, options: &Options<'_
 /// What files have that has to be looked at after them.
 #[derive(Default)]
 struct Gathered {
-    objects: Vec<Found>,
+    objects: Vec<ManifestObject>,
     configurations: Configurations,
     /// The files that say how webhooks are reached.
     connection_files: BTreeSet<PathBuf>,
@@ -224,7 +224,7 @@ fn check_kubeconfig(source: &Source<'_>) -> ReadFile {
             ..ReadFile::default()
         },
         Err(error) => {
-            let refusal = Some(error.cause);
+            let refusal = Some(error.kubernetes_message);
             let errors = error.diagnostics.into_iter().map(Finding::from).collect();
             ReadFile { refusal, errors, ..ReadFile::default() }
         }
@@ -232,10 +232,10 @@ fn check_kubeconfig(source: &Source<'_>) -> ReadFile {
 }
 
 fn check_manifest(source: &Source<'_>, gathered: &mut Gathered) -> ReadFile {
-    let read = manifests::read_keeping(source, &crate::admission::keeps);
+    let read = manifests::read_and_keep_kinds(source, &crate::admission::keeps);
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let kinds = read.objects.iter().map(|found| found.object.kind_name());
-    for kind in kinds.chain(read.kept.iter().map(Kept::kind_name)) {
+    for kind in kinds.chain(read.whole_objects.iter().map(WholeObject::kind_name)) {
         *counts.entry(kind.to_owned()).or_default() += 1;
     }
     gathered.objects.extend(read.objects);
@@ -245,10 +245,10 @@ fn check_manifest(source: &Source<'_>, gathered: &mut Gathered) -> ReadFile {
         n_warnings_dropped: read.n_warnings_dropped,
         ..ReadFile::default()
     };
-    gathered.configurations.check(read.kept, &mut file);
+    gathered.configurations.check(read.whole_objects, &mut file);
     if file.errors.is_empty() {
-        let (kinds, n_others) = (counts.into_iter().collect(), read.n_others);
-        file.summary = Some(Summary::Manifest { kinds, n_others });
+        let (kinds, n_other_objects) = (counts.into_iter().collect(), read.n_other_objects);
+        file.summary = Some(Summary::Manifest { kinds, n_other_objects });
     }
     file
 }
@@ -268,7 +268,7 @@ fn check_together(checked: &mut [Checked], gathered: &Gathered, has_bootstrap_po
     }
     let Gathered { objects, configurations, .. } = gathered;
     let (circles, unknown) = check_order(configurations);
-    let mut faults = manifests::duplicates(objects);
+    let mut faults = manifests::duplicate_objects(objects);
     faults.extend(configurations.duplicates());
     faults.extend(circles);
     for fault in faults {

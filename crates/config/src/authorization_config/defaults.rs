@@ -1,12 +1,12 @@
-//! Fills in what a file may leave out.
+//! Sets the defaults of absent fields.
 
-use document::{Nanos, Scalar};
+use document::{FieldValue, Nanoseconds};
 
-use super::wire::Configuration;
+use super::unvalidated::Configuration;
 
-const SECOND: Nanos = 1_000_000_000;
-const AUTHORIZED_TTL: Nanos = 5 * 60 * SECOND;
-const UNAUTHORIZED_TTL: Nanos = 30 * SECOND;
+const SECOND: Nanoseconds = 1_000_000_000;
+const AUTHORIZED_TTL: Nanoseconds = 5 * 60 * SECOND;
+const UNAUTHORIZED_TTL: Nanoseconds = 30 * SECOND;
 
 /// Gives every present webhook its defaults.
 ///
@@ -21,7 +21,7 @@ pub(super) fn set_defaults(configuration: &mut Configuration) {
     }
 }
 
-fn default_duration(duration: &mut Scalar<Nanos>, default: Nanos) {
+fn default_duration(duration: &mut FieldValue<Nanoseconds>, default: Nanoseconds) {
     if duration.value == 0 {
         duration.value = default;
     }

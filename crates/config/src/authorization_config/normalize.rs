@@ -1,20 +1,20 @@
-//! Accepts, with a warning, what KEP-3221's own samples write and Kubernetes refuses.
+//! Accepts, with a warning, two forms that the samples of KEP-3221 use and Kubernetes refuses.
 
 use authz_chain::AuthorizerType;
-use document::{Caution, Report, WarningCode};
+use document::{SpannedWarning, ValidationReport, WarningCode};
 use field_errors::FieldPath;
 
-use super::wire::Configuration;
+use super::unvalidated::Configuration;
 
 /// The proposal's name of the connection type `KubeConfigFile`.
 const KUBE_CONFIG_ALIAS: &str = "KubeConfig";
 const KUBE_CONFIG_FILE: &str = "KubeConfigFile";
 
-/// Writes the accepted form into the configuration, before any rule is looked at.
+/// Normalizes the configuration before validation.
 ///
 /// 1. A built-in authorizer without a name gets its type in lower case, the only name it may have.
 /// 2. The connection type `KubeConfig` becomes `KubeConfigFile`.
-pub(super) fn normalize(configuration: &mut Configuration, report: &mut Report) {
+pub(super) fn normalize(configuration: &mut Configuration, report: &mut ValidationReport) {
     let authorizers = FieldPath::root("authorizers");
     for (idx, authorizer) in configuration.authorizers.iter_mut().enumerate() {
         let at = authorizers.index(idx);
@@ -24,7 +24,7 @@ pub(super) fn normalize(configuration: &mut Configuration, report: &mut Report) 
             && !authorizer.has_name
         {
             authorizer.name.value = name.to_owned();
-            report.cautions.push(Caution {
+            report.warnings.push(SpannedWarning {
                 code: WarningCode::MissingBuiltInName,
                 field: at.child("name").to_string(),
                 message: format!("authorizer of type {} has no name", kind.name()),
@@ -37,7 +37,7 @@ pub(super) fn normalize(configuration: &mut Configuration, report: &mut Report) 
         };
         if connection.kind.value == KUBE_CONFIG_ALIAS {
             connection.kind.value = KUBE_CONFIG_FILE.to_owned();
-            report.cautions.push(Caution {
+            report.warnings.push(SpannedWarning {
                 code: WarningCode::KubeConfigAlias,
                 field: at.child("connectionInfo").child("type").to_string(),
                 message: format!("`{KUBE_CONFIG_ALIAS}` is a deprecated name"),

@@ -1,36 +1,37 @@
-//! Rules of a server that go beyond the format. They are looked at once the format is right.
+//! Rules of a server that go beyond the format. They run after the format is valid.
 
 use std::collections::BTreeSet;
 
 use authz_chain::AuthorizerType;
 use authz_webhook::Connection;
-use document::{Fault, Finding, Span};
+use document::{Fault, Span, SpannedFault};
 use field_errors::FieldPath;
 
-use super::load::Role;
-use super::wire::{Authorizer, Configuration};
+use super::load::ServerRole;
+use super::unvalidated::{Authorizer, Configuration};
 
-/// Rules S1 to S3.
+/// Checks the rules of the server:
 ///
-/// * S1: an authorizer other than a webhook bears its type in lower case.
-/// * S2: no built-in type of `required_types` is missing. A reload passes those of the start.
-/// * S3: the main server does not reach webhooks through the service account of its pod.
-pub(super) fn check(
+/// 1. The name of an authorizer other than a webhook is its type in lower case.
+/// 2. No built-in type of `required_types` is missing. A reload passes the types of the startup
+///    configuration.
+/// 3. The main server does not reach webhooks through the service account of its pod.
+pub(super) fn check_server_rules(
     configuration: &Configuration,
-    role: Role,
+    role: ServerRole,
     required_types: &BTreeSet<AuthorizerType>,
-) -> Vec<Finding> {
+) -> Vec<SpannedFault> {
     let authorizers = configuration.authorizers.iter().enumerate();
-    let mut findings: Vec<_> =
+    let mut faults: Vec<_> =
         authorizers.clone().filter_map(|(idx, entry)| check_name(idx, entry)).collect();
-    findings.extend(check_types(configuration, required_types));
-    if role == Role::Main {
-        findings.extend(authorizers.filter_map(|(idx, entry)| check_connection(idx, entry)));
+    faults.extend(check_types(configuration, required_types));
+    if role == ServerRole::Main {
+        faults.extend(authorizers.filter_map(|(idx, entry)| check_connection(idx, entry)));
     }
-    findings
+    faults
 }
 
-fn check_name(idx: usize, entry: &Authorizer) -> Option<Finding> {
+fn check_name(idx: usize, entry: &Authorizer) -> Option<SpannedFault> {
     let kind = AuthorizerType::from_name(&entry.kind.value)?;
     let expected = kind.required_authorizer_name()?;
     let name = &entry.name.value;
@@ -41,13 +42,13 @@ fn check_name(idx: usize, entry: &Authorizer) -> Option<Finding> {
         format!("expected name {expected} for authorizer {} instead of {name}", kind.name());
     let field = FieldPath::root("authorizers").index(idx).child("name").to_string();
     let span = entry.name.span.unwrap_or(entry.span);
-    Some(finding(Fault::Server { field, message }, span))
+    Some(server_fault(Fault::Server { field, message }, span))
 }
 
 fn check_types(
     configuration: &Configuration,
     required_types: &BTreeSet<AuthorizerType>,
-) -> Option<Finding> {
+) -> Option<SpannedFault> {
     let present: BTreeSet<_> = configuration
         .authorizers
         .iter()
@@ -60,10 +61,10 @@ fn check_types(
     }
     let message = format!("missing required types: [{}]", missing.join(" "));
     let fault = Fault::Server { field: "authorizers".to_owned(), message };
-    Some(finding(fault, configuration.authorizers_span))
+    Some(server_fault(fault, configuration.authorizers_span))
 }
 
-fn check_connection(idx: usize, entry: &Authorizer) -> Option<Finding> {
+fn check_connection(idx: usize, entry: &Authorizer) -> Option<SpannedFault> {
     let kind = &entry.webhook.as_ref()?.connection_info.kind;
     if kind.value != Connection::InClusterConfig.type_name() {
         return None;
@@ -72,9 +73,9 @@ fn check_connection(idx: usize, entry: &Authorizer) -> Option<Finding> {
     let at = at.index(idx);
     let at = at.child("connectionInfo");
     let error = at.child("type").invalid(kind.value.as_str(), "not allowed in this server");
-    Some(finding(Fault::Field(error), kind.span.unwrap_or(entry.span)))
+    Some(server_fault(Fault::Field(error), kind.span.unwrap_or(entry.span)))
 }
 
-fn finding(fault: Fault, span: Span) -> Finding {
-    Finding { fault, span, hint: None, notes: Vec::new() }
+fn server_fault(fault: Fault, span: Span) -> SpannedFault {
+    SpannedFault { fault, span, hint: None, notes: Vec::new() }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use document::{Source, WarningCode};
 
-use super::{FileState, LoadError, LoadOptions, Loaded, Role, load};
+use super::{FileState, LoadError, LoadOptions, Loaded, ServerRole, load};
 
 const HEADER: &str = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n";
 
@@ -49,12 +49,12 @@ fn probe(path: &Path) -> FileState {
 
 /// The generic validator alone, as `L1` in the tables: no rule of a server matters.
 fn generic() -> LoadOptions<'static> {
-    LoadOptions { role: Role::Delegated, probe: &probe, ..LoadOptions::default() }
+    LoadOptions { role: ServerRole::Delegated, stat_file: &probe, ..LoadOptions::default() }
 }
 
 /// The main server.
 fn server() -> LoadOptions<'static> {
-    LoadOptions { probe: &probe, ..LoadOptions::default() }
+    LoadOptions { stat_file: &probe, ..LoadOptions::default() }
 }
 
 fn load_text(text: &str, options: &LoadOptions<'_>) -> Loaded {

@@ -1,4 +1,4 @@
-//! The rules of one webhook, V10 to V34.
+//! Validates and converts one webhook.
 //!
 //! Messages leave out the segment `webhook` of the path, as Kubernetes does.
 
@@ -6,24 +6,28 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use authz_webhook::{
-    AbsolutePath, Caching, ConditionCompiler, ConditionError, Connection, FailurePolicy, Issue,
-    MATCH_CONDITIONS_MAX, MatchCondition, MatchConditions, ReviewVersion, Timeout, WebhookSettings,
+    AbsolutePath, Caching, ConditionCompiler, ConditionError, ConditionIssue, Connection,
+    FailurePolicy, MATCH_CONDITIONS_MAX, MatchCondition, MatchConditions, ReviewVersion, Timeout,
+    WebhookSettings,
 };
-use document::hint::{self, suggestion};
-use document::{Fault, Finding, FindingNote, Nanos, Report, Scalar, Span, Text, span_within};
+use document::hint::{self, did_you_mean};
+use document::{
+    Fault, FieldValue, Nanoseconds, Span, SpannedFault, SpannedNote, Text, ValidationReport,
+    expression_span,
+};
 use field_errors::{BadValue, FieldPath};
 
-use super::probe::FileState;
-use super::validate::Rules;
-use super::wire;
+use super::file_state::FileState;
+use super::unvalidated;
+use super::validate::ValidationRules;
 
 /// Converts a webhook, or reports every rule that it breaks.
 pub(super) fn convert_webhook(
     at: &FieldPath<'_>,
-    webhook: &wire::Webhook,
-    rules: &Rules<'_>,
+    webhook: &unvalidated::Webhook,
+    rules: &ValidationRules<'_>,
     compiler: &mut ConditionCompiler,
-    report: &mut Report,
+    report: &mut ValidationReport,
 ) -> Option<WebhookSettings> {
     let timeout = convert_timeout(&at.child("timeout"), webhook, report);
     let authorized_ttl =
@@ -57,40 +61,40 @@ pub(super) fn convert_webhook(
     })
 }
 
-/// V10 and V11.
+/// The timeout must be present, positive and at most 30 seconds.
 fn convert_timeout(
     at: &FieldPath<'_>,
-    webhook: &wire::Webhook,
-    report: &mut Report,
+    webhook: &unvalidated::Webhook,
+    report: &mut ValidationReport,
 ) -> Option<Timeout> {
     let nanos = webhook.timeout.value;
-    let timeout = duration(nanos).and_then(Timeout::new);
+    let timeout = non_negative_duration(nanos).and_then(Timeout::new);
     if nanos == 0 {
-        report.fault(at.required(""), &webhook.timeout, webhook.span);
+        report.add_fault(at.required(""), &webhook.timeout, webhook.span);
     } else if timeout.is_none() {
         let error = at.invalid(go_compat::format_duration(nanos), "must be > 0s and <= 30s");
-        report.fault(error, &webhook.timeout, webhook.span);
+        report.add_fault(error, &webhook.timeout, webhook.span);
     }
     timeout
 }
 
-/// V12 to V15.
+/// A TTL must be present and positive.
 fn convert_ttl(
     at: &FieldPath<'_>,
-    ttl: &Scalar<Nanos>,
+    ttl: &FieldValue<Nanoseconds>,
     parent: Span,
-    report: &mut Report,
+    report: &mut ValidationReport,
 ) -> Option<Duration> {
     match ttl.value {
         0 => {
-            report.fault(at.required(""), ttl, parent);
+            report.add_fault(at.required(""), ttl, parent);
             None
         }
         nanos => {
-            let duration = duration(nanos);
+            let duration = non_negative_duration(nanos);
             if duration.is_none() {
                 let error = at.invalid(go_compat::format_duration(nanos), "must be > 0s");
-                report.fault(error, ttl, parent);
+                report.add_fault(error, ttl, parent);
             }
             duration
         }
@@ -98,30 +102,31 @@ fn convert_ttl(
 }
 
 /// A duration that is not negative.
-fn duration(nanos: Nanos) -> Option<Duration> {
+fn non_negative_duration(nanos: Nanoseconds) -> Option<Duration> {
     u64::try_from(nanos).ok().map(Duration::from_nanos)
 }
 
-/// V16 and V17.
+/// The version of reviews must be present and supported.
 fn convert_review_version(
     at: &FieldPath<'_>,
-    webhook: &wire::Webhook,
-    report: &mut Report,
+    webhook: &unvalidated::Webhook,
+    report: &mut ValidationReport,
 ) -> Option<ReviewVersion> {
     let at = at.child("subjectAccessReviewVersion");
     let version = &webhook.subject_access_review_version;
     let found = ReviewVersion::from_name(&version.value);
     if found.is_none() {
-        report_choice(&at, version, &ReviewVersion::NAMES, webhook.span, report);
+        report_unsupported_value(&at, version, &ReviewVersion::NAMES, webhook.span, report);
     }
     found
 }
 
-/// V18 and V19: whether a version for conditions is named, or `None` if that is a fault.
+/// The version of conditions is required if there are conditions, and must be supported. Returns
+/// whether it is present, or `None` after a fault.
 fn check_condition_version(
     at: &FieldPath<'_>,
-    webhook: &wire::Webhook,
-    report: &mut Report,
+    webhook: &unvalidated::Webhook,
+    report: &mut ValidationReport,
 ) -> Option<bool> {
     let at = at.child("matchConditionSubjectAccessReviewVersion");
     let version = &webhook.match_condition_subject_access_review_version;
@@ -129,60 +134,67 @@ fn check_condition_version(
         "" if webhook.match_conditions.is_empty() => Some(false),
         "" => {
             let error = at.required("required if match conditions are specified");
-            report.fault(error, version, webhook.span);
+            report.add_fault(error, version, webhook.span);
             None
         }
         name if MatchConditions::VERSION_NAMES.contains(&name) => Some(true),
         _ => {
-            report_choice(&at, version, &MatchConditions::VERSION_NAMES, webhook.span, report);
+            report_unsupported_value(
+                &at,
+                version,
+                &MatchConditions::VERSION_NAMES,
+                webhook.span,
+                report,
+            );
             None
         }
     }
 }
 
-/// V20 and V21.
+/// The failure policy must be present and supported.
 fn convert_failure_policy(
     at: &FieldPath<'_>,
-    webhook: &wire::Webhook,
-    report: &mut Report,
+    webhook: &unvalidated::Webhook,
+    report: &mut ValidationReport,
 ) -> Option<FailurePolicy> {
     let policy = &webhook.failure_policy;
     let found = FailurePolicy::from_name(&policy.value);
     if found.is_none() {
         let at = at.child("failurePolicy");
-        report_choice(&at, policy, &FailurePolicy::NAMES, webhook.span, report);
+        report_unsupported_value(&at, policy, &FailurePolicy::NAMES, webhook.span, report);
     }
     found
 }
 
 /// Reports a missing text, or one that is none of `names`.
-fn report_choice(
+fn report_unsupported_value(
     at: &FieldPath<'_>,
-    scalar: &Scalar<String>,
+    scalar: &FieldValue<String>,
     names: &[&str],
     parent: Span,
-    report: &mut Report,
+    report: &mut ValidationReport,
 ) {
     let value = scalar.value.as_str();
     if value.is_empty() {
-        report.fault(at.required(""), scalar, parent);
+        report.add_fault(at.required(""), scalar, parent);
     } else {
-        let hint = suggestion(value, names);
-        report.fault_with_hint(at.not_supported(value, names), scalar, parent, hint);
+        let hint = did_you_mean(value, names);
+        report.add_fault_with_hint(at.not_supported(value, names), scalar, parent, hint);
     }
 }
 
-/// V22 to V28.
+/// The connection type must be present and supported, and `kubeConfigFile` must be set for the type
+/// `KubeConfigFile` alone.
 fn convert_connection(
     at: &FieldPath<'_>,
-    info: &wire::ConnectionInfo,
-    rules: &Rules<'_>,
-    report: &mut Report,
+    info: &unvalidated::ConnectionInfo,
+    rules: &ValidationRules<'_>,
+    report: &mut ValidationReport,
 ) -> Option<Connection> {
     let at = at.child("connectionInfo");
     match info.kind.value.as_str() {
         "" => {
-            report.fault(at.child("type").required(""), &info.kind, info.span);
+            report.add_fault(at.child("type").required(""), &info.kind, info.span);
             None
         }
         "InClusterConfig" => match &info.kube_config_file.value {
@@ -191,7 +203,7 @@ fn convert_connection(
                 let error = at
                     .child("kubeConfigFile")
                     .invalid(path.as_str(), "can only be set when type=KubeConfigFile");
-                report.fault(error, &info.kube_config_file, info.span);
+                report.add_fault(error, &info.kube_config_file, info.span);
                 None
             }
         },
@@ -200,18 +212,18 @@ fn convert_connection(
             let shown = connection_json(other, info.kube_config_file.value.as_deref());
             let names = &Connection::TYPE_NAMES;
             let error = at.child("type").not_supported(BadValue::Json(shown), names);
-            report.fault_with_hint(error, &info.kind, info.span, suggestion(other, names));
+            report.add_fault_with_hint(error, &info.kind, info.span, did_you_mean(other, names));
             None
         }
     }
 }
 
-/// V24 to V27.
+/// The path of the kubeconfig must be present, absolute, and that of a regular file.
 fn convert_kube_config_file(
     at: &FieldPath<'_>,
-    info: &wire::ConnectionInfo,
-    rules: &Rules<'_>,
-    report: &mut Report,
+    info: &unvalidated::ConnectionInfo,
+    rules: &ValidationRules<'_>,
+    report: &mut ValidationReport,
 ) -> Option<Connection> {
     let at = at.child("kubeConfigFile");
     let file = &info.kube_config_file;
@@ -219,7 +231,7 @@ fn convert_kube_config_file(
     let error = match AbsolutePath::new(path) {
         _ if path.is_empty() => at.required(""),
         None => at.invalid(path, "must be an absolute path"),
-        Some(absolute) => match (rules.probe)(absolute.as_path()) {
+        Some(absolute) => match (rules.stat_file)(absolute.as_path()) {
             FileState::Regular => return Some(Connection::KubeConfigFile(absolute)),
             FileState::Irregular => at.invalid(path, "must be a regular file"),
             FileState::Unreadable { error } => {
@@ -227,11 +239,12 @@ fn convert_kube_config_file(
             }
         },
     };
-    report.fault(error, file, info.span);
+    report.add_fault(error, file, info.span);
     None
 }
 
-/// The structure as Go writes it, which also escapes what HTML and JavaScript would read.
+/// Writes the connection as Go writes it, with the characters escaped that are special in HTML and
+/// JavaScript.
 fn connection_json(kind: &str, path: Option<&str>) -> String {
     let value = |text: Option<&str>| {
         let json = text.map_or(serde_json::Value::Null, serde_json::Value::from).to_string();
@@ -247,24 +260,25 @@ fn connection_json(kind: &str, path: Option<&str>) -> String {
     format!(r#"{{"Type":{},"KubeConfigFile":{}}}"#, value(Some(kind)), value(path))
 }
 
-/// V29 to V34, and the rule of the feature gate. `None` if any condition is at fault.
+/// The feature gate must allow conditions, there must not be too many, and each must be present,
+/// unique and compile. Returns `None` if any condition is at fault.
 fn convert_conditions(
     at: &FieldPath<'_>,
-    webhook: &wire::Webhook,
-    rules: &Rules<'_>,
+    webhook: &unvalidated::Webhook,
+    rules: &ValidationRules<'_>,
     compiler: &mut ConditionCompiler,
-    report: &mut Report,
+    report: &mut ValidationReport,
 ) -> Option<Vec<MatchCondition>> {
     let n_conditions = webhook.match_conditions.len();
     let is_gated = n_conditions > 0 && !rules.allows_match_conditions;
     if is_gated {
         let detail = "matchConditions are not supported when StructuredAuthorizationConfiguration \
             feature gate is disabled";
-        report.missing(at.invalid("", detail), webhook.match_conditions_span);
+        report.add_missing_value(at.invalid("", detail), webhook.match_conditions_span);
     }
     if n_conditions > MATCH_CONDITIONS_MAX {
         let error = at.too_many(n_conditions, MATCH_CONDITIONS_MAX);
-        report.missing(error, webhook.match_conditions_span);
+        report.add_missing_value(error, webhook.match_conditions_span);
         return None;
     }
     let mut seen = BTreeSet::new();
@@ -275,34 +289,34 @@ fn convert_conditions(
         let text = &condition.expression.value;
         let expression = text.as_str();
         if expression.trim().is_empty() {
-            report.fault(at.required(""), &condition.expression, condition.span);
+            report.add_fault(at.required(""), &condition.expression, condition.span);
         } else if !seen.insert(expression) {
-            report.fault(at.duplicate(expression), &condition.expression, condition.span);
+            report.add_fault(at.duplicate(expression), &condition.expression, condition.span);
         } else {
             match compiler.compile(expression) {
                 Ok(condition) => compiled.push(condition),
-                Err(error) => report.findings.push(condition_finding(&at, condition, error)),
+                Err(error) => report.faults.push(condition_fault(&at, condition, error)),
             }
         }
     }
     (compiled.len() == n_conditions && !is_gated).then_some(compiled)
 }
 
-/// V32 to V34: the fault of an expression, with each issue at its own place.
-fn condition_finding(
+/// The fault of an expression that does not compile, with the position of each issue.
+fn condition_fault(
     at: &FieldPath<'_>,
-    condition: &wire::MatchCondition,
+    condition: &unvalidated::MatchCondition,
     error: ConditionError,
-) -> Finding {
+) -> SpannedFault {
     let text = &condition.expression.value;
     let span = condition.expression.span.unwrap_or(condition.span);
     let (error, issues) = match error {
         ConditionError::Invalid { detail, issues } => (at.invalid(text.as_str(), &detail), issues),
         ConditionError::Internal { detail } => (at.internal(&detail), Vec::new()),
     };
-    let notes: Vec<_> = issues.into_iter().map(|issue| locate_issue(issue, text, span)).collect();
-    let tag_hint = condition.expression.is_tagged.then(|| hint::LEADING_BANG.to_owned());
-    Finding {
+    let notes: Vec<_> = issues.into_iter().map(|issue| issue_to_note(issue, text, span)).collect();
+    let tag_hint = condition.expression.is_tagged.then(|| hint::LEADING_BANG_HINT.to_owned());
+    SpannedFault {
         fault: Fault::Field(error),
         span: notes.first().map_or(span, |note| note.span),
         hint: tag_hint.or_else(|| notes.iter().find_map(|note| note.hint.clone())),
@@ -310,14 +324,14 @@ fn condition_finding(
     }
 }
 
-fn locate_issue(issue: Issue, text: &Text, value_span: Span) -> FindingNote {
+fn issue_to_note(issue: ConditionIssue, text: &Text, value_span: Span) -> SpannedNote {
     let line = usize::try_from(issue.line).unwrap_or(usize::MAX);
     let column = usize::try_from(issue.column).unwrap_or(usize::MAX);
-    FindingNote {
+    SpannedNote {
         message: issue.message,
         line,
         column,
-        span: span_within(text, 0, (line, column), value_span),
+        span: expression_span(text, 0, (line, column), value_span),
         hint: issue.hint,
     }
 }
@@ -326,7 +340,7 @@ fn locate_issue(issue: Issue, text: &Text, value_span: Span) -> FindingNote {
 mod tests {
     use authz_chain::Configuration;
 
-    use super::super::{LoadError, LoadOptions, assume_regular, load};
+    use super::super::{LoadError, LoadOptions, assume_regular_file, load};
     use super::*;
     use document::Source;
 
@@ -351,7 +365,7 @@ mod tests {
 
     fn load_text(text: &str) -> Result<Configuration, LoadError> {
         let source = Source { name: "test.yaml", bytes: text.as_bytes() };
-        let options = LoadOptions { probe: &assume_regular, ..LoadOptions::default() };
+        let options = LoadOptions { stat_file: &assume_regular_file, ..LoadOptions::default() };
         load(&source, &options).outcome
     }
 

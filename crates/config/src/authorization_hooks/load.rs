@@ -2,34 +2,33 @@
 
 use std::fmt;
 
-use document::decode::{self, At, Problems};
-use document::tree::{self, Tree, Undecodable};
 use document::{
-    Caution, DOCUMENT_BYTES_MAX, DecodeError, Diagnostic, Finding, Lines, Report, Source, Span,
-    TypeMeta, Warning,
+    DOCUMENT_BYTES_MAX, DecodeError, DecodeFailure, DecodeProblems, Diagnostic, LineIndex,
+    NodePath, ParsedDocument, Source, Span, SpannedFault, SpannedWarning, TypeMeta,
+    ValidationReport, Warning, check_against_schema, file_problem, parse_document,
 };
 
-use super::identity::identify;
-use super::shapes::{GROUP, HOOK_CONFIGURATION};
-use super::validate::{Hook, convert};
-use super::wire::Configuration;
+use super::api_version::identify_api_version;
+use super::schema::{GROUP, HOOK_CONFIGURATION};
+use super::unvalidated::Configuration;
+use super::validate::{Hook, convert_hooks};
 use crate::file_kind::FileKind;
 
-/// What came of a file.
+/// The result of loading a hook file.
 #[derive(Debug)]
 pub struct Loaded {
     /// The hooks in their order, or why there are none. INVARIANT: at least one.
     pub outcome: Result<Vec<Hook>, LoadError>,
-    /// What is accepted but should be changed, in any case.
+    /// Warnings, whether loading succeeds or fails.
     pub warnings: Vec<Warning>,
 }
 
-/// Why a file gives no hooks.
+/// The error of a file that gives no hooks.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoadError {
-    /// It can not be decoded.
+    /// The file can not be decoded.
     Decode(DecodeError),
-    /// It breaks rules of the format.
+    /// The file breaks validation rules of the format.
     Invalid(Vec<Diagnostic>),
 }
 
@@ -46,10 +45,10 @@ impl LoadError {
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Decode(DecodeError { cause, .. }) => {
+            Self::Decode(DecodeError { kubernetes_message, .. }) => {
                 write!(
                     f,
-                    "failed to load ExternalAuthorizationHookConfiguration from file: {cause}"
+                    "failed to load ExternalAuthorizationHookConfiguration from file: {kubernetes_message}"
                 )
             }
             Self::Invalid(diagnostics) => {
@@ -62,52 +61,57 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Whether a file is one of hooks: then it is nothing else, whatever is wrong with it.
+/// Reports whether a file is a hook file. Such a file has no other interpretation, even if it is
+/// invalid.
 ///
-/// The API group tells. A file that is not well-formed has none, and then its text tells.
+/// The API group decides. For a file that is not well-formed, [`FileKind::detect`] decides by its
+/// text.
 pub fn is_hook_configuration(source: &Source<'_>) -> bool {
     if source.bytes.len() > DOCUMENT_BYTES_MAX {
         return false;
     }
-    let (text, malformed) = source.decode();
-    match tree::read(source, &text, malformed, &mut Vec::new()) {
-        Ok(tree) => TypeMeta::read(&tree.root).is_ok_and(|meta| meta.group == GROUP),
-        Err(_) => FileKind::recognise(source) == Some(FileKind::HookConfiguration),
+    let (text, malformed) = source.decode_text();
+    match parse_document(source, &text, malformed, &mut Vec::new()) {
+        Ok(tree) => TypeMeta::from_root(&tree.root).is_ok_and(|meta| meta.group == GROUP),
+        Err(_) => FileKind::detect(source) == Some(FileKind::HookConfiguration),
     }
 }
 
-/// Loads a file of hooks.
+/// Loads a hook file.
 ///
-/// 1. The text becomes a tree: JSON if its first character is `{`, else YAML.
-/// 2. Kind and version are found, and the tree is checked against the table of the kind.
-/// 3. The rules are looked at, which converts the hooks.
+/// 1. The text is parsed: JSON if its first character is `{`, else YAML.
+/// 2. Kind and version are identified, and the tree is checked against the schema of the kind.
+/// 3. The validation rules run and convert the hooks.
 ///
-/// The first step that finds a fault ends the walk with all its faults.
+/// The first step that finds a fault ends loading with all faults of that step.
 pub fn load(source: &Source<'_>) -> Loaded {
     if source.bytes.len() > DOCUMENT_BYTES_MAX {
         return too_large(source);
     }
-    let (text, malformed) = source.decode();
-    let lines = Lines::new(&text);
-    let diagnose = |findings: Vec<Finding>| -> Vec<Diagnostic> {
-        findings.into_iter().map(|finding| finding.locate(source.name, &lines)).collect()
+    let (text, malformed) = source.decode_text();
+    let lines = LineIndex::new(&text);
+    let diagnose = |faults: Vec<SpannedFault>| -> Vec<Diagnostic> {
+        faults.into_iter().map(|fault| fault.into_diagnostic(source.name, &lines)).collect()
     };
-    let mut report = Report::default();
-    let outcome = match decode(source, &text, malformed, &mut report.cautions) {
-        Err(Undecodable { cause, problems }) => {
-            let diagnostics = diagnose(problems.into_iter().map(Finding::from).collect());
-            Err(LoadError::Decode(DecodeError { cause, diagnostics }))
+    let mut report = ValidationReport::default();
+    let outcome = match decode(source, &text, malformed, &mut report.warnings) {
+        Err(DecodeFailure { kubernetes_message, problems }) => {
+            let diagnostics = diagnose(problems.into_iter().map(SpannedFault::from).collect());
+            Err(LoadError::Decode(DecodeError { kubernetes_message, diagnostics }))
         }
         Ok(configuration) => {
-            let hooks = convert(&configuration, &lines, &mut report);
-            match std::mem::take(&mut report.findings) {
-                findings if findings.is_empty() => Ok(hooks),
-                findings => Err(LoadError::Invalid(diagnose(findings))),
+            let hooks = convert_hooks(&configuration, &lines, &mut report);
+            match std::mem::take(&mut report.faults) {
+                faults if faults.is_empty() => Ok(hooks),
+                faults => Err(LoadError::Invalid(diagnose(faults))),
             }
         }
     };
-    let warnings =
-        report.cautions.into_iter().map(|caution| caution.locate(source.name, &lines)).collect();
+    let warnings = report
+        .warnings
+        .into_iter()
+        .map(|warning| warning.into_warning(source.name, &lines))
+        .collect();
     Loaded { outcome, warnings }
 }
 
@@ -115,23 +119,26 @@ fn decode(
     source: &Source<'_>,
     text: &str,
     malformed: Option<usize>,
-    cautions: &mut Vec<Caution>,
-) -> Result<Configuration, Undecodable> {
-    let Tree { root, duplicate_keys } = tree::read(source, text, malformed, cautions)?;
-    let version = identify(text, &root)?;
-    let problems = decode::check(text, version, &root, &HOOK_CONFIGURATION, &At::ROOT);
-    let problems = Problems { duplicate_keys, ..problems };
-    match problems.cause() {
+    warnings: &mut Vec<SpannedWarning>,
+) -> Result<Configuration, DecodeFailure> {
+    let ParsedDocument { root, duplicate_keys } =
+        parse_document(source, text, malformed, warnings)?;
+    let version = identify_api_version(text, &root)?;
+    let problems = check_against_schema(text, version, &root, &HOOK_CONFIGURATION, &NodePath::ROOT);
+    let problems = DecodeProblems { duplicate_keys, ..problems };
+    match problems.kubernetes_message() {
         None => Ok(Configuration::read(&root)),
-        Some(cause) => Err(Undecodable { cause, problems: problems.into_sorted() }),
+        Some(kubernetes_message) => {
+            Err(DecodeFailure { kubernetes_message, problems: problems.into_sorted() })
+        }
     }
 }
 
-/// The answer to a file that is not even looked at.
+/// The result for a file that is larger than the limit.
 fn too_large(source: &Source<'_>) -> Loaded {
-    let cause = format!("file is larger than {DOCUMENT_BYTES_MAX} bytes");
-    let finding = Finding::from(tree::whole_file(cause.clone(), Span::default()));
-    let diagnostics = vec![finding.locate(source.name, &Lines::new(""))];
-    let outcome = Err(LoadError::Decode(DecodeError { cause, diagnostics }));
+    let kubernetes_message = format!("file is larger than {DOCUMENT_BYTES_MAX} bytes");
+    let fault = SpannedFault::from(file_problem(kubernetes_message.clone(), Span::default()));
+    let diagnostics = vec![fault.into_diagnostic(source.name, &LineIndex::new(""))];
+    let outcome = Err(LoadError::Decode(DecodeError { kubernetes_message, diagnostics }));
     Loaded { outcome, warnings: Vec::new() }
 }

@@ -3,33 +3,33 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use document::{Caution, Lines, Place, Report, Scalar, WarningCode};
+use document::{FieldValue, LineIndex, Place, SpannedWarning, ValidationReport, WarningCode};
 use field_errors::{FieldPath, dns1123_label_faults, dns1123_subdomain_faults};
 
-use super::{url, wire};
+use super::{hook_url, unvalidated};
 
-/// The most hooks of a file. Each is a client with connections of its own and a step of every
+/// The most hooks of a file. Each hook has its own client and connections and is a step of every
 /// decision, so that a larger number is a mistake.
 pub const HOOKS_MAX: usize = 256;
 
-/// One webhook.
+/// One authorization webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hook {
     /// Its name, unique in the file.
     pub name: String,
-    /// The field of the rest, such as `externalAuthorizationHooks[0].clientConfig`.
+    /// Path of the client configuration, such as `externalAuthorizationHooks[0].clientConfig`.
     pub field: String,
-    /// Where that field stands.
+    /// Position of the client configuration.
     pub place: Place,
-    /// Where it is.
+    /// The address of the webhook.
     pub endpoint: Endpoint,
     /// File with the trusted authorities; those of the system if there is none.
     pub server_ca_file: Option<PathBuf>,
-    /// The client certificate.
+    /// The client certificate that the caller presents.
     pub client_certificate: Option<ClientCertificate>,
 }
 
-/// Where a hook is.
+/// The address of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
     /// At port 443 of a service.
@@ -53,19 +53,19 @@ pub struct ClientCertificate {
 }
 
 /// Converts the hooks. One that breaks a rule is left out and has a fault in the report.
-pub(super) fn convert(
-    configuration: &wire::Configuration,
-    lines: &Lines<'_>,
-    report: &mut Report,
+pub(super) fn convert_hooks(
+    configuration: &unvalidated::Configuration,
+    lines: &LineIndex<'_>,
+    report: &mut ValidationReport,
 ) -> Vec<Hook> {
     let at = FieldPath::root("externalAuthorizationHooks");
     let n_hooks = configuration.hooks.len();
     if n_hooks == 0 {
         let error = at.required("at least one external authorization hook must be defined");
-        report.missing(error, configuration.hooks_span);
+        report.add_missing_value(error, configuration.hooks_span);
     }
     if n_hooks > HOOKS_MAX {
-        report.missing(at.too_many(n_hooks, HOOKS_MAX), configuration.hooks_span);
+        report.add_missing_value(at.too_many(n_hooks, HOOKS_MAX), configuration.hooks_span);
         return Vec::new();
     }
     let mut names = BTreeSet::new();
@@ -83,10 +83,10 @@ pub(super) fn convert(
 
 fn convert_hook<'w>(
     at: &FieldPath<'_>,
-    hook: &'w wire::Hook,
-    lines: &Lines<'_>,
+    hook: &'w unvalidated::Hook,
+    lines: &LineIndex<'_>,
     names: &mut BTreeSet<&'w str>,
-    report: &mut Report,
+    report: &mut ValidationReport,
 ) -> Option<Hook> {
     let name = convert_name(at, hook, names, report);
     let at_config = at.child("clientConfig");
@@ -98,16 +98,16 @@ fn convert_hook<'w>(
         field: at_config.to_string(),
         place: lines.place(config.span),
         endpoint: endpoint?,
-        server_ca_file: path(&config.server_ca_file),
+        server_ca_file: optional_path(&config.server_ca_file),
         client_certificate: client_certificate?,
     })
 }
 
 fn convert_name<'w>(
     at: &FieldPath<'_>,
-    hook: &'w wire::Hook,
+    hook: &'w unvalidated::Hook,
     names: &mut BTreeSet<&'w str>,
-    report: &mut Report,
+    report: &mut ValidationReport,
 ) -> Option<String> {
     let at = at.child("name");
     let name = hook.name.value.as_str();
@@ -124,20 +124,20 @@ fn convert_name<'w>(
     } else {
         return Some(name.to_owned());
     };
-    report.fault(error, &hook.name, hook.span);
+    report.add_fault(error, &hook.name, hook.span);
     None
 }
 
-/// A service wins over a URL, which then is not even looked at.
+/// A service takes precedence over a URL, which then is not validated.
 fn convert_endpoint(
     at: &FieldPath<'_>,
-    config: &wire::ClientConfig,
-    report: &mut Report,
+    config: &unvalidated::ClientConfig,
+    report: &mut ValidationReport,
 ) -> Option<Endpoint> {
     let url = &config.url;
     if let Some(service) = &config.service {
         if !url.value.is_empty() {
-            report.cautions.push(Caution {
+            report.warnings.push(SpannedWarning {
                 code: WarningCode::IgnoredHookUrl,
                 field: at.child("url").to_string(),
                 message: "the URL is ignored, since there is a service".to_owned(),
@@ -149,32 +149,32 @@ fn convert_endpoint(
     }
     if url.value.is_empty() {
         let error = at.required("webhook configuration must have either service or URL");
-        report.missing(error, config.span);
+        report.add_missing_value(error, config.span);
         return None;
     }
-    let faults = url::faults(&at.child("url"), &url.value);
+    let faults = hook_url::url_faults(&at.child("url"), &url.value);
     if faults.is_empty() {
         return Some(Endpoint::Url(url.value.clone()));
     }
     for fault in faults {
-        report.fault(fault, url, config.span);
+        report.add_fault(fault, url, config.span);
     }
     None
 }
 
 fn convert_service(
     at: &FieldPath<'_>,
-    service: &wire::Service,
-    report: &mut Report,
+    service: &unvalidated::Service,
+    report: &mut ValidationReport,
 ) -> Option<Endpoint> {
-    let mut label = |field: &str, scalar: &Scalar<String>| {
+    let mut label = |field: &str, scalar: &FieldValue<String>| {
         let at = at.child(field);
         let value = scalar.value.as_str();
         let faults = dns1123_label_faults(value);
         if value.is_empty() {
-            report.fault(at.required(""), scalar, service.span);
+            report.add_fault(at.required(""), scalar, service.span);
         } else if !faults.is_empty() {
-            report.fault(at.invalid(value, &faults.join(", ")), scalar, service.span);
+            report.add_fault(at.invalid(value, &faults.join(", ")), scalar, service.span);
         }
         (faults.is_empty() && !value.is_empty()).then(|| value.to_owned())
     };
@@ -183,11 +183,11 @@ fn convert_service(
     Some(Endpoint::Service { namespace: namespace?, name: name? })
 }
 
-/// Both files or neither. The outer `None` stands for a fault.
+/// Both files must be set, or neither. The outer `None` follows a fault.
 fn convert_certificate(
     at: &FieldPath<'_>,
-    config: &wire::ClientConfig,
-    report: &mut Report,
+    config: &unvalidated::ClientConfig,
+    report: &mut ValidationReport,
 ) -> Option<Option<ClientCertificate>> {
     let alias = &config.client_certificate_file;
     let (field, certificate) = match (&config.client_cert_file, alias) {
@@ -195,31 +195,31 @@ fn convert_certificate(
             let error = at
                 .child("clientCertificateFile")
                 .forbidden("is another name of clientCertFile, which is set");
-            report.fault(error, alias, config.span);
+            report.add_fault(error, alias, config.span);
             return None;
         }
         (_, alias) if !alias.value.is_empty() => ("clientCertificateFile", alias),
         (named, _) => ("clientCertFile", named),
     };
     let key = &config.client_key_file;
-    match (path(certificate), path(key)) {
+    match (optional_path(certificate), optional_path(key)) {
         (Some(certificate_file), Some(key_file)) => {
             Some(Some(ClientCertificate { certificate_file, key_file }))
         }
         (None, None) => Some(None),
         (Some(_), None) => {
             let detail = format!("must be set if {field} is set");
-            report.fault(at.child("clientKeyFile").required(&detail), key, config.span);
+            report.add_fault(at.child("clientKeyFile").required(&detail), key, config.span);
             None
         }
         (None, Some(_)) => {
             let error = at.child(field).required("must be set if clientKeyFile is set");
-            report.fault(error, certificate, config.span);
+            report.add_fault(error, certificate, config.span);
             None
         }
     }
 }
 
-fn path(scalar: &Scalar<String>) -> Option<PathBuf> {
+fn optional_path(scalar: &FieldValue<String>) -> Option<PathBuf> {
     (!scalar.value.is_empty()).then(|| PathBuf::from(&scalar.value))
 }

@@ -1,6 +1,6 @@
 //! Every field that the file accepts means something.
 
-use config::authorization_config::{LoadOptions, assume_regular, effective, load};
+use config::authorization_config::{LoadOptions, assume_regular_file, configuration_to_json, load};
 use document::Source;
 use serde_json::{Value, json};
 
@@ -47,9 +47,9 @@ fn sample() -> Value {
 /// What the server makes of a document: a configuration, or the words of a refusal.
 fn meaning(document: &Value) -> Result<Value, String> {
     let text = document.to_string();
-    let options = LoadOptions { probe: &assume_regular, ..LoadOptions::default() };
+    let options = LoadOptions { stat_file: &assume_regular_file, ..LoadOptions::default() };
     let loaded = load(&Source { name: "file", bytes: text.as_bytes() }, &options);
-    loaded.outcome.map(|own| effective(&own)).map_err(|error| error.to_string())
+    loaded.outcome.map(|own| configuration_to_json(&own)).map_err(|error| error.to_string())
 }
 
 /// The pointers to all members of all objects.

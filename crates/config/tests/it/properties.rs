@@ -1,7 +1,9 @@
 //! Properties that hold for every input: nothing panics, every place is inside the file, and the
 //! two formats mean the same.
 
-use config::authorization_config::{LoadOptions, Loaded, Role, assume_regular, effective, load};
+use config::authorization_config::{
+    LoadOptions, Loaded, ServerRole, assume_regular_file, configuration_to_json, load,
+};
 use document::{Place, Source};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -75,8 +77,11 @@ const PIECES: [&str; 40] = [
 ];
 
 fn load_bytes(bytes: &[u8]) -> Loaded {
-    let options =
-        LoadOptions { role: Role::Delegated, probe: &assume_regular, ..LoadOptions::default() };
+    let options = LoadOptions {
+        role: ServerRole::Delegated,
+        stat_file: &assume_regular_file,
+        ..LoadOptions::default()
+    };
     load(&Source { name: "file", bytes }, &options)
 }
 
@@ -103,7 +108,7 @@ fn check_places(bytes: &[u8]) -> Loaded {
 /// file, which the formats do not share.
 fn meaning(text: &str) -> Result<Value, Vec<String>> {
     match load_bytes(text.as_bytes()).outcome {
-        Ok(configuration) => Ok(effective(&configuration)),
+        Ok(configuration) => Ok(configuration_to_json(&configuration)),
         Err(error) => {
             let mut faults: Vec<_> =
                 error.diagnostics().iter().map(|d| d.fault.to_string()).collect();

@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use config::authorization_config::{FileState, LoadError, LoadOptions, Role, effective, load};
+use config::authorization_config::{
+    FileState, LoadError, LoadOptions, ServerRole, configuration_to_json, load,
+};
 use document::Source;
 use serde_json::Value;
 
@@ -33,7 +35,8 @@ fn recorded_answers_are_ours() {
 
 fn check(vector: &Value) -> Result<(), String> {
     let files = |path: &Path| probe(&vector["files"], path);
-    let options = LoadOptions { role: Role::Delegated, probe: &files, ..LoadOptions::default() };
+    let options =
+        LoadOptions { role: ServerRole::Delegated, stat_file: &files, ..LoadOptions::default() };
     let text = vector["text"].as_str().unwrap_or_default();
     let loaded = load(&Source { name: "config", bytes: text.as_bytes() }, &options);
     let want = &vector["expect"];
@@ -52,9 +55,11 @@ fn check(vector: &Value) -> Result<(), String> {
         error.diagnostics().iter().map(|d| fixed_part(&d.fault.to_string())).collect()
     };
     let (result, is_same) = match &loaded.outcome {
-        Ok(configuration) => {
-            ("valid", without_empty(&effective(configuration)) == without_empty(&want["effective"]))
-        }
+        Ok(configuration) => (
+            "valid",
+            without_empty(&configuration_to_json(configuration))
+                == without_empty(&want["effective"]),
+        ),
         Err(error @ LoadError::Decode(_)) => {
             ("decodeError", is_same_decode_error(error, want_error))
         }
@@ -104,8 +109,11 @@ fn probe(files: &Value, path: &Path) -> FileState {
         Some(_) => FileState::Regular,
         None => {
             let is_below_file = path.ancestors().skip(1).any(|above| kind(above).is_some());
-            let cause = if is_below_file { "not a directory" } else { "no such file or directory" };
-            FileState::Unreadable { error: format!("stat {}: {cause}", path.display()) }
+            let kubernetes_message =
+                if is_below_file { "not a directory" } else { "no such file or directory" };
+            FileState::Unreadable {
+                error: format!("stat {}: {kubernetes_message}", path.display()),
+            }
         }
     }
 }

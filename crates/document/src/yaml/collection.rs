@@ -95,7 +95,7 @@ impl Parser<'_> {
             is_first = false;
             match self.peek_kind()? {
                 TokenKind::FlowSequenceEnd => {
-                    self.close(id)?;
+                    self.close_flow_collection(id)?;
                     return Ok(id);
                 }
                 TokenKind::Key => {
@@ -114,10 +114,10 @@ impl Parser<'_> {
     fn parse_flow_pair(&mut self) -> Result<NodeId, YamlError> {
         let indicator = self.scanner.take()?;
         let at = span(indicator.start, indicator.end);
-        let id = self.add(indicator.start, at, Content::Mapping(Vec::new()), None)?;
+        let id = self.add_node(indicator.start, at, Content::Mapping(Vec::new()), None)?;
         let key = match self.peek_kind()? {
             TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowSequenceEnd => {
-                // libyaml takes the token here although it is not part of the key.
+                // libyaml consumes the token here although it is not part of the key.
                 let token = self.scanner.take()?;
                 self.empty_scalar(token.end)?
             }
@@ -131,7 +131,7 @@ impl Parser<'_> {
                 _ => value = Some(self.parse_node(Context::Flow)?),
             }
         }
-        let value = self.or_empty(value)?;
+        let value = self.node_or_empty_scalar(value)?;
         self.push_pair(id, key, value);
         Ok(id)
     }
@@ -148,7 +148,7 @@ impl Parser<'_> {
             is_first = false;
             match self.peek_kind()? {
                 TokenKind::FlowMappingEnd => {
-                    self.close(id)?;
+                    self.close_flow_collection(id)?;
                     return Ok(id);
                 }
                 TokenKind::Key => {
@@ -162,12 +162,12 @@ impl Parser<'_> {
                             _ => value = Some(self.parse_node(Context::Flow)?),
                         }
                     }
-                    let value = self.or_empty(value)?;
+                    let value = self.node_or_empty_scalar(value)?;
                     self.push_pair(id, key, value);
                 }
                 _ => {
                     let key = self.parse_node(Context::Flow)?;
-                    let value = self.or_empty(None)?;
+                    let value = self.node_or_empty_scalar(None)?;
                     self.push_pair(id, key, value);
                 }
             }
@@ -177,7 +177,7 @@ impl Parser<'_> {
     fn parse_flow_mapping_part(&mut self) -> Result<NodeId, YamlError> {
         match self.peek_kind()? {
             TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowMappingEnd => {
-                self.or_empty(None)
+                self.node_or_empty_scalar(None)
             }
             _ => self.parse_node(Context::Flow),
         }

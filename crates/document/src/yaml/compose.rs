@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::parser::{Content, NodeId, RawNode, RawScalar, Tree, YAML_TAG_PREFIX, too_many_nodes};
+use super::parser::{
+    Content, NodeId, RawNode, RawScalar, RawTree, YAML_TAG_PREFIX, too_many_nodes,
+};
 use super::resolve::{Resolved, resolve};
 use super::scanner::too_deep;
-use super::{Composed, Duplicate, YamlError};
-use crate::node::{Entry, Limits, NESTING_MAX, Node, Value};
+use super::{DuplicateKey, YamlDocument, YamlError};
+use crate::node::{DocumentLimits, Entry, NESTING_MAX, Node, Value};
 use crate::source::Span;
 
 /// Aliases are not judged until they made more than this many values,
@@ -17,7 +19,11 @@ const COUNTED_NODES_MIN: usize = 1000;
 const ALIASED_PERCENT_MAX: usize = 99;
 
 /// Turns a tree with aliases into one of plain values.
-pub(super) fn compose(text: &str, tree: &Tree, limits: Limits) -> Result<Composed, YamlError> {
+pub(super) fn compose(
+    text: &str,
+    tree: &RawTree,
+    limits: DocumentLimits,
+) -> Result<YamlDocument, YamlError> {
     let mut composer = Composer {
         tree,
         limits,
@@ -26,35 +32,35 @@ pub(super) fn compose(text: &str, tree: &Tree, limits: Limits) -> Result<Compose
         open_aliases: Vec::new(),
         depth: 0,
         n_nodes: 1,
-        n_aliased: 0,
-        n_bytes: 0,
+        n_nodes_from_aliases: 0,
+        n_text_bytes: 0,
     };
     let root = match tree.root {
-        Some(root) => composer.node(root)?,
+        Some(root) => composer.compose_node(root)?,
         None => untagged(Span::new(text.len(), text.len()), Value::Null),
     };
-    Ok(Composed { root, duplicates: composer.duplicates, rest: None })
+    Ok(YamlDocument { root, duplicates: composer.duplicates, trailing_content: None })
 }
 
 struct Composer<'t> {
-    tree: &'t Tree,
-    limits: Limits,
-    duplicates: Vec<Duplicate>,
-    /// The place of the current value as Kubernetes writes it: `authorizers[0].webhook`.
+    tree: &'t RawTree,
+    limits: DocumentLimits,
+    duplicates: Vec<DuplicateKey>,
+    /// Path of the current value as Kubernetes writes it: `authorizers[0].webhook`.
     path: String,
     /// Targets of the aliases that are being expanded.
     open_aliases: Vec<NodeId>,
     depth: usize,
     n_nodes: usize,
-    n_aliased: usize,
-    n_bytes: usize,
+    n_nodes_from_aliases: usize,
+    n_text_bytes: usize,
 }
 
 /// A mapping that is being filled.
 #[derive(Default)]
-struct Filling {
+struct MappingBuilder {
     entries: Vec<Entry>,
-    /// Where each key is in `entries`.
+    /// Index in `entries` by key.
     positions: HashMap<Key, usize>,
 }
 
@@ -69,60 +75,61 @@ enum Key {
 }
 
 impl<'t> Composer<'t> {
-    fn node(&mut self, id: NodeId) -> Result<Node, YamlError> {
-        let raw = self.count(id)?;
+    fn compose_node(&mut self, id: NodeId) -> Result<Node, YamlError> {
+        let raw = self.count_node(id)?;
         match &raw.content {
             Content::Scalar(scalar) => scalar_node(raw, scalar),
             Content::Alias { name, target } => {
-                self.expand(raw, name, *target, |this| this.node(*target))
+                self.expand_alias(raw, name, *target, |this| this.compose_node(*target))
             }
-            Content::Sequence(items) => self.nested(raw, |this| {
+            Content::Sequence(items) => self.run_nested(raw, |this| {
                 let mut nodes = Vec::with_capacity(items.len());
                 for (idx, &item) in items.iter().enumerate() {
-                    let node = this.at_path(&format!("[{idx}]"), |this| this.node(item))?;
+                    let node =
+                        this.run_at_path(&format!("[{idx}]"), |this| this.compose_node(item))?;
                     nodes.push(node);
                 }
                 Ok(untagged(raw.span, Value::List(nodes)))
             }),
             Content::Mapping(pairs) => {
-                let mut filling = Filling::default();
-                self.fill(raw, pairs, &mut filling)?;
-                let mut entries = filling.entries;
+                let mut mapping = MappingBuilder::default();
+                self.fill_mapping(raw, pairs, &mut mapping)?;
+                let mut entries = mapping.entries;
                 entries.sort_by(|a, b| a.key.cmp(&b.key));
                 Ok(untagged(raw.span, Value::Object(entries)))
             }
         }
     }
 
-    fn fill(
+    fn fill_mapping(
         &mut self,
         raw: &RawNode,
         pairs: &[(NodeId, NodeId)],
-        filling: &mut Filling,
+        mapping: &mut MappingBuilder,
     ) -> Result<(), YamlError> {
-        self.nested(raw, |this| {
+        self.run_nested(raw, |this| {
             for &(key_id, value_id) in pairs {
-                let key_raw = this.raw(key_id)?;
+                let key_raw = this.raw_node(key_id)?;
                 if is_merge_key(key_raw) {
-                    this.merge(value_id, filling)?;
+                    this.apply_merge_key(value_id, mapping)?;
                     continue;
                 }
-                let (key, name) = this.key(key_id)?;
+                let (key, name) = this.compose_key(key_id)?;
                 let step = if this.path.is_empty() { name.clone() } else { format!(".{name}") };
-                let value = this.at_path(&step, |this| this.node(value_id))?;
+                let value = this.run_at_path(&step, |this| this.compose_node(value_id))?;
                 let entry = Entry { key: name, key_span: key_raw.span, value };
-                let line = this.raw(value_id)?.line;
-                match filling.positions.get(&key) {
+                let line = this.raw_node(value_id)?.line;
+                match mapping.positions.get(&key) {
                     None => {
-                        filling.positions.insert(key, filling.entries.len());
-                        filling.entries.push(entry);
+                        mapping.positions.insert(key, mapping.entries.len());
+                        mapping.entries.push(entry);
                     }
                     Some(&position) => {
-                        if this.duplicates.len() < this.limits.duplicates_max {
-                            let path = short_path(&this.path, &step);
-                            this.duplicates.push(duplicate(&key, &entry, line, path));
+                        if this.duplicates.len() < this.limits.duplicate_keys_max {
+                            let path = truncated_path(&this.path, &step);
+                            this.duplicates.push(duplicate_key(&key, &entry, line, path));
                         }
-                        if let Some(slot) = filling.entries.get_mut(position) {
+                        if let Some(slot) = mapping.entries.get_mut(position) {
                             *slot = entry;
                         }
                     }
@@ -133,33 +140,37 @@ impl<'t> Composer<'t> {
     }
 
     /// Fills a mapping with the keys of another one, or of several, the last first.
-    fn merge(&mut self, id: NodeId, filling: &mut Filling) -> Result<(), YamlError> {
-        let raw = self.raw(id)?;
+    fn apply_merge_key(
+        &mut self,
+        id: NodeId,
+        mapping: &mut MappingBuilder,
+    ) -> Result<(), YamlError> {
+        let raw = self.raw_node(id)?;
         match &raw.content {
             Content::Sequence(items) => {
-                items.iter().rev().try_for_each(|&item| self.merge_mapping(item, filling))
+                items.iter().rev().try_for_each(|&item| self.merge_mapping(item, mapping))
             }
-            _ => self.merge_mapping(id, filling),
+            _ => self.merge_mapping(id, mapping),
         }
     }
 
-    fn merge_mapping(&mut self, id: NodeId, filling: &mut Filling) -> Result<(), YamlError> {
+    fn merge_mapping(&mut self, id: NodeId, mapping: &mut MappingBuilder) -> Result<(), YamlError> {
         let wants_mapping = "map merge requires map or sequence of maps as the value";
-        let raw = self.raw(id)?;
+        let raw = self.raw_node(id)?;
         match &raw.content {
             Content::Mapping(pairs) => {
-                self.count(id)?;
-                self.fill(raw, pairs, filling)
+                self.count_node(id)?;
+                self.fill_mapping(raw, pairs, mapping)
             }
             Content::Alias { name, target } => {
-                let target_raw = self.raw(*target)?;
+                let target_raw = self.raw_node(*target)?;
                 let Content::Mapping(pairs) = &target_raw.content else {
                     return Err(YamlError::new(wants_mapping, raw.span));
                 };
-                self.count(id)?;
-                self.expand(raw, name, *target, |this| {
-                    this.count(*target)?;
-                    this.fill(target_raw, pairs, filling)
+                self.count_node(id)?;
+                self.expand_alias(raw, name, *target, |this| {
+                    this.count_node(*target)?;
+                    this.fill_mapping(target_raw, pairs, mapping)
                 })
             }
             Content::Scalar(_) | Content::Sequence(_) => {
@@ -169,11 +180,11 @@ impl<'t> Composer<'t> {
     }
 
     /// A key, and its name in JSON.
-    fn key(&mut self, id: NodeId) -> Result<(Key, String), YamlError> {
-        let mut raw = self.count(id)?;
+    fn compose_key(&mut self, id: NodeId) -> Result<(Key, String), YamlError> {
+        let mut raw = self.count_node(id)?;
         let span = raw.span;
         if let Content::Alias { name, target } = &raw.content {
-            raw = self.expand(raw, name, *target, |this| this.count(*target))?;
+            raw = self.expand_alias(raw, name, *target, |this| this.count_node(*target))?;
         }
         let Content::Scalar(scalar) = &raw.content else {
             return Err(YamlError::new("invalid map key", span));
@@ -197,32 +208,32 @@ impl<'t> Composer<'t> {
         }
     }
 
-    fn raw(&self, id: NodeId) -> Result<&'t RawNode, YamlError> {
+    fn raw_node(&self, id: NodeId) -> Result<&'t RawNode, YamlError> {
         // INVARIANT on Tree: every id is in it.
         self.tree.node(id).ok_or_else(|| YamlError::new("unknown node", Span::default()))
     }
 
     /// Looks up a node and counts it against the limits.
-    fn count(&mut self, id: NodeId) -> Result<&'t RawNode, YamlError> {
-        let raw = self.raw(id)?;
+    fn count_node(&mut self, id: NodeId) -> Result<&'t RawNode, YamlError> {
+        let raw = self.raw_node(id)?;
         self.n_nodes += 1;
         if let Content::Scalar(scalar) = &raw.content {
-            self.n_bytes += scalar.text.as_str().len();
+            self.n_text_bytes += scalar.text.as_str().len();
         }
         if !self.open_aliases.is_empty() {
-            self.n_aliased += 1;
+            self.n_nodes_from_aliases += 1;
         }
-        let Limits { nodes_max, expanded_bytes_max, .. } = self.limits;
+        let DocumentLimits { nodes_max, expanded_bytes_max, .. } = self.limits;
         if self.n_nodes > nodes_max {
             return Err(YamlError::new(too_many_nodes(nodes_max), raw.span));
         }
-        if self.n_bytes > expanded_bytes_max {
+        if self.n_text_bytes > expanded_bytes_max {
             let problem = format!("aliases make more than {expanded_bytes_max} bytes of text");
             return Err(YamlError::new(problem, raw.span));
         }
-        let is_excessive = self.n_aliased > ALIASED_NODES_MIN
+        let is_excessive = self.n_nodes_from_aliases > ALIASED_NODES_MIN
             && self.n_nodes > COUNTED_NODES_MIN
-            && self.n_aliased * 100 > self.n_nodes * ALIASED_PERCENT_MAX;
+            && self.n_nodes_from_aliases * 100 > self.n_nodes * ALIASED_PERCENT_MAX;
         if is_excessive {
             return Err(YamlError::new("document contains excessive aliasing", raw.span));
         }
@@ -230,7 +241,7 @@ impl<'t> Composer<'t> {
     }
 
     /// Runs `work` for the target of an alias, which may not lead back to itself.
-    fn expand<T>(
+    fn expand_alias<T>(
         &mut self,
         alias: &RawNode,
         name: &str,
@@ -248,7 +259,7 @@ impl<'t> Composer<'t> {
     }
 
     /// Runs `work` one level deeper.
-    fn nested<T>(
+    fn run_nested<T>(
         &mut self,
         raw: &RawNode,
         work: impl FnOnce(&mut Self) -> Result<T, YamlError>,
@@ -263,7 +274,7 @@ impl<'t> Composer<'t> {
     }
 
     /// Runs `work` with `step` appended to the path.
-    fn at_path<T>(&mut self, step: &str, work: impl FnOnce(&mut Self) -> T) -> T {
+    fn run_at_path<T>(&mut self, step: &str, work: impl FnOnce(&mut Self) -> T) -> T {
         let len = self.path.len();
         self.path.push_str(step);
         let done = work(self);
@@ -309,24 +320,24 @@ fn is_merge_key(raw: &RawNode) -> bool {
     scalar.text.as_str() == "<<" && (scalar.is_implicit || is_merge_tag)
 }
 
-/// How much is told of the path of a duplicate key, and of the key.
+/// The most bytes of a path or key in the message about a duplicate key.
 const SHOWN_BYTES_MAX: usize = 1024;
 
 /// The beginning of a path: its names are the author's, and there may be many duplicates below a long one.
-fn short_path(parent: &str, step: &str) -> String {
+fn truncated_path(parent: &str, step: &str) -> String {
     let left = SHOWN_BYTES_MAX.saturating_sub(parent.len());
-    format!("{}{}", shown(parent, SHOWN_BYTES_MAX), shown(step, left))
+    format!("{}{}", truncate_text(parent, SHOWN_BYTES_MAX), truncate_text(step, left))
 }
 
-fn shown(text: &str, bytes_max: usize) -> &str {
+fn truncate_text(text: &str, bytes_max: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes_max)).unwrap_or_default()
 }
 
-fn duplicate(key: &Key, entry: &Entry, line: usize, path: String) -> Duplicate {
+fn duplicate_key(key: &Key, entry: &Entry, line: usize, path: String) -> DuplicateKey {
     let key = match key {
-        Key::Text(text) => go_compat::quote(shown(text, SHOWN_BYTES_MAX)),
+        Key::Text(text) => go_compat::quote(truncate_text(text, SHOWN_BYTES_MAX)),
         Key::Bool(_) | Key::Int(_) | Key::Float(_) => entry.key.clone(),
     };
     let message = format!("line {line}: key {key} already set in map");
-    Duplicate { message, path, span: entry.key_span }
+    DuplicateKey { message, path, span: entry.key_span }
 }

@@ -1,21 +1,20 @@
-//! A place in the text, and how to move it.
+//! A read position in the text.
 
 use crate::source::Span;
 
-/// Stands for the end of the text. No text holds one, see [`is_allowed`].
+/// Represents the end of the text. [`is_allowed`] excludes this character from every text.
 pub(super) const END: char = '\0';
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// A place in the text, counted as libyaml counts: every line break counts as one, also NEL, LS
-/// and PS.
+/// A read position, counted as libyaml counts: every line break counts as one, also NEL, LS and PS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Mark {
-    /// In bytes.
+    /// Offset in bytes.
     pub(super) offset: usize,
-    /// In characters.
+    /// Offset in characters.
     pub(super) index: usize,
-    /// From 0.
+    /// Line number, from 0.
     pub(super) line: usize,
     /// In characters, from 0.
     pub(super) column: usize,
@@ -27,7 +26,7 @@ impl Mark {
     }
 }
 
-/// Whether a character may stand in YAML at all.
+/// Reports whether YAML allows a character.
 pub(super) fn is_allowed(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..)
 }
@@ -115,8 +114,8 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Steps over a line break and returns what it means: LF, or LS and PS as they are. Returns
-    /// nothing where there is no line break.
+    /// Skips a line break and returns its meaning: LF, or LS and PS unchanged. Returns nothing if
+    /// there is no line break.
     pub(super) fn read_break(&mut self) -> Option<char> {
         let (n_chars, meaning) = match self.peek() {
             '\r' if self.peek_at(1) == '\n' => (2, '\n'),
@@ -130,7 +129,7 @@ impl<'t> Cursor<'t> {
         Some(meaning)
     }
 
-    /// Whether a line begins here with `---` or `...` and nothing attached to it.
+    /// Reports whether a line begins here with `---` or `...`, followed by a blank or its end.
     pub(super) fn is_at_document_indicator(&self, indicator: char) -> bool {
         self.mark.column == 0
             && (0..3).all(|n| self.peek_at(n) == indicator)

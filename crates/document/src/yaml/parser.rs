@@ -26,14 +26,14 @@ use crate::source::Span;
 pub(super) const YAML_TAG_PREFIX: &str = "tag:yaml.org,2002:";
 
 /// One document of a text.
-pub(super) struct Tree {
+pub(super) struct RawTree {
     /// INVARIANT: every [`NodeId`] inside is an index of this list.
     nodes: Vec<RawNode>,
     /// `None`: there is no document at all.
     pub(super) root: Option<NodeId>,
 }
 
-impl Tree {
+impl RawTree {
     pub(super) fn node(&self, id: NodeId) -> Option<&RawNode> {
         self.nodes.get(id.0)
     }
@@ -61,7 +61,7 @@ pub(super) enum Content {
 #[derive(Debug, Default)]
 pub(super) struct RawScalar {
     pub(super) text: Text,
-    /// The whole tag, such as `tag:yaml.org,2002:str` or `!mine`.
+    /// The expanded tag, such as `tag:yaml.org,2002:str` or `!mine`.
     pub(super) tag: Option<String>,
     /// The text itself decides the type: it is unquoted, or carries the tag `!`.
     pub(super) is_implicit: bool,
@@ -78,7 +78,7 @@ pub(super) struct Parser<'t> {
     depth: usize,
 }
 
-/// In which context a node stands.
+/// The syntactic context of a node.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Context {
     Flow,
@@ -87,7 +87,7 @@ pub(super) enum Context {
     BlockValue,
 }
 
-/// What stands before the content of a node.
+/// Anchor and tag of a node.
 #[derive(Default)]
 struct Properties {
     start: Option<Mark>,
@@ -110,14 +110,14 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads the first document. It need not begin with `---`, unlike those that follow.
-    pub(super) fn first_document(&mut self) -> Result<Tree, YamlError> {
+    pub(super) fn first_document(&mut self) -> Result<RawTree, YamlError> {
         let root = self.parse_document()?;
-        Ok(Tree { nodes: std::mem::take(&mut self.nodes), root })
+        Ok(RawTree { nodes: std::mem::take(&mut self.nodes), root })
     }
 
     /// Reads the document after the one that was just read, if there is one. Anchors and tags of
     /// the others mean nothing in it.
-    pub(super) fn next_document(&mut self) -> Result<Option<Tree>, YamlError> {
+    pub(super) fn next_document(&mut self) -> Result<Option<RawTree>, YamlError> {
         self.anchors.clear();
         self.tag_prefixes.clear();
         while self.peek_kind()? == &TokenKind::DocumentEnd {
@@ -129,11 +129,11 @@ impl<'t> Parser<'t> {
         self.parse_directives()?;
         let root = self.parse_explicit_document()?;
         self.end_document()?;
-        Ok(Some(Tree { nodes: std::mem::take(&mut self.nodes), root: Some(root) }))
+        Ok(Some(RawTree { nodes: std::mem::take(&mut self.nodes), root: Some(root) }))
     }
 
-    /// How far the text was read, in bytes.
-    pub(super) fn read_to(&self) -> usize {
+    /// The offset up to which the text was read, in bytes.
+    pub(super) fn read_offset(&self) -> usize {
         self.scanner.cursor.mark.offset
     }
 
@@ -178,8 +178,8 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Looks behind the document, only to tell whether there is anything at all.
-    pub(super) fn find_rest(&mut self) -> Option<Span> {
+    /// Finds the first content after the document.
+    pub(super) fn find_trailing_content(&mut self) -> Option<Span> {
         loop {
             match self.scanner.peek() {
                 Err(error) => return Some(error.span),
@@ -239,7 +239,7 @@ impl<'t> Parser<'t> {
             let Some(&target) = self.anchors.get(&name) else {
                 return Err(YamlError::new(format!("unknown anchor '{name}' referenced"), at));
             };
-            return self.add(start, at, Content::Alias { name, target }, None);
+            return self.add_node(start, at, Content::Alias { name, target }, None);
         }
 
         let properties = self.parse_properties()?;
@@ -254,43 +254,43 @@ impl<'t> Parser<'t> {
                 let is_implicit = properties.tag.as_ref().map_or(is_plain, |tag| tag == "!");
                 let text = token.into_text();
                 let scalar = RawScalar { text, tag: properties.tag, is_implicit };
-                self.add(start, at, Content::Scalar(scalar), anchor)
+                self.add_node(start, at, Content::Scalar(scalar), anchor)
             }
             TokenKind::BlockEntry if context == Context::BlockValue => {
-                let id = self.add(start, at, Content::Sequence(Vec::new()), anchor)?;
+                let id = self.add_node(start, at, Content::Sequence(Vec::new()), anchor)?;
                 self.parse_indentless_sequence(id)
             }
             TokenKind::FlowSequenceStart => {
                 self.scanner.skip();
-                let id = self.add(start, at, Content::Sequence(Vec::new()), anchor)?;
+                let id = self.add_node(start, at, Content::Sequence(Vec::new()), anchor)?;
                 self.parse_flow_sequence(id)
             }
             TokenKind::FlowMappingStart => {
                 self.scanner.skip();
-                let id = self.add(start, at, Content::Mapping(Vec::new()), anchor)?;
+                let id = self.add_node(start, at, Content::Mapping(Vec::new()), anchor)?;
                 self.parse_flow_mapping(id)
             }
             TokenKind::BlockSequenceStart if context != Context::Flow => {
                 self.scanner.skip();
-                let id = self.add(start, at, Content::Sequence(Vec::new()), anchor)?;
+                let id = self.add_node(start, at, Content::Sequence(Vec::new()), anchor)?;
                 self.parse_block_sequence(id)
             }
             TokenKind::BlockMappingStart if context != Context::Flow => {
                 self.scanner.skip();
-                let id = self.add(start, at, Content::Mapping(Vec::new()), anchor)?;
+                let id = self.add_node(start, at, Content::Mapping(Vec::new()), anchor)?;
                 self.parse_block_mapping(id)
             }
             _ if anchor.is_some() || properties.tag.is_some() => {
                 let is_implicit = properties.tag.is_none();
                 let scalar = RawScalar { tag: properties.tag, is_implicit, text: Text::default() };
                 let at = span(start, properties.end.unwrap_or(start));
-                self.add(start, at, Content::Scalar(scalar), anchor)
+                self.add_node(start, at, Content::Scalar(scalar), anchor)
             }
             _ => Err(error_at("did not find expected node content", token.start)),
         }
     }
 
-    /// Takes at most one anchor and one tag, in any order.
+    /// Reads at most one anchor and one tag, in any order.
     fn parse_properties(&mut self) -> Result<Properties, YamlError> {
         let mut properties = Properties::default();
         loop {
@@ -327,8 +327,8 @@ impl<'t> Parser<'t> {
         Ok(&self.scanner.peek()?.kind)
     }
 
-    /// Takes the closing bracket and lets the collection end there.
-    pub(super) fn close(&mut self, id: NodeId) -> Result<(), YamlError> {
+    /// Consumes the closing bracket and ends the collection's span there.
+    pub(super) fn close_flow_collection(&mut self, id: NodeId) -> Result<(), YamlError> {
         let end = self.scanner.take()?.end.offset;
         if let Some(node) = self.nodes.get_mut(id.0) {
             node.span.end = end;
@@ -336,7 +336,10 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    pub(super) fn or_empty(&mut self, node: Option<NodeId>) -> Result<NodeId, YamlError> {
+    pub(super) fn node_or_empty_scalar(
+        &mut self,
+        node: Option<NodeId>,
+    ) -> Result<NodeId, YamlError> {
         match node {
             Some(id) => Ok(id),
             None => {
@@ -348,10 +351,10 @@ impl<'t> Parser<'t> {
 
     pub(super) fn empty_scalar(&mut self, at: Mark) -> Result<NodeId, YamlError> {
         let scalar = RawScalar { is_implicit: true, ..RawScalar::default() };
-        self.add(at, at.span(), Content::Scalar(scalar), None)
+        self.add_node(at, at.span(), Content::Scalar(scalar), None)
     }
 
-    pub(super) fn add(
+    pub(super) fn add_node(
         &mut self,
         start: Mark,
         span: Span,

@@ -10,7 +10,7 @@ use crate::node::Text;
 const LENIENT_BASE64: GeneralPurpose =
     GeneralPurpose::new(&base64::alphabet::STANDARD, PAD.with_decode_allow_trailing_bits(true));
 
-/// What a scalar turns out to be.
+/// A scalar with its type.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Resolved {
     Null,
@@ -22,14 +22,18 @@ pub(super) enum Resolved {
     Text(Text),
 }
 
-/// Resolves a scalar, or says why its tag does not fit.
+/// Resolves a scalar.
 ///
 /// 1. Quoted and block scalars without a tag are text.
-/// 2. A tag of YAML's own asks for a type: `!!str` takes any text, `!!binary` is decoded, the
-///    others must fit what the text says by itself, except that an integer will do for `!!float`.
-/// 3. Any other tag makes it text.
+/// 2. A core tag requires a type: `!!str` accepts any text, `!!binary` is decoded, the others must
+///    agree with the type of the plain text, except that an integer is accepted for `!!float`.
+/// 3. Any other tag makes the scalar text.
 ///
-/// Timestamps are text for Kubernetes; `!!timestamp` is not checked.
+/// Kubernetes treats timestamps as text; `!!timestamp` is not checked.
+///
+/// # Errors
+///
+/// The tag does not agree with the text.
 pub(super) fn resolve(scalar: &RawScalar) -> Result<Resolved, String> {
     let text = scalar.text.as_str();
     let tag = match scalar.tag.as_deref() {
@@ -89,7 +93,7 @@ fn resolve_number(text: &str) -> Option<Resolved> {
     }
 }
 
-/// Removes the underscores, each of which must stand between two digits.
+/// Removes underscores, each of which must be between two digits.
 fn without_separators(text: &str) -> Option<String> {
     let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
     let is_separating = |(at, _): (usize, &str)| {
@@ -127,7 +131,7 @@ fn parse_integer(text: &str) -> Option<Resolved> {
     i64::from_str_radix(binary, 2).ok().map(Resolved::Int)
 }
 
-/// Reads a decimal float, such as `1`, `.5`, `1.` or `1e3`. What overflows is no number.
+/// Parses a decimal float, such as `1`, `.5`, `1.` or `1e3`. A number that overflows is text.
 fn parse_float(text: &str) -> Option<f64> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let is_float_char = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-');

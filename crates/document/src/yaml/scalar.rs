@@ -10,7 +10,7 @@ use crate::node::Text;
 
 /// Blanks and line breaks that were read but are not yet part of the value.
 #[derive(Default)]
-struct Held {
+struct PendingWhitespace {
     blanks: Text,
     first_break: Text,
     more_breaks: Text,
@@ -18,7 +18,7 @@ struct Held {
     has_break: bool,
 }
 
-impl Held {
+impl PendingWhitespace {
     fn push_break(&mut self, c: char, at: usize) {
         if self.has_break {
             self.more_breaks.push(c, at);
@@ -29,7 +29,7 @@ impl Held {
         }
     }
 
-    /// Moves what was held into the value, with line breaks folded.
+    /// Appends the pending white space to the value, with line breaks folded.
     fn flush(&mut self, text: &mut Text) {
         if !self.has_break {
             if !self.blanks.is_empty() {
@@ -51,9 +51,9 @@ impl Held {
     }
 }
 
-/// What happens to the line breaks at the end of a block scalar.
+/// The treatment of the line breaks at the end of a block scalar.
 #[derive(Clone, Copy, PartialEq)]
-enum Chomp {
+enum Chomping {
     Strip,
     Clip,
     Keep,
@@ -64,14 +64,14 @@ impl Scanner<'_> {
     pub(super) fn scan_plain_scalar(&mut self) -> Result<(Text, Mark), YamlError> {
         let indent = self.content_indent();
         let mut text = Text::default();
-        let mut held = Held::default();
+        let mut pending = PendingWhitespace::default();
         let mut end = self.cursor.mark;
         loop {
             if self.is_at_any_document_indicator() || self.cursor.peek() == '#' {
                 break;
             }
             while !is_blank_or_end(self.cursor.peek()) && !self.ends_plain_scalar() {
-                held.flush(&mut text);
+                pending.flush(&mut text);
                 text.push(self.cursor.peek(), self.cursor.mark.offset);
                 self.cursor.skip();
                 end = self.cursor.mark;
@@ -83,15 +83,15 @@ impl Scanner<'_> {
                 let c = self.cursor.peek();
                 let at = self.cursor.mark.offset;
                 if is_blank(c) {
-                    if held.has_break && self.cursor.mark.column < indent && c == '\t' {
+                    if pending.has_break && self.cursor.mark.column < indent && c == '\t' {
                         return Err(self.error("found a tab character that violates indentation"));
                     }
-                    if !held.has_break {
-                        held.blanks.push(c, at);
+                    if !pending.has_break {
+                        pending.blanks.push(c, at);
                     }
                     self.cursor.skip();
                 } else if let Some(meaning) = self.cursor.read_break() {
-                    held.push_break(meaning, at);
+                    pending.push_break(meaning, at);
                 } else {
                     break;
                 }
@@ -100,7 +100,7 @@ impl Scanner<'_> {
                 break;
             }
         }
-        if held.has_break {
+        if pending.has_break {
             self.is_simple_key_allowed = true;
         }
         Ok((text, end))
@@ -129,8 +129,8 @@ impl Scanner<'_> {
             if self.cursor.peek() == END {
                 return Err(self.error("found unexpected end of stream"));
             }
-            let mut held = Held::default();
-            self.scan_quoted_word(quote, &mut text, &mut held)?;
+            let mut pending = PendingWhitespace::default();
+            self.scan_quoted_word(quote, &mut text, &mut pending)?;
             if self.cursor.peek() == quote {
                 self.cursor.skip();
                 return Ok(text);
@@ -139,17 +139,17 @@ impl Scanner<'_> {
                 let c = self.cursor.peek();
                 let at = self.cursor.mark.offset;
                 if is_blank(c) {
-                    if !held.has_break {
-                        held.blanks.push(c, at);
+                    if !pending.has_break {
+                        pending.blanks.push(c, at);
                     }
                     self.cursor.skip();
                 } else if let Some(meaning) = self.cursor.read_break() {
-                    held.push_break(meaning, at);
+                    pending.push_break(meaning, at);
                 } else {
                     break;
                 }
             }
-            held.flush(&mut text);
+            pending.flush(&mut text);
         }
     }
 
@@ -158,7 +158,7 @@ impl Scanner<'_> {
         &mut self,
         quote: char,
         text: &mut Text,
-        held: &mut Held,
+        pending: &mut PendingWhitespace,
     ) -> Result<(), YamlError> {
         loop {
             let c = self.cursor.peek();
@@ -174,7 +174,7 @@ impl Scanner<'_> {
                     // An escaped line break vanishes together with the blanks after it.
                     self.cursor.skip();
                     self.cursor.read_break();
-                    held.has_break = true;
+                    pending.has_break = true;
                     return Ok(());
                 }
                 '\\' if quote == '"' => {
@@ -267,17 +267,17 @@ impl Scanner<'_> {
             }
             self.scan_block_scalar_breaks(&mut indent, &mut more_breaks, &mut end)?;
         }
-        if chomp != Chomp::Strip {
+        if chomp != Chomping::Strip {
             text.append(&mut first_break);
         }
-        if chomp == Chomp::Keep {
+        if chomp == Chomping::Keep {
             text.append(&mut more_breaks);
         }
         Ok((text, end))
     }
 
-    /// Scans what follows `|` or `>` on its line: chomping and indentation in any order.
-    fn scan_block_scalar_header(&mut self) -> Result<(Chomp, Option<usize>), YamlError> {
+    /// Scans the header after `|` or `>`: chomping and indentation in any order.
+    fn scan_block_scalar_header(&mut self) -> Result<(Chomping, Option<usize>), YamlError> {
         let mut chomp = self.scan_chomp();
         let mut increment = None;
         if let Some(digit) = self.cursor.peek().to_digit(10) {
@@ -296,13 +296,13 @@ impl Scanner<'_> {
             return Err(self.error("did not find expected comment or line break"));
         }
         self.cursor.read_break();
-        Ok((chomp.unwrap_or(Chomp::Clip), increment))
+        Ok((chomp.unwrap_or(Chomping::Clip), increment))
     }
 
-    fn scan_chomp(&mut self) -> Option<Chomp> {
+    fn scan_chomp(&mut self) -> Option<Chomping> {
         let chomp = match self.cursor.peek() {
-            '+' => Chomp::Keep,
-            '-' => Chomp::Strip,
+            '+' => Chomping::Keep,
+            '-' => Chomping::Strip,
             _ => return None,
         };
         self.cursor.skip();

@@ -1,9 +1,9 @@
 //! Cuts the text into tokens.
 //!
-//! YAML says what a key is only after it: `a: b` is a mapping because of the colon. The scanner
-//! therefore remembers where a key may have begun (a *simple key*) and, at the colon, inserts the
-//! tokens that should have come before it. Tokens wait in a queue while one of them may still turn
-//! out to be a key.
+//! The colon after a key decides that it is a key: `a: b` is a mapping because of the colon. The
+//! scanner therefore remembers each position at which a key may have begun (a *simple key*) and, at
+//! the colon, inserts the tokens that belong before it. Tokens wait in a queue while one of them
+//! may still become a key.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use super::YamlError;
 use super::cursor::{Cursor, END, Mark, is_blank, is_blank_or_end, is_break};
 use crate::node::{NESTING_MAX, Text};
 
-/// How far the colon may be from the start of its key, in characters. YAML sets it.
+/// The most characters between the start of a simple key and its colon, a limit of YAML.
 const SIMPLE_KEY_CHARS_MAX: usize = 1024;
 
 /// A token with the marks of its two ends.
@@ -56,10 +56,10 @@ pub(super) enum TokenKind {
     Scalar { text: Text, is_plain: bool },
 }
 
-/// A place where a key may have begun.
+/// A position at which a simple key may have begun.
 #[derive(Debug, Clone, Copy)]
 struct SimpleKey {
-    /// Nothing but a key can stand there.
+    /// Only a key is valid at this position.
     is_required: bool,
     token_number: usize,
     mark: Mark,
@@ -67,9 +67,9 @@ struct SimpleKey {
 
 pub(super) struct Scanner<'t> {
     pub(super) cursor: Cursor<'t>,
-    queue: VecDeque<Token>,
+    token_queue: VecDeque<Token>,
     /// Number of tokens handed out; the token at the head of the queue has this number.
-    n_taken: usize,
+    n_tokens_taken: usize,
     /// Column of the innermost block collection; `None` outside of all.
     indent: Option<usize>,
     /// The indentations around it.
@@ -84,8 +84,8 @@ impl<'t> Scanner<'t> {
     pub(super) fn new(text: &'t str) -> Self {
         Self {
             cursor: Cursor::new(text),
-            queue: VecDeque::new(),
-            n_taken: 0,
+            token_queue: VecDeque::new(),
+            n_tokens_taken: 0,
             indent: None,
             outer_indents: Vec::new(),
             simple_keys: vec![None],
@@ -100,23 +100,27 @@ impl<'t> Scanner<'t> {
             self.fetch_next_token()?;
         }
         let mark = self.cursor.mark;
-        if self.queue.is_empty() {
-            self.queue.push_back(Token { kind: TokenKind::StreamEnd, start: mark, end: mark });
+        if self.token_queue.is_empty() {
+            self.token_queue.push_back(Token {
+                kind: TokenKind::StreamEnd,
+                start: mark,
+                end: mark,
+            });
         }
-        self.queue.front().ok_or_else(|| self.past_the_end())
+        self.token_queue.front().ok_or_else(|| self.token_past_end())
     }
 
-    /// Takes the next token.
+    /// Consumes the next token.
     pub(super) fn take(&mut self) -> Result<Token, YamlError> {
         self.peek()?;
-        self.n_taken += 1;
-        self.queue.pop_front().ok_or_else(|| self.past_the_end())
+        self.n_tokens_taken += 1;
+        self.token_queue.pop_front().ok_or_else(|| self.token_past_end())
     }
 
-    /// Takes the token that was just peeked at.
+    /// Consumes the token that the last peek returned.
     pub(super) fn skip(&mut self) {
-        self.n_taken += 1;
-        self.queue.pop_front();
+        self.n_tokens_taken += 1;
+        self.token_queue.pop_front();
     }
 
     pub(super) fn is_in_flow(&self) -> bool {
@@ -144,21 +148,21 @@ impl<'t> Scanner<'t> {
     }
 
     /// Never seen: a peek leaves a token in the queue.
-    fn past_the_end(&self) -> YamlError {
+    fn token_past_end(&self) -> YamlError {
         self.error("attempted to go past the end of stream")
     }
 
-    /// Whether the head of the queue may still turn out to be a key.
+    /// Reports whether the head of the queue may still become a key.
     fn needs_more_tokens(&mut self) -> Result<bool, YamlError> {
-        if self.queue.is_empty() {
+        if self.token_queue.is_empty() {
             return Ok(true);
         }
-        let head = self.n_taken;
+        let head = self.n_tokens_taken;
         let level =
             self.simple_keys.iter().position(|key| key.is_some_and(|key| key.token_number == head));
         match level {
             None => Ok(false),
-            Some(level) => Ok(self.live_simple_key(level)?.is_some()),
+            Some(level) => Ok(self.current_simple_key(level)?.is_some()),
         }
     }
 
@@ -206,7 +210,7 @@ impl<'t> Scanner<'t> {
                 self.is_simple_key_allowed = true;
                 let start = self.cursor.mark;
                 let (text, end) = self.scan_block_scalar(c == '|')?;
-                self.queue.push_back(Token {
+                self.token_queue.push_back(Token {
                     kind: TokenKind::Scalar { text, is_plain: false },
                     start,
                     end,
@@ -226,7 +230,7 @@ impl<'t> Scanner<'t> {
                 self.is_simple_key_allowed = false;
                 let start = self.cursor.mark;
                 let (text, end) = self.scan_plain_scalar()?;
-                self.queue.push_back(Token {
+                self.token_queue.push_back(Token {
                     kind: TokenKind::Scalar { text, is_plain: true },
                     start,
                     end,
@@ -348,10 +352,10 @@ impl<'t> Scanner<'t> {
 
     fn fetch_value(&mut self) -> Result<(), YamlError> {
         let level = self.simple_keys.len() - 1;
-        if let Some(key) = self.live_simple_key(level)? {
-            let at = key.token_number.saturating_sub(self.n_taken);
+        if let Some(key) = self.current_simple_key(level)? {
+            let at = key.token_number.saturating_sub(self.n_tokens_taken);
             let token = Token { kind: TokenKind::Key, start: key.mark, end: key.mark };
-            self.queue.insert(at.min(self.queue.len()), token);
+            self.token_queue.insert(at.min(self.token_queue.len()), token);
             self.roll_indent(TokenKind::BlockMappingStart, Some(at), key.mark)?;
             self.forget_simple_key();
             self.is_simple_key_allowed = false;
@@ -379,7 +383,7 @@ impl<'t> Scanner<'t> {
 
     /// Appends a token that ends at the cursor.
     fn push(&mut self, kind: TokenKind, start: Mark) {
-        self.queue.push_back(Token { kind, start, end: self.cursor.mark });
+        self.token_queue.push_back(Token { kind, start, end: self.cursor.mark });
     }
 
     /// Steps over an indicator and appends its token.
@@ -406,7 +410,8 @@ impl<'t> Scanner<'t> {
             return Err(self.error(&too_deep()));
         }
         let token = Token { kind, start: mark, end: mark };
-        self.queue.insert(at.unwrap_or(self.queue.len()).min(self.queue.len()), token);
+        self.token_queue
+            .insert(at.unwrap_or(self.token_queue.len()).min(self.token_queue.len()), token);
         Ok(())
     }
 
@@ -420,7 +425,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// The candidate of a level, unless the text has moved too far from it.
-    fn live_simple_key(&mut self, level: usize) -> Result<Option<SimpleKey>, YamlError> {
+    fn current_simple_key(&mut self, level: usize) -> Result<Option<SimpleKey>, YamlError> {
         let Some(key) = self.simple_keys.get(level).copied().flatten() else {
             return Ok(None);
         };
@@ -443,7 +448,7 @@ impl<'t> Scanner<'t> {
             let mark = self.cursor.mark;
             let is_required = !self.is_in_flow() && self.indent == Some(mark.column);
             self.drop_simple_key()?;
-            let token_number = self.n_taken + self.queue.len();
+            let token_number = self.n_tokens_taken + self.token_queue.len();
             if let Some(slot) = self.simple_keys.last_mut() {
                 *slot = Some(SimpleKey { is_required, token_number, mark });
             }

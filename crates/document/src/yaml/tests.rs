@@ -1,10 +1,10 @@
 //! What the reader makes of texts, checked against Kubernetes' own reader.
 
-use super::{Composed, YamlError, documents};
-use crate::node::{Limits, NESTING_MAX, NODES_MAX, Node, Value};
+use super::{YamlDocument, YamlError, read_documents};
+use crate::node::{DocumentLimits, NESTING_MAX, NODES_MAX, Node, Value};
 
-fn read(text: &str) -> Result<Composed, YamlError> {
-    super::read(text, None)
+fn read(text: &str) -> Result<YamlDocument, YamlError> {
+    super::read_first_document(text, None)
 }
 
 /// The value as compact JSON; numbers show as `#`, since most cases are about what is one.
@@ -116,7 +116,7 @@ fn duplicates_are_noted_and_the_last_wins() {
 
 #[test]
 fn only_the_first_document_is_read() {
-    let rest = |text: &str| read(text).unwrap().rest.map(|span| span.start);
+    let rest = |text: &str| read(text).unwrap().trailing_content.map(|span| span.start);
     assert_eq!(rest("a: 1\n"), None);
     assert_eq!(rest("a: 1\n...\n"), None);
     assert_eq!(rest("a: 1\n---\n...\n---\n"), None);
@@ -129,13 +129,13 @@ fn only_the_first_document_is_read() {
 fn bad_characters_far_behind_the_first_document_are_ignored() {
     let text = |n: usize| format!("a: 1\n---\n{}\u{1}", " ".repeat(n));
     fails(&text(0), "control characters are not allowed");
-    assert_eq!(read(&text(600)).unwrap().rest.map(|span| span.start), Some(609));
+    assert_eq!(read(&text(600)).unwrap().trailing_content.map(|span| span.start), Some(609));
     fails(&format!("a: 'b{}\u{1}'", " ".repeat(600)), "control characters are not allowed");
     fails(
         &format!("a: b: c\n{}\u{1}", " ".repeat(600)),
         "mapping values are not allowed in this context",
     );
-    let error = super::read("a: \u{fffd}", Some(3)).unwrap_err();
+    let error = super::read_first_document("a: \u{fffd}", Some(3)).unwrap_err();
     assert_eq!((error.message.as_str(), error.span.start), ("yaml: invalid UTF-8", 3));
     assert!(read("a: \u{fffd}").is_ok(), "a replacement character that is written is one");
 }
@@ -245,8 +245,8 @@ fn values_have_places() {
 }
 
 /// Each document as compact JSON, up to the first error.
-fn documents_of(text: &str, limits: Limits) -> Vec<Result<String, String>> {
-    documents(text, None, limits)
+fn documents_of(text: &str, limits: DocumentLimits) -> Vec<Result<String, String>> {
+    read_documents(text, None, limits)
         .map(|document| document.map(|it| show(&it.root)).map_err(|error| error.message))
         .collect()
 }
@@ -262,7 +262,7 @@ fn documents_follow_each_other() {
         ("%TAG !x! tag:a,\n--- !x!b c\n...\n%TAG !x! tag:d,\n--- !x!e f\n", &["\"c\"", "\"f\""]),
     ] {
         let want: Vec<_> = want.iter().map(|&root| Ok(root.to_owned())).collect();
-        assert_eq!(documents_of(text, Limits::CONFIGURATION), want, "{text}");
+        assert_eq!(documents_of(text, DocumentLimits::CONFIGURATION), want, "{text}");
     }
     for (text, n_read, message) in [
         ("--- &a x\n--- *a\n--- b\n", 1, "yaml: unknown anchor 'a' referenced"),
@@ -270,7 +270,7 @@ fn documents_follow_each_other() {
         ("--- a\n--- [\n--- b\n", 1, "yaml: line 2: did not find expected node content"),
         ("--- a\n--- \u{1}\n", 0, "yaml: control characters are not allowed"),
     ] {
-        let found = documents_of(text, Limits::CONFIGURATION);
+        let found = documents_of(text, DocumentLimits::CONFIGURATION);
         assert_eq!(found.len(), n_read + 1, "{text}: nothing follows an error");
         assert_eq!(found[n_read], Err(message.to_owned()), "{text}");
     }
@@ -278,10 +278,10 @@ fn documents_follow_each_other() {
 
 #[test]
 fn each_document_is_limited_by_itself() {
-    let limits = |nodes_max, expanded_bytes_max| Limits {
+    let limits = |nodes_max, expanded_bytes_max| DocumentLimits {
         nodes_max,
         expanded_bytes_max,
-        ..Limits::CONFIGURATION
+        ..DocumentLimits::CONFIGURATION
     };
     // The root, the list and its items count, and the root once more.
     let text = "--- [a, b, c]\n--- [d, e, f]\n";

@@ -64,7 +64,7 @@ impl fmt::Display for UrlFault {
 
 impl std::error::Error for UrlError {}
 
-/// Where a text comes from, which decides how much of it may be missing.
+/// The source of a URL, which decides which parts may be absent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum UrlSource {
     /// A reference in a document, which may be relative.

@@ -4,96 +4,98 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use document::decode::{At, Problem};
-use document::{Lines, Located, Node, Place, Scalar, Span, Value, View};
+use document::{
+    DecodeProblem, FieldValue, LineIndex, Node, NodePath, ObjectReader, Place, Span, Value,
+    WithPosition,
+};
 
-/// What else is known about a user: lists of texts by key, sorted by it.
-pub(crate) type Extra = Vec<(String, Vec<String>)>;
+/// Extra attributes of a user: lists of texts, sorted by key.
+pub(crate) type UserExtra = Vec<(String, Vec<String>)>;
 
 /// A kubeconfig. Names are unique in each list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kubeconfig {
-    /// Where the document begins.
+    /// Position of the document.
     pub place: Place,
     /// The name of the context that counts.
-    pub current_context: Located<String>,
+    pub current_context: WithPosition<String>,
     /// Pairs of a cluster and a user.
     pub contexts: Vec<Context>,
-    /// Services.
+    /// The named clusters.
     pub clusters: Vec<Cluster>,
-    /// Whom to be there.
+    /// The named users.
     pub users: Vec<User>,
 }
 
 /// A pair of a cluster and a user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Context {
-    /// Its name.
+    /// The name of the context.
     pub name: String,
     /// The name of the cluster.
-    pub cluster: Located<String>,
+    pub cluster: WithPosition<String>,
     /// The name of the user.
-    pub user: Located<String>,
+    pub user: WithPosition<String>,
 }
 
-/// A service.
+/// A named cluster: the server and how to verify it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cluster {
-    /// Its name.
+    /// The name of the cluster.
     pub name: String,
-    /// The field that it is, such as `clusters[0].cluster`.
+    /// The path of the object, such as `clusters[0].cluster`.
     pub field: String,
-    /// Where it stands.
+    /// Position of the object.
     pub place: Place,
-    /// Its URL.
-    pub server: Located<String>,
+    /// The URL of the server.
+    pub server: WithPosition<String>,
     /// The name in its certificate.
-    pub tls_server_name: Located<String>,
-    /// Whether its certificate is not looked at.
-    pub insecure_skip_tls_verify: Located<bool>,
+    pub tls_server_name: WithPosition<String>,
+    /// The client does not verify the server's certificate.
+    pub insecure_skip_tls_verify: WithPosition<bool>,
     /// File with the trusted authorities.
-    pub certificate_authority: Located<String>,
-    /// The trusted authorities.
-    pub certificate_authority_data: Located<Vec<u8>>,
+    pub certificate_authority: WithPosition<String>,
+    /// The trusted CA certificates, in PEM.
+    pub certificate_authority_data: WithPosition<Vec<u8>>,
     /// The proxy on the way.
-    pub proxy_url: Located<String>,
-    /// Whether answers must not be compressed.
+    pub proxy_url: WithPosition<String>,
+    /// The client does not ask for compressed responses.
     pub disable_compression: bool,
 }
 
-/// Whom to be at a service.
+/// A named user: the credentials of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct User {
     /// Its name in this file.
     pub name: String,
-    /// The field that it is, such as `users[0].user`.
+    /// The path of the object, such as `users[0].user`.
     pub field: String,
-    /// Where it stands.
+    /// Position of the object.
     pub place: Place,
     /// File with the client certificate.
-    pub client_certificate: Located<String>,
-    /// The client certificate.
-    pub client_certificate_data: Located<Vec<u8>>,
+    pub client_certificate: WithPosition<String>,
+    /// The client certificate, in PEM.
+    pub client_certificate_data: WithPosition<Vec<u8>>,
     /// File with the key of the client certificate.
-    pub client_key: Located<String>,
+    pub client_key: WithPosition<String>,
     /// The key of the client certificate.
-    pub client_key_data: Located<Vec<u8>>,
-    /// The bearer token.
-    pub token: Located<String>,
+    pub client_key_data: WithPosition<Vec<u8>>,
+    /// The bearer token of requests.
+    pub token: WithPosition<String>,
     /// File with the bearer token.
-    pub token_file: Located<String>,
-    /// Whom to impersonate.
-    pub act_as: Located<String>,
+    pub token_file: WithPosition<String>,
+    /// The user name to impersonate.
+    pub act_as: WithPosition<String>,
     /// The uid to impersonate.
-    pub act_as_uid: Located<String>,
+    pub act_as_uid: WithPosition<String>,
     /// The groups to impersonate.
-    pub act_as_groups: Located<Vec<String>>,
-    /// What else to impersonate, by key.
-    pub act_as_user_extra: Located<Extra>,
+    pub act_as_groups: WithPosition<Vec<String>>,
+    /// The extra attributes to impersonate, by key.
+    pub act_as_user_extra: WithPosition<UserExtra>,
     /// The user name of basic authentication.
-    pub username: Located<String>,
+    pub username: WithPosition<String>,
     /// The password of basic authentication.
-    pub password: Located<String>,
+    pub password: WithPosition<String>,
     /// A program that makes credentials, if there is one.
     pub exec: Option<Place>,
     /// A plugin that makes credentials, if there is one.
@@ -101,52 +103,54 @@ pub struct User {
 }
 
 impl Kubeconfig {
-    /// A file that says nothing.
+    /// A kubeconfig without content.
     pub(super) fn empty(place: Place) -> Self {
-        let current_context = Located { value: String::new(), place };
+        let current_context = WithPosition { value: String::new(), place };
         let (contexts, clusters, users) = Default::default();
         Self { place, current_context, contexts, clusters, users }
     }
 }
 
-/// Reads a tree whose types were checked. What is left to find are texts that are no base64, maps
-/// of other things than lists of texts, and names that stand twice.
-pub(super) fn read(root: &Node, lines: &Lines<'_>) -> Result<Kubeconfig, Problem> {
-    let reader = Reader { lines };
-    let view = View::new(root, root.span);
-    let contexts = reader.named(&view, "contexts", "context", Reader::context)?;
-    let clusters = reader.named(&view, "clusters", "cluster", Reader::cluster)?;
-    let users = reader.named(&view, "users", "user", Reader::user)?;
+/// Reads a tree whose types were checked. The remaining faults are texts that are no base64, maps
+/// of other values than lists of texts, and duplicate names.
+pub(super) fn read(root: &Node, lines: &LineIndex<'_>) -> Result<Kubeconfig, DecodeProblem> {
+    let kubeconfig = KubeconfigReader { lines };
+    let reader = ObjectReader::new(root, root.span);
+    let contexts =
+        kubeconfig.read_named_items(&reader, "contexts", "context", KubeconfigReader::context)?;
+    let clusters =
+        kubeconfig.read_named_items(&reader, "clusters", "cluster", KubeconfigReader::cluster)?;
+    let users = kubeconfig.read_named_items(&reader, "users", "user", KubeconfigReader::user)?;
     no_duplicates(&contexts, "NamedContext", "Context")?;
     no_duplicates(&clusters, "NamedCluster", "Cluster")?;
     no_duplicates(&users, "NamedAuthInfo", "AuthInfo")?;
     Ok(Kubeconfig {
         place: lines.place(root.span),
-        current_context: reader.text(&view, "current-context"),
+        current_context: kubeconfig.text(&reader, "current-context"),
         contexts: values(contexts),
         clusters: values(clusters),
         users: values(users),
     })
 }
 
-/// One item of a list, with its name and where it stands.
-struct Item<T> {
+/// One named item of a list, with its span.
+struct NamedItem<T> {
     name: String,
     field: String,
     span: Span,
     value: T,
 }
 
-fn values<T>(items: Vec<Item<T>>) -> Vec<T> {
+fn values<T>(items: Vec<NamedItem<T>>) -> Vec<T> {
     items.into_iter().map(|item| item.value).collect()
 }
 
 /// Kubernetes' message shows the whole list, secrets included; this one does not.
-fn no_duplicates<T>(items: &[Item<T>], wire: &str, name: &str) -> Result<(), Problem> {
+fn no_duplicates<T>(items: &[NamedItem<T>], wire: &str, name: &str) -> Result<(), DecodeProblem> {
     let mut seen = std::collections::HashSet::new();
     match items.iter().find(|item| !seen.insert(item.name.as_str())) {
         None => Ok(()),
-        Some(item) => Err(Problem {
+        Some(item) => Err(DecodeProblem {
             path: format!("{}.name", item.field),
             message: format!(
                 "error converting *[]{wire} into *map[string]*api.{name}: duplicate name \"{}\" in \
@@ -159,102 +163,121 @@ fn no_duplicates<T>(items: &[Item<T>], wire: &str, name: &str) -> Result<(), Pro
     }
 }
 
-/// Where in the file a value is, for its fault: the wire type of its owner, and the path.
-struct Owner<'a> {
+/// The Go type and the path of the object that owns a field, for messages.
+struct FieldOwner<'a> {
     type_name: &'a str,
     field: &'a str,
 }
 
-struct Reader<'l> {
-    lines: &'l Lines<'l>,
+struct KubeconfigReader<'l> {
+    lines: &'l LineIndex<'l>,
 }
 
-impl Reader<'_> {
-    /// The items of a list that have a name and, behind another key, what bears it.
-    fn named<T>(
+impl KubeconfigReader<'_> {
+    /// Reads the items of a list that have a name and, under `key`, the named object.
+    fn read_named_items<T>(
         &self,
-        view: &View<'_>,
+        reader: &ObjectReader<'_>,
         list: &str,
         key: &str,
-        read: fn(&Self, String, String, &View<'_>) -> Result<T, Problem>,
-    ) -> Result<Vec<Item<T>>, Problem> {
-        let (_, nodes) = view.list(list);
+        read: fn(&Self, String, String, &ObjectReader<'_>) -> Result<T, DecodeProblem>,
+    ) -> Result<Vec<NamedItem<T>>, DecodeProblem> {
+        let (_, nodes) = reader.read_list(list);
         let items = nodes.iter().enumerate().map(|(idx, node)| {
-            let item = View::new(node, node.span);
-            let name = item.text("name");
-            let at = At::ROOT;
-            let (at, empty) = (at.child(list), View::empty(node.span));
-            let field = at.index(idx).indexed();
-            let inner = item.object(key).unwrap_or(empty);
+            let item = ObjectReader::new(node, node.span);
+            let name = item.read_text("name");
+            let at = NodePath::ROOT;
+            let (at, empty) = (at.child(list), ObjectReader::empty(node.span));
+            let field = at.index(idx).indexed_path();
+            let inner = item.read_object(key).unwrap_or(empty);
             let value = read(self, name.value.clone(), format!("{field}.{key}"), &inner)?;
             let span = name.span.unwrap_or(node.span);
-            Ok(Item { name: name.value, field, span, value })
+            Ok(NamedItem { name: name.value, field, span, value })
         });
         items.collect()
     }
 
-    fn context(&self, name: String, _: String, view: &View<'_>) -> Result<Context, Problem> {
-        Ok(Context { name, cluster: self.text(view, "cluster"), user: self.text(view, "user") })
+    fn context(
+        &self,
+        name: String,
+        _: String,
+        reader: &ObjectReader<'_>,
+    ) -> Result<Context, DecodeProblem> {
+        Ok(Context { name, cluster: self.text(reader, "cluster"), user: self.text(reader, "user") })
     }
 
-    fn cluster(&self, name: String, field: String, view: &View<'_>) -> Result<Cluster, Problem> {
-        let owner = Owner { type_name: "Cluster", field: &field };
-        let data = self.data(view, "certificate-authority-data", &owner)?;
+    fn cluster(
+        &self,
+        name: String,
+        field: String,
+        reader: &ObjectReader<'_>,
+    ) -> Result<Cluster, DecodeProblem> {
+        let owner = FieldOwner { type_name: "Cluster", field: &field };
+        let data = self.data(reader, "certificate-authority-data", &owner)?;
         Ok(Cluster {
             name,
-            place: self.lines.place(view.span),
-            server: self.text(view, "server"),
-            tls_server_name: self.text(view, "tls-server-name"),
-            insecure_skip_tls_verify: self.located(view, self.flag(view)),
-            certificate_authority: self.text(view, "certificate-authority"),
+            place: self.lines.place(reader.span),
+            server: self.text(reader, "server"),
+            tls_server_name: self.text(reader, "tls-server-name"),
+            insecure_skip_tls_verify: self.with_position(reader, self.flag(reader)),
+            certificate_authority: self.text(reader, "certificate-authority"),
             certificate_authority_data: data,
-            proxy_url: self.text(view, "proxy-url"),
-            disable_compression: view.flag("disable-compression").unwrap_or_default(),
+            proxy_url: self.text(reader, "proxy-url"),
+            disable_compression: reader.read_bool("disable-compression").unwrap_or_default(),
             field,
         })
     }
 
-    fn user(&self, name: String, field: String, view: &View<'_>) -> Result<User, Problem> {
-        let owner = Owner { type_name: "AuthInfo", field: &field };
+    fn user(
+        &self,
+        name: String,
+        field: String,
+        reader: &ObjectReader<'_>,
+    ) -> Result<User, DecodeProblem> {
+        let owner = FieldOwner { type_name: "AuthInfo", field: &field };
         let present = |name: &str| {
-            let entry = view.get(name).filter(|entry| entry.value.value != Value::Null);
+            let entry = reader.entry(name).filter(|entry| entry.value.value != Value::Null);
             entry.map(|entry| self.lines.place(entry.key_span))
         };
-        let certificate = self.data(view, "client-certificate-data", &owner)?;
-        let key = self.data(view, "client-key-data", &owner)?;
-        let extra = self.extra(view, &owner)?;
+        let certificate = self.data(reader, "client-certificate-data", &owner)?;
+        let key = self.data(reader, "client-key-data", &owner)?;
+        let extra = self.extra(reader, &owner)?;
         Ok(User {
             name,
-            place: self.lines.place(view.span),
-            client_certificate: self.text(view, "client-certificate"),
+            place: self.lines.place(reader.span),
+            client_certificate: self.text(reader, "client-certificate"),
             client_certificate_data: certificate,
-            client_key: self.text(view, "client-key"),
+            client_key: self.text(reader, "client-key"),
             client_key_data: key,
-            token: self.text(view, "token"),
-            token_file: self.text(view, "tokenFile"),
-            act_as: self.text(view, "as"),
-            act_as_uid: self.text(view, "as-uid"),
-            act_as_groups: self.located(view, view.scalar("as-groups", texts)),
+            token: self.text(reader, "token"),
+            token_file: self.text(reader, "tokenFile"),
+            act_as: self.text(reader, "as"),
+            act_as_uid: self.text(reader, "as-uid"),
+            act_as_groups: self.with_position(reader, reader.read_field("as-groups", texts)),
             act_as_user_extra: extra,
-            username: self.text(view, "username"),
-            password: self.text(view, "password"),
+            username: self.text(reader, "username"),
+            password: self.text(reader, "password"),
             exec: present("exec"),
             auth_provider: present("auth-provider"),
             field,
         })
     }
 
-    fn located<T>(&self, view: &View<'_>, scalar: Scalar<T>) -> Located<T> {
-        let place = self.lines.place(scalar.span.unwrap_or(view.span));
-        Located { value: scalar.value, place }
+    fn with_position<T>(
+        &self,
+        reader: &ObjectReader<'_>,
+        scalar: FieldValue<T>,
+    ) -> WithPosition<T> {
+        let place = self.lines.place(scalar.span.unwrap_or(reader.span));
+        WithPosition { value: scalar.value, place }
     }
 
-    fn text(&self, view: &View<'_>, name: &str) -> Located<String> {
-        self.located(view, view.text(name))
+    fn text(&self, reader: &ObjectReader<'_>, name: &str) -> WithPosition<String> {
+        self.with_position(reader, reader.read_text(name))
     }
 
-    fn flag(&self, view: &View<'_>) -> Scalar<bool> {
-        view.scalar("insecure-skip-tls-verify", |value| match value {
+    fn flag(&self, reader: &ObjectReader<'_>) -> FieldValue<bool> {
+        reader.read_field("insecure-skip-tls-verify", |value| match value {
             Value::Bool(flag) => Some(*flag),
             _ => None,
         })
@@ -263,15 +286,15 @@ impl Reader<'_> {
     /// Bytes in base64, in which line breaks do not count.
     fn data(
         &self,
-        view: &View<'_>,
+        reader: &ObjectReader<'_>,
         name: &str,
-        owner: &Owner<'_>,
-    ) -> Result<Located<Vec<u8>>, Problem> {
-        let Scalar { value, span, .. } = view.text(name);
-        let span = span.unwrap_or(view.span);
+        owner: &FieldOwner<'_>,
+    ) -> Result<WithPosition<Vec<u8>>, DecodeProblem> {
+        let FieldValue { value, span, .. } = reader.read_text(name);
+        let span = span.unwrap_or(reader.span);
         let compact: String = value.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
         match STANDARD.decode(&compact) {
-            Ok(value) => Ok(Located { value, place: self.lines.place(span) }),
+            Ok(value) => Ok(WithPosition { value, place: self.lines.place(span) }),
             Err(error) => {
                 let at = match error {
                     base64::DecodeError::InvalidByte(at, _)
@@ -282,18 +305,22 @@ impl Reader<'_> {
                 };
                 let path = format!("{}.{name}", owner.field);
                 let message = format!("illegal base64 data at input byte {at}");
-                Err(Problem { path, message, span, hint: None })
+                Err(DecodeProblem { path, message, span, hint: None })
             }
         }
     }
 
     /// Lists of texts by key.
-    fn extra(&self, view: &View<'_>, owner: &Owner<'_>) -> Result<Located<Extra>, Problem> {
+    fn extra(
+        &self,
+        reader: &ObjectReader<'_>,
+        owner: &FieldOwner<'_>,
+    ) -> Result<WithPosition<UserExtra>, DecodeProblem> {
         let name = "as-user-extra";
-        let Some(entry) = view.get(name) else {
-            return Ok(Located { value: Vec::new(), place: self.lines.place(view.span) });
+        let Some(entry) = reader.entry(name) else {
+            return Ok(WithPosition { value: Vec::new(), place: self.lines.place(reader.span) });
         };
-        let wrong = |node: &Node, go_type: &str| Problem {
+        let wrong = |node: &Node, go_type: &str| DecodeProblem {
             path: format!("{}.{name}", owner.field),
             message: format!(
                 "json: cannot unmarshal {} into Go struct field {}.users.user.{name} of type \
@@ -309,7 +336,7 @@ impl Reader<'_> {
             Value::Null => &[],
             _ => return Err(wrong(&entry.value, "map[string][]string")),
         };
-        let mut extra: Extra = Vec::with_capacity(entries.len());
+        let mut extra: UserExtra = Vec::with_capacity(entries.len());
         for entry in entries {
             let values = texts(&entry.value.value)
                 .or_else(|| (entry.value.value == Value::Null).then(Vec::new))
@@ -324,7 +351,7 @@ impl Reader<'_> {
             }
             is_same
         });
-        Ok(Located { value: extra, place: self.lines.place(entry.value.span) })
+        Ok(WithPosition { value: extra, place: self.lines.place(entry.value.span) })
     }
 }
 

@@ -17,7 +17,7 @@ fn refused(text: &str, want: &str) {
     let first = &error.diagnostics[0];
     let (place, field) = (first.place, first.fault.field());
     assert_eq!(format!("{}:{} {field}: {}", place.line, place.column, first.fault), want, "{text}");
-    assert_eq!(error.cause, first.fault.to_string());
+    assert_eq!(error.kubernetes_message, first.fault.to_string());
 }
 
 #[test]

@@ -6,11 +6,11 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn load_with(text: &[u8], is_strict: bool) -> Result<Loaded, LoadError> {
+fn load_with(text: &[u8], is_strict: bool) -> Result<LoadedPolicies, LoadError> {
     load(&Source { name: "F", bytes: text }, &LoadOptions { is_strict })
 }
 
-fn load_text(text: &str) -> Loaded {
+fn load_text(text: &str) -> LoadedPolicies {
     load_with(text.as_bytes(), false).unwrap()
 }
 
@@ -22,7 +22,7 @@ fn fault(text: &[u8]) -> (usize, usize, String) {
 }
 
 /// Asks `user[+group] verb target`, where the target is a path, or `[group:]resource@namespace`.
-fn is_allowed(loaded: &Loaded, question: &str) -> bool {
+fn is_allowed(loaded: &LoadedPolicies, question: &str) -> bool {
     let mut words = question.split(' ');
     let mut word = || words.next().unwrap();
     let (who, verb, what) = (word(), word(), word());
@@ -324,7 +324,7 @@ fn unknown_fields_and_missing_versions_are_warned_about() {
     assert_eq!((error.diagnostic.place.line, error.diagnostic.place.column), (2, 2));
 }
 
-/// A line that says that it is v0 is taken at its word (§4.2): its `spec` is a field that does not
+/// A line that says that it is v0 is read as v0: its `spec` is a field that does not
 /// exist, which is warned about, and refused only where unknown fields are.
 #[test]
 fn a_spec_in_v0_is_an_unknown_field() {

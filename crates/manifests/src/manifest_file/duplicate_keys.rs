@@ -1,16 +1,16 @@
 //! Keys that occur twice in a YAML document, by the objects that they are in.
 
-use document::decode::Problem;
-use document::yaml::Duplicate;
+use document::DecodeProblem;
+use document::yaml::DuplicateKey;
 
 /// INVARIANT: sorted by path, so that those of an object are found without looking at all.
 #[derive(Debug, Default)]
 pub(super) struct DuplicateKeys {
-    sorted: Vec<Duplicate>,
+    sorted: Vec<DuplicateKey>,
 }
 
 impl DuplicateKeys {
-    pub(super) fn new(mut duplicates: Vec<Duplicate>) -> Self {
+    pub(super) fn new(mut duplicates: Vec<DuplicateKey>) -> Self {
         duplicates.sort_by(|a, b| a.path.cmp(&b.path));
         Self { sorted: duplicates }
     }
@@ -19,8 +19,8 @@ impl DuplicateKeys {
         self.sorted.len()
     }
 
-    /// Those inside of the object at this path.
-    pub(super) fn within(&self, at: &str) -> Vec<Problem> {
+    /// The duplicate keys inside the object at this path.
+    pub(super) fn within(&self, at: &str) -> Vec<DecodeProblem> {
         let prefix = match at {
             "" => String::new(),
             at => format!("{at}."),
@@ -30,17 +30,17 @@ impl DuplicateKeys {
         rest.take_while(|it| it.path.starts_with(&prefix)).map(problem).collect()
     }
 
-    /// Those at exactly this path.
-    pub(super) fn at(&self, path: &str) -> Vec<Problem> {
+    /// The duplicate keys at exactly this path.
+    pub(super) fn at(&self, path: &str) -> Vec<DecodeProblem> {
         let first = self.sorted.partition_point(|it| it.path.as_str() < path);
         let rest = self.sorted.iter().skip(first);
         rest.take_while(|it| it.path == path).map(problem).collect()
     }
 }
 
-fn problem(duplicate: &Duplicate) -> Problem {
-    let Duplicate { message, path, span } = duplicate.clone();
-    Problem { path, message, span, hint: None }
+fn problem(duplicate: &DuplicateKey) -> DecodeProblem {
+    let DuplicateKey { message, path, span } = duplicate.clone();
+    DecodeProblem { path, message, span, hint: None }
 }
 
 #[cfg(test)]
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn keys_are_found_by_object() {
-        let duplicate = |path: &str| Duplicate {
+        let duplicate = |path: &str| DuplicateKey {
             message: String::new(),
             path: path.to_owned(),
             span: Span::default(),
@@ -58,7 +58,7 @@ mod tests {
         let paths =
             ["kind", "items", "items[1].kind", "items[10].kind", "items[1].a.b", "items[2].kind"];
         let keys = DuplicateKeys::new(paths.iter().map(|path| duplicate(path)).collect());
-        let shown = |problems: Vec<Problem>| {
+        let shown = |problems: Vec<DecodeProblem>| {
             problems.into_iter().map(|problem| problem.path).collect::<Vec<_>>()
         };
         assert_eq!(shown(keys.within("items[1]")), ["items[1].a.b", "items[1].kind"]);

@@ -1,47 +1,47 @@
-//! What the API accepts although it does nothing, or not what its author meant.
+//! Warnings about objects that the API accepts although they have no effect, or not the intended
+//! one.
 //!
-//! What an object shows by itself is found while it is read, when the places of its fields are at
-//! hand; what takes all objects together is found by [`lint`].
+//! Warnings about a single object are found while it is read, when the spans of its fields are
+//! available; [`lint`] finds those that need all objects.
 
-mod built_in;
+mod built_in_resources;
 mod role_ref;
 mod rule;
 mod subject;
 
-use document::decode::At;
-use document::{Caution, Node, WarningCode};
+use document::{Node, NodePath, SpannedWarning, WarningCode};
 
-use super::locate::locate;
+use super::locate::locate_field;
 use crate::rbac;
 
 pub use role_ref::lint;
 
-/// Looks at one object.
-pub(super) fn object(
+/// Lints one object.
+pub(super) fn lint_object(
     object: &rbac::Object,
     root: &Node,
-    at: &At<'_>,
-    report: &mut dyn FnMut(Caution),
+    at: &NodePath<'_>,
+    report: &mut dyn FnMut(SpannedWarning),
 ) {
-    let mut scope = Scope { root, at, report };
+    let mut scope = LintScope { root, at, report };
     match object {
-        rbac::Object::Role(role) => rule::check(role, &mut scope),
-        rbac::Object::Binding(binding) => subject::check(binding, &mut scope),
+        rbac::Object::Role(role) => rule::lint_rules(role, &mut scope),
+        rbac::Object::Binding(binding) => subject::lint_subjects(binding, &mut scope),
     }
 }
 
-/// The object that is looked at.
-struct Scope<'a> {
+/// The object that is being linted.
+struct LintScope<'a> {
     root: &'a Node,
-    at: &'a At<'a>,
-    report: &'a mut dyn FnMut(Caution),
+    at: &'a NodePath<'a>,
+    report: &'a mut dyn FnMut(SpannedWarning),
 }
 
-impl Scope<'_> {
+impl LintScope<'_> {
     /// Reports something about the field at `path` of the object.
     fn warn(&mut self, code: WarningCode, path: &str, message: String, hint: Option<String>) {
-        let span = locate(self.root, path).span;
-        let field = self.at.child(path).indexed();
-        (self.report)(Caution { code, field, message, span, hint });
+        let span = locate_field(self.root, path).span;
+        let field = self.at.child(path).indexed_path();
+        (self.report)(SpannedWarning { code, field, message, span, hint });
     }
 }

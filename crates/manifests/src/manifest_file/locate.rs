@@ -1,18 +1,18 @@
-//! From the path of a fault to its place in a file.
+//! Finds the span of a field by its path.
 
 use document::{Node, Span, Value};
 use field_errors::{BadValue, FieldError};
 
-/// Where a field is.
-pub(super) struct Located<'n> {
-    /// The place of the value, or of what it is missing in.
+/// The location of a field.
+pub(super) struct LocatedField<'n> {
+    /// Span of the value, or of the object that lacks it.
     pub(super) span: Span,
     /// The value, if it is there.
     pub(super) value: Option<&'n Node>,
 }
 
 /// Finds a field of the object `root` by its path, such as `rules[0].verbs`.
-pub(super) fn locate<'n>(root: &'n Node, path: &str) -> Located<'n> {
+pub(super) fn locate_field<'n>(root: &'n Node, path: &str) -> LocatedField<'n> {
     let mut here = root;
     for step in path.split(['.', '[']) {
         let next = match (&here.value, step.strip_suffix(']')) {
@@ -27,28 +27,28 @@ pub(super) fn locate<'n>(root: &'n Node, path: &str) -> Located<'n> {
         };
         match next {
             Some(next) => here = next,
-            None => return Located { span: here.span, value: None },
+            None => return LocatedField { span: here.span, value: None },
         }
     }
-    Located { span: here.span, value: Some(here) }
+    LocatedField { span: here.span, value: Some(here) }
 }
 
-/// The place of the key of a field, or of what the field is missing in.
+/// Finds the span of a field's key, or of the object that lacks the field.
 pub(super) fn locate_key(root: &Node, path: &str) -> Span {
     let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
     let parent = match parent {
-        "" => Located { span: root.span, value: Some(root) },
-        parent => locate(root, parent),
+        "" => LocatedField { span: root.span, value: Some(root) },
+        parent => locate_field(root, parent),
     };
     let Some(Node { value: Value::Object(entries), .. }) = parent.value else { return parent.span };
     let entry = entries.iter().rev().find(|entry| entry.key == name);
     entry.map_or(parent.span, |entry| entry.key_span)
 }
 
-/// Finds what an error is about. Kubernetes gives the path of a map and not that of its entry;
-/// where the entry can be found by the value at fault, it is the place.
-pub(super) fn locate_fault<'n>(root: &'n Node, error: &FieldError) -> Located<'n> {
-    let located = locate(root, &error.path);
+/// Finds the value that an error is about. Kubernetes reports the path of a map and not that of its
+/// entry; if an entry has the value at fault, its span is returned.
+pub(super) fn locate_error<'n>(root: &'n Node, error: &FieldError) -> LocatedField<'n> {
+    let located = locate_field(root, &error.path);
     let (Some(Node { value: Value::Object(entries), .. }), BadValue::Text(text)) =
         (located.value, &error.value)
     else {
@@ -58,7 +58,7 @@ pub(super) fn locate_fault<'n>(root: &'n Node, error: &FieldError) -> Located<'n
     let by_key = entries.iter().find(|entry| entry.key == *text).map(|entry| entry.key_span);
     let by_value = || entries.iter().find(|it| is_value(&it.value)).map(|it| it.value.span);
     match by_key.or_else(by_value) {
-        Some(span) => Located { span, ..located },
+        Some(span) => LocatedField { span, ..located },
         None => located,
     }
 }

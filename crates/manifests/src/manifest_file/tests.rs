@@ -1,8 +1,8 @@
 //! What files hold, what is wrong with them and where.
 
-mod kept;
 mod limits;
 mod lint;
+mod whole_object;
 
 use document::Source;
 use proptest::prelude::*;
@@ -17,8 +17,8 @@ fn read_text(text: &str) -> Manifests {
 
 /// Each object as `Kind namespace/name`.
 fn names(manifests: &Manifests) -> Vec<String> {
-    let name = |found: &Found| {
-        let Found { object, .. } = found;
+    let name = |found: &ManifestObject| {
+        let ManifestObject { object, .. } = found;
         format!("{} {}/{}", object.kind_name(), object.namespace(), object.name())
     };
     manifests.objects.iter().map(name).collect()
@@ -124,7 +124,7 @@ fn other_objects_are_passed_over() {
                 apiVersion: storage.k8s.io/v1\nkind: VolumeAttachment\nmetadata: {name: va}\n\
                 spec: {nodeName: n}\n";
     accepted(text, &["VolumeAttachment /va"]);
-    assert_eq!(read_text(text).n_others, 2);
+    assert_eq!(read_text(text).n_other_objects, 2);
     let list = "apiVersion: apps/v1\nkind: DeploymentList\nitems: [1, 2]\n";
     accepted(list, &[]);
 }
@@ -399,9 +399,9 @@ fn the_same_object_twice_is_a_fault_that_names_both_places() {
     let first = role("ClusterRole", "");
     let second = format!("{}---\n{}", role("Role", ", namespace: team"), role("ClusterRole", ""));
     let mut objects = read(&Source { name: "a.yaml", bytes: first.as_bytes() }).objects;
-    assert!(duplicates(&objects).is_empty());
+    assert!(duplicate_objects(&objects).is_empty());
     objects.extend(read(&Source { name: "b.yaml", bytes: second.as_bytes() }).objects);
-    let found = duplicates(&objects);
+    let found = duplicate_objects(&objects);
     let [fault] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((fault.file.as_str(), fault.place.line, fault.place.column), ("b.yaml", 5, 1));
     assert_eq!(
@@ -409,7 +409,7 @@ fn the_same_object_twice_is_a_fault_that_names_both_places() {
         "metadata.name: Duplicate value: \"r\": this ClusterRole is first defined at a.yaml:1:1"
     );
     let twice = format!("{0}---\n{0}", role("Role", ", namespace: team"));
-    let found = duplicates(&read_text(&twice).objects);
+    let found = duplicate_objects(&read_text(&twice).objects);
     assert_eq!(
         found[0].fault.to_string(),
         "metadata.name: Duplicate value: \"r\": this Role in namespace `team` is first defined at \
@@ -417,7 +417,7 @@ fn the_same_object_twice_is_a_fault_that_names_both_places() {
     );
     // Objects that a server would name are not the same.
     let unnamed = "apiVersion: v1\nkind: Pod\nmetadata: {generateName: p}\n";
-    assert!(duplicates(&read_text(&format!("{unnamed}---\n{unnamed}")).objects).is_empty());
+    assert!(duplicate_objects(&read_text(&format!("{unnamed}---\n{unnamed}")).objects).is_empty());
 }
 
 proptest! {
@@ -450,7 +450,7 @@ proptest! {
             prop_assert!(place.line >= 1 && place.column >= 1);
             prop_assert!(text.get(place.start..place.end).is_some());
         }
-        duplicates(&manifests.objects);
+        duplicate_objects(&manifests.objects);
         lint(&manifests.objects, true);
     }
 }

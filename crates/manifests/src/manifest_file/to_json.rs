@@ -1,11 +1,11 @@
-//! From a tree with places to plain JSON.
+//! Converts a tree with spans to plain JSON.
 
 use document::Node;
 use serde_json::Value as Json;
 
-use super::identity::TypeMeta;
+use super::object_class::TypeMeta;
 
-/// An object as JSON, with what it does not say about its kind.
+/// Converts an object to JSON and sets its `apiVersion` and `kind`.
 pub(super) fn to_json(root: &Node, type_meta: &TypeMeta) -> Json {
     let mut value = root.to_json();
     if let Some(members) = value.as_object_mut() {

@@ -3,7 +3,7 @@
 use authz_node::{PersistentVolume, SecretReference, VolumeClaim};
 use serde_json::Value;
 
-use super::{first_member, text};
+use super::{first_object_member, text_or_empty};
 
 /// Kinds of volumes that may name a secret, in Kubernetes' order.
 const SECRET_VOLUMES: [&str; 9] =
@@ -13,36 +13,37 @@ const SECRET_VOLUMES: [&str; 9] =
 const CSI_NODE_SECRETS: [&str; 3] =
     ["nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef"];
 
-pub(super) fn read(object: &Value) -> PersistentVolume {
+pub(super) fn parse_persistent_volume(object: &Value) -> PersistentVolume {
     let spec = &object["spec"];
     let claim = &spec["claimRef"];
     PersistentVolume {
-        name: text(&object["metadata"]["name"]),
+        name: text_or_empty(&object["metadata"]["name"]),
         claim: claim.is_object().then(|| VolumeClaim {
-            namespace: text(&claim["namespace"]),
-            name: text(&claim["name"]),
+            namespace: text_or_empty(&claim["namespace"]),
+            name: text_or_empty(&claim["name"]),
         }),
-        secrets: secrets(spec),
+        secrets: secret_references(spec),
     }
 }
 
-fn secrets(spec: &Value) -> Vec<SecretReference> {
-    match first_member(spec, &SECRET_VOLUMES) {
+fn secret_references(spec: &Value) -> Vec<SecretReference> {
+    match first_object_member(spec, &SECRET_VOLUMES) {
         None => Vec::new(),
         Some(("azureFile", source)) => {
-            let namespace = namespace_or_claims(&source["secretNamespace"]);
-            vec![SecretReference { namespace, name: text(&source["secretName"]) }]
+            let namespace = explicit_namespace(&source["secretNamespace"]);
+            vec![SecretReference { namespace, name: text_or_empty(&source["secretName"]) }]
         }
-        Some(("csi", source)) => {
-            CSI_NODE_SECRETS.iter().filter_map(|member| as_written(&source[*member])).collect()
-        }
+        Some(("csi", source)) => CSI_NODE_SECRETS
+            .iter()
+            .filter_map(|member| parse_secret_reference(&source[*member]))
+            .collect(),
         Some(("cinder" | "storageos", source)) => {
-            as_written(&source["secretRef"]).into_iter().collect()
+            parse_secret_reference(&source["secretRef"]).into_iter().collect()
         }
         // Volumes stored before these references had a namespace mean that of the claim.
-        Some((_, source)) => as_written(&source["secretRef"])
+        Some((_, source)) => parse_secret_reference(&source["secretRef"])
             .map(|secret| SecretReference {
-                namespace: namespace_or_claims(&source["secretRef"]["namespace"]),
+                namespace: explicit_namespace(&source["secretRef"]["namespace"]),
                 ..secret
             })
             .into_iter()
@@ -50,13 +51,13 @@ fn secrets(spec: &Value) -> Vec<SecretReference> {
     }
 }
 
-fn as_written(reference: &Value) -> Option<SecretReference> {
+fn parse_secret_reference(reference: &Value) -> Option<SecretReference> {
     reference.is_object().then(|| SecretReference {
-        namespace: Some(text(&reference["namespace"])),
-        name: text(&reference["name"]),
+        namespace: Some(text_or_empty(&reference["namespace"])),
+        name: text_or_empty(&reference["name"]),
     })
 }
 
-fn namespace_or_claims(namespace: &Value) -> Option<String> {
-    Some(text(namespace)).filter(|namespace| !namespace.is_empty())
+fn explicit_namespace(namespace: &Value) -> Option<String> {
+    Some(text_or_empty(namespace)).filter(|namespace| !namespace.is_empty())
 }

@@ -8,7 +8,7 @@ fn pod(spec: Value, status: Value) -> authz_node::Pod {
         "apiVersion": "v1", "kind": "Pod", "spec": spec, "status": status,
         "metadata": {"name": "p", "namespace": "ns", "uid": "u"},
     });
-    match node_object(&object) {
+    match parse_node_object(&object) {
         Some(Object::Pod(pod)) => *pod,
         other => panic!("{other:?}"),
     }
@@ -101,7 +101,7 @@ fn the_annotation_marks_mirror_pods_whatever_its_value() {
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"annotations": {"kubernetes.io/config.mirror": ""}},
     });
-    assert!(matches!(node_object(&object), Some(Object::Pod(pod)) if pod.is_mirror));
+    assert!(matches!(parse_node_object(&object), Some(Object::Pod(pod)) if pod.is_mirror));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn volumes_name_secrets_in_their_own_ways() {
             claim: Some(VolumeClaim { namespace: "ns".to_owned(), name: "v".to_owned() }),
             secrets: want.iter().map(secret).collect(),
         };
-        assert_eq!(node_object(&object), Some(Object::PersistentVolume(want)), "{kind}");
+        assert_eq!(parse_node_object(&object), Some(Object::PersistentVolume(want)), "{kind}");
     }
 }
 
@@ -156,15 +156,15 @@ fn other_objects_teach_nothing() {
     for (api_version, kind) in
         [("v1", "Node"), ("v1", "Secret"), ("apps/v1", "Pod"), ("v1", "VolumeAttachment")]
     {
-        assert_eq!(node_object(&json!({"apiVersion": api_version, "kind": kind})), None);
+        assert_eq!(parse_node_object(&json!({"apiVersion": api_version, "kind": kind})), None);
     }
     for object in [json!(null), json!([]), json!({"kind": "Pod"}), json!({"apiVersion": 1})] {
-        assert_eq!(node_object(&object), None);
+        assert_eq!(parse_node_object(&object), None);
     }
     // Wrong types count as absent.
     let object = json!({"apiVersion": "v1", "kind": "Pod", "metadata": [], "spec": {
         "volumes": {"a": 1}, "containers": [1, {"env": "x", "envFrom": [null]}], "nodeName": 3,
     }});
     let empty = Object::Pod(Box::default());
-    assert_eq!(node_object(&object), Some(empty));
+    assert_eq!(parse_node_object(&object), Some(empty));
 }

@@ -17,7 +17,7 @@ pub fn bootstrap_policy() -> Result<BootstrapPolicy, DecodeError> {
     let mut policy = BootstrapPolicy::default();
     let lists = LISTS.iter().filter_map(|list| data.get(list)?.as_array());
     for value in lists.flatten() {
-        // The data is valid, which a test shows, so it is taken as it is.
+        // A test shows that the data is valid, so validation is skipped.
         match decode(value)?.into_unchecked() {
             Ok(Object::Role(role)) => policy.roles.push(role),
             Ok(Object::Binding(binding)) => policy.bindings.push(binding),

@@ -5,14 +5,14 @@ use field_errors::FieldErrors;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::metadata::Lifecycle;
+use super::metadata::OwnershipMetadata;
 use super::validate::{missing_namespace, validate};
 use super::wire;
 
 /// The version of the four kinds.
 pub const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
 
-/// The four kinds.
+/// The four RBAC kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A role of the cluster.
@@ -25,7 +25,7 @@ pub enum Kind {
     RoleBinding,
 }
 
-/// An object of any of the four kinds. A namespace tells whether it belongs to the cluster.
+/// An object of any of the four kinds. A cluster-scoped object has no namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Object {
     /// A Role or a ClusterRole.
@@ -34,24 +34,24 @@ pub enum Object {
     Binding(domain::Binding),
 }
 
-/// An object as somebody wrote it; not yet known to be sound.
+/// A decoded object before validation.
 #[derive(Debug, Clone)]
-pub struct Manifest {
+pub struct UnvalidatedObject {
     kind: Kind,
     object: Object,
     /// Checked, and then forgotten: no decision depends on it.
-    lifecycle: Lifecycle,
+    ownership: OwnershipMetadata,
 }
 
-/// Why a JSON value is none of the four kinds.
+/// The error of a JSON value that is none of the four kinds.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// It says that it is something else, or does not say what it is.
+    /// The value declares another kind, or none.
     #[error("no kind of {API_VERSION}: kind `{kind}` of `{api_version}`")]
     OtherKind {
-        /// What `apiVersion` says.
+        /// The value of `apiVersion`.
         api_version: String,
-        /// What `kind` says.
+        /// The value of `kind`.
         kind: String,
     },
     /// A field has a value of the wrong type.
@@ -71,7 +71,7 @@ impl Kind {
     }
 
     /// The kind of this name in this version.
-    pub fn of(api_version: &str, kind: &str) -> Option<Self> {
+    pub fn from_name(api_version: &str, kind: &str) -> Option<Self> {
         let all = [Self::ClusterRole, Self::Role, Self::ClusterRoleBinding, Self::RoleBinding];
         all.into_iter().find(|it| api_version == API_VERSION && it.name() == kind)
     }
@@ -86,7 +86,7 @@ impl Kind {
 }
 
 impl Object {
-    /// The kind.
+    /// The kind of the object.
     pub fn kind(&self) -> Kind {
         let is_namespaced = !self.metadata().namespace.is_empty();
         match (self, is_namespaced) {
@@ -97,7 +97,7 @@ impl Object {
         }
     }
 
-    /// What identifies the object.
+    /// The metadata of the object.
     pub fn metadata(&self) -> &domain::Metadata {
         match self {
             Self::Role(role) => &role.metadata,
@@ -110,44 +110,44 @@ impl Object {
 ///
 /// # Errors
 /// Returns why the value is none of the four kinds.
-pub fn decode(value: &Value) -> Result<Manifest, DecodeError> {
+pub fn decode(value: &Value) -> Result<UnvalidatedObject, DecodeError> {
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
-    let Some(kind) = Kind::of(api_version, kind) else {
+    let Some(kind) = Kind::from_name(api_version, kind) else {
         let (api_version, kind) = (api_version.to_owned(), kind.to_owned());
         return Err(DecodeError::OtherKind { api_version, kind });
     };
-    let (object, lifecycle) = match kind {
+    let (object, ownership) = match kind {
         Kind::ClusterRole | Kind::Role => {
             let mut role = wire::Role::deserialize(value)?;
-            let lifecycle = Lifecycle::take(&mut role.metadata);
-            (Object::Role(role.into()), lifecycle)
+            let ownership = OwnershipMetadata::take_from(&mut role.metadata);
+            (Object::Role(role.into()), ownership)
         }
         Kind::ClusterRoleBinding | Kind::RoleBinding => {
             let mut binding = wire::Binding::deserialize(value)?;
-            let lifecycle = Lifecycle::take(&mut binding.metadata);
-            (Object::Binding(binding.into()), lifecycle)
+            let ownership = OwnershipMetadata::take_from(&mut binding.metadata);
+            (Object::Binding(binding.into()), ownership)
         }
     };
-    Ok(Manifest { kind, object, lifecycle })
+    Ok(UnvalidatedObject { kind, object, ownership })
 }
 
-/// Reads a list of rules by itself.
+/// Decodes a list of rules.
 ///
 /// # Errors
-/// Returns why the value is none.
+/// The value is no list of rules.
 pub fn decode_rules(value: &Value) -> Result<Vec<domain::PolicyRule>, DecodeError> {
     let rules = Option::<Vec<wire::PolicyRule>>::deserialize(value)?;
     Ok(rules.unwrap_or_default().into_iter().map(Into::into).collect())
 }
 
-impl Manifest {
-    /// The kind.
+impl UnvalidatedObject {
+    /// The kind that the object declares.
     pub const fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// The object as it is written.
+    /// The object without defaults.
     pub const fn object(&self) -> &Object {
         &self.object
     }
@@ -163,14 +163,14 @@ impl Manifest {
     /// The same for an object that replaces `old`.
     pub(super) fn into_valid_after(mut self, old: Option<&Object>) -> Result<Object, FieldErrors> {
         self.fill_in_defaults();
-        validate(self.kind, &self.object, &self.lifecycle, old).into_result(self.object)
+        validate(self.kind, &self.object, &self.ownership, old).into_result(self.object)
     }
 
-    /// The object as it would take effect if it had got past the API somehow.
+    /// Returns the object without validation, for objects that are already stored.
     ///
     /// # Errors
-    /// An object of a namespaced kind without a namespace has no place to take effect; it must not
-    /// pass for one of the cluster.
+    /// An object of a namespaced kind lacks its namespace; it must not take effect in the whole
+    /// cluster.
     pub fn into_unchecked(mut self) -> Result<Object, FieldErrors> {
         let metadata = match &mut self.object {
             Object::Role(role) => &mut role.metadata,

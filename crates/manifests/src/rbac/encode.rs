@@ -6,10 +6,10 @@ use serde_json::Value;
 use super::decode::{API_VERSION, Object};
 use super::wire;
 
-/// The object as the API shows it, without what only a store knows.
+/// Encodes an object as the API shows it, without the fields that only a store sets.
 ///
 /// # Errors
-/// Never in practice: the wire form has nothing that JSON lacks.
+/// Never in practice: JSON can express every field of the wire form.
 pub fn encode(object: &Object) -> Result<Value, serde_json::Error> {
     let body = match object {
         Object::Role(role) => serde_json::to_value(wire::Role::from(role))?,
@@ -22,7 +22,7 @@ pub fn encode(object: &Object) -> Result<Value, serde_json::Error> {
     Ok(value)
 }
 
-/// A rule by itself.
+/// Encodes a single rule.
 ///
 /// # Errors
 /// As for [`encode`].
@@ -30,7 +30,7 @@ pub fn encode_rule(rule: &domain::PolicyRule) -> Result<Value, serde_json::Error
     serde_json::to_value(wire::PolicyRule::from(rule))
 }
 
-/// A subject by itself.
+/// Encodes a single subject.
 ///
 /// # Errors
 /// As for [`encode`].

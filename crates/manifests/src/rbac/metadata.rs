@@ -11,7 +11,7 @@ use field_errors::{
 use super::decode::Kind;
 use super::wire;
 
-/// The most bytes that all annotations of an object take together.
+/// The most bytes of all annotations of an object together.
 const ANNOTATIONS_BYTES_MAX: usize = 256 * 1024;
 
 pub(super) const METADATA: FieldPath<'static> = FieldPath::root("metadata");
@@ -19,15 +19,15 @@ pub(super) const METADATA: FieldPath<'static> = FieldPath::root("metadata");
 /// Finalizers that exclude each other, in the order in which a message names them.
 const EXCLUSIVE_FINALIZERS: [&str; 2] = ["orphan", "foregroundDeletion"];
 
-/// What decides when an object is deleted.
+/// Owner references and finalizers, which control when an object is deleted.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Lifecycle {
+pub(super) struct OwnershipMetadata {
     owner_references: Vec<wire::OwnerReference>,
     finalizers: Vec<String>,
 }
 
-impl Lifecycle {
-    pub(super) fn take(metadata: &mut wire::ObjectMeta) -> Self {
+impl OwnershipMetadata {
+    pub(super) fn take_from(metadata: &mut wire::ObjectMeta) -> Self {
         Self {
             owner_references: std::mem::take(&mut metadata.owner_references),
             finalizers: std::mem::take(&mut metadata.finalizers),
@@ -38,30 +38,34 @@ impl Lifecycle {
 pub(super) fn validate_metadata(
     kind: Kind,
     metadata: &Metadata,
-    lifecycle: &Lifecycle,
+    ownership: &OwnershipMetadata,
     faults: &mut FieldErrors,
 ) {
     let name = METADATA.child("name");
     if metadata.name.is_empty() {
         faults.push(name.required("name or generateName is required"));
     }
-    faults.extend(each(&name, &metadata.name, path_segment_faults(&metadata.name)));
+    faults.extend(invalid_value_errors(&name, &metadata.name, path_segment_faults(&metadata.name)));
     validate_namespace(kind, &metadata.namespace, faults);
     validate_labels(&METADATA.child("labels"), &metadata.labels, faults);
     let annotations = METADATA.child("annotations");
     for key in metadata.annotations.keys() {
-        faults.extend(each(&annotations, key, label_key_faults(&key.to_ascii_lowercase())));
+        faults.extend(invalid_value_errors(
+            &annotations,
+            key,
+            label_key_faults(&key.to_ascii_lowercase()),
+        ));
     }
     let n_bytes: usize = metadata.annotations.iter().map(|(k, v)| k.len() + v.len()).sum();
     if n_bytes > ANNOTATIONS_BYTES_MAX {
         faults.push(annotations.too_long(ANNOTATIONS_BYTES_MAX));
     }
-    validate_lifecycle(lifecycle, faults);
+    validate_ownership(ownership, faults);
 }
 
-fn validate_lifecycle(lifecycle: &Lifecycle, faults: &mut FieldErrors) {
+fn validate_ownership(ownership: &OwnershipMetadata, faults: &mut FieldErrors) {
     let at = METADATA.child("ownerReferences");
-    for (idx, owner) in lifecycle.owner_references.iter().enumerate() {
+    for (idx, owner) in ownership.owner_references.iter().enumerate() {
         let at = at.index(idx);
         let wire::OwnerReference { api_version, kind, name, uid } = owner;
         for (field, value) in
@@ -72,9 +76,9 @@ fn validate_lifecycle(lifecycle: &Lifecycle, faults: &mut FieldErrors) {
             }
         }
     }
-    let (at, finalizers) = (METADATA.child("finalizers"), &lifecycle.finalizers);
+    let (at, finalizers) = (METADATA.child("finalizers"), &ownership.finalizers);
     for finalizer in finalizers {
-        faults.extend(each(&at, finalizer, label_key_faults(finalizer)));
+        faults.extend(invalid_value_errors(&at, finalizer, label_key_faults(finalizer)));
     }
     if EXCLUSIVE_FINALIZERS.iter().all(|it| finalizers.iter().any(|own| own == it)) {
         let [first, second] = EXCLUSIVE_FINALIZERS;
@@ -89,7 +93,7 @@ fn validate_namespace(kind: Kind, namespace: &str, faults: &mut FieldErrors) {
     match (kind.is_namespaced(), namespace) {
         (true, "") => faults.push(at.required("")),
         (true, namespace) => {
-            faults.extend(each(&at, namespace, dns1123_label_faults(namespace)));
+            faults.extend(invalid_value_errors(&at, namespace, dns1123_label_faults(namespace)));
         }
         (false, "") => {}
         (false, _) => faults.push(at.forbidden("not allowed on this type")),
@@ -102,13 +106,13 @@ pub(super) fn validate_labels(
     faults: &mut FieldErrors,
 ) {
     for (key, value) in labels {
-        faults.extend(each(at, key, label_key_faults(key)));
-        faults.extend(each(at, value, label_value_faults(value)));
+        faults.extend(invalid_value_errors(at, key, label_key_faults(key)));
+        faults.extend(invalid_value_errors(at, value, label_value_faults(value)));
     }
 }
 
 /// One fault for each message about a value.
-pub(super) fn each(
+pub(super) fn invalid_value_errors(
     at: &FieldPath<'_>,
     value: &str,
     messages: Vec<String>,

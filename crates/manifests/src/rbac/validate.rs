@@ -1,4 +1,4 @@
-//! What the API accepts.
+//! Validation of RBAC objects, as the API server does it.
 
 use authz_rbac::{AggregationRule, Binding, GROUP, LabelSelector, PolicyRule, Role, Subject};
 use field_errors::{
@@ -6,14 +6,16 @@ use field_errors::{
     label_value_faults, path_segment_faults,
 };
 
-use super::decode::{Kind, Manifest, Object};
-use super::metadata::{Lifecycle, METADATA, each, validate_labels, validate_metadata};
+use super::decode::{Kind, Object, UnvalidatedObject};
+use super::metadata::{
+    METADATA, OwnershipMetadata, invalid_value_errors, validate_labels, validate_metadata,
+};
 
-/// Checks a new version of an object by itself and against the stored one, and fills in defaults.
+/// Validates a new version of an object alone and against the stored one, and sets defaults.
 ///
 /// # Errors
-/// Returns every fault.
-pub fn validate_update(manifest: Manifest, old: &Object) -> Result<Object, FieldErrors> {
+/// Every fault.
+pub fn validate_update(manifest: UnvalidatedObject, old: &Object) -> Result<Object, FieldErrors> {
     manifest.into_valid_after(Some(old))
 }
 
@@ -24,11 +26,11 @@ pub(super) fn missing_namespace() -> FieldError {
 pub(super) fn validate(
     kind: Kind,
     object: &Object,
-    lifecycle: &Lifecycle,
+    ownership: &OwnershipMetadata,
     old: Option<&Object>,
 ) -> FieldErrors {
     let mut faults = FieldErrors::new();
-    validate_metadata(kind, object.metadata(), lifecycle, &mut faults);
+    validate_metadata(kind, object.metadata(), ownership, &mut faults);
     match (object, old) {
         (Object::Role(role), old) => {
             let old = match old {
@@ -145,10 +147,18 @@ fn validate_selector(
                 faults.push(at.child("operator").invalid(other, "not a valid selector operator"));
             }
         }
-        faults.extend(each(&at.child("key"), &expression.key, label_key_faults(&expression.key)));
+        faults.extend(invalid_value_errors(
+            &at.child("key"),
+            &expression.key,
+            label_key_faults(&expression.key),
+        ));
         if !is_any_value_allowed {
             for (idx, value) in expression.values.iter().enumerate() {
-                faults.extend(each(&values.index(idx), value, label_value_faults(value)));
+                faults.extend(invalid_value_errors(
+                    &values.index(idx),
+                    value,
+                    label_value_faults(value),
+                ));
             }
         }
     }
@@ -169,7 +179,7 @@ fn validate_binding(kind: Kind, binding: &Binding, faults: &mut FieldErrors) {
     if role.name.is_empty() {
         faults.push(name.required(""));
     }
-    faults.extend(each(&name, &role.name, path_segment_faults(&role.name)));
+    faults.extend(invalid_value_errors(&name, &role.name, path_segment_faults(&role.name)));
     let subjects = FieldPath::root("subjects");
     for (idx, subject) in binding.subjects.iter().enumerate() {
         validate_subject(kind, &subjects.index(idx), subject, faults);
@@ -186,7 +196,7 @@ fn validate_subject(kind: Kind, at: &FieldPath<'_>, subject: &Subject, faults: &
         "ServiceAccount" => {
             if !subject.name.is_empty() {
                 let messages = dns1123_subdomain_faults(&subject.name);
-                faults.extend(each(&name, &subject.name, messages));
+                faults.extend(invalid_value_errors(&name, &subject.name, messages));
             }
             if !subject.api_group.is_empty() {
                 faults.push(api_group.not_supported(subject.api_group.as_str(), &[""]));

@@ -89,7 +89,7 @@ fn meaning(manifests: &Manifests) -> impl PartialEq + std::fmt::Debug + use<> {
         manifests.warnings.iter().map(|it| (it.code.name(), it.field.clone())).collect();
     errors.sort();
     warnings.sort();
-    (objects, errors, warnings, manifests.n_others)
+    (objects, errors, warnings, manifests.n_other_objects)
 }
 
 proptest! {

@@ -1,12 +1,12 @@
 //! The files under `docs/monitoring` name only metrics that are exported.
 
-use monitoring_lint::{Exposed, faults_of_alerts, faults_of_dashboard, faults_of_tables};
+use monitoring_lint::{ExportedMetrics, lint_alerts, lint_dashboard, lint_tables};
 
 use crate::{admission, authorization};
 
 /// The documentation, the dashboard and the alerts of a set of metrics.
 struct MonitoringFiles {
-    exported: Exposed,
+    exported: ExportedMetrics,
     page: &'static str,
     dashboard: &'static str,
     alerts: &'static str,
@@ -17,13 +17,13 @@ fn all_files() -> [MonitoringFiles; 2] {
     let (admission_registry, _admission_metrics) = admission::everything::happened();
     [
         MonitoringFiles {
-            exported: monitoring_lint::look(&registry).unwrap(),
+            exported: monitoring_lint::gather_exported_metrics(&registry).unwrap(),
             page: "README.md",
             dashboard: "grafana-dashboard.json",
             alerts: "alerts.yaml",
         },
         MonitoringFiles {
-            exported: monitoring_lint::look(&admission_registry).unwrap(),
+            exported: monitoring_lint::gather_exported_metrics(&admission_registry).unwrap(),
             page: "admission.md",
             dashboard: "admission-dashboard.json",
             alerts: "admission-alerts.yaml",
@@ -39,7 +39,7 @@ fn read(name: &str) -> String {
 #[test]
 fn the_dashboards_use_what_is_exported() {
     for files in all_files() {
-        assert_eq!(faults_of_dashboard(&files.exported, &read(files.dashboard)), [""; 0]);
+        assert_eq!(lint_dashboard(&files.exported, &read(files.dashboard)), [""; 0]);
     }
 }
 
@@ -47,14 +47,14 @@ fn the_dashboards_use_what_is_exported() {
 fn the_alerts_use_what_is_exported_and_are_explained() {
     for files in all_files() {
         let (alerts, page) = (read(files.alerts), read(files.page));
-        assert_eq!(faults_of_alerts(&files.exported, &alerts, &page), [""; 0]);
+        assert_eq!(lint_alerts(&files.exported, &alerts, &page), [""; 0]);
     }
 }
 
 #[test]
 fn the_tables_list_what_is_exported() {
     for files in all_files() {
-        assert_eq!(faults_of_tables(&files.exported, &read(files.page)), [""; 0]);
+        assert_eq!(lint_tables(&files.exported, &read(files.page)), [""; 0]);
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use config::authorization_config::{self, LoadError, LoadOptions, Loaded, Role};
+use config::authorization_config::{self, LoadError, LoadOptions, Loaded, ServerRole};
 use document::{Diagnostic, Fault, Source};
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
 /// Kubernetes' validation lets it pass and the process fails later.
 pub(super) fn load(text: &str) -> Loaded {
     let source = Source { name: "config", bytes: text.as_bytes() };
-    let options = LoadOptions { role: Role::Delegated, ..LoadOptions::default() };
+    let options = LoadOptions { role: ServerRole::Delegated, ..LoadOptions::default() };
     authorization_config::load(&source, &options)
 }
 
@@ -58,7 +58,7 @@ fn result(loaded: &Loaded) -> Value {
         Ok(configuration) => {
             return json!({
                 "result": "valid",
-                "effective": authorization_config::effective(configuration),
+                "effective": authorization_config::configuration_to_json(configuration),
             });
         }
         Err(error) => error,
@@ -141,7 +141,7 @@ mod tests {
 
     fn vector(files: Value) -> Vector {
         let body = json!({"text": "", "files": files, "expect": {}});
-        let Value::Object(body) = body else { unreachable!() };
+        let Value::Object(body) = body else { panic!("the body is an object") };
         Vector { id: "v".to_owned(), feature: "f".to_owned(), body }
     }
 

@@ -36,7 +36,7 @@ fn format_non_finite(number: f64) -> &'static str {
 
 /// The shortest decimal that is nearer to the number than to any other double.
 struct ShortestDecimal {
-    negative: bool,
+    is_negative: bool,
     /// Without leading or trailing zeros; `0` for zero.
     digits: String,
     /// The power of ten of the first digit.
@@ -55,11 +55,11 @@ impl ShortestDecimal {
                 last
             });
         }
-        Self { negative: number.is_sign_negative(), digits, exponent }
+        Self { is_negative: number.is_sign_negative(), digits, exponent }
     }
 
     fn format_plain(&self) -> String {
-        let mut text = String::from(if self.negative { "-" } else { "" });
+        let mut text = String::from(if self.is_negative { "-" } else { "" });
         match usize::try_from(self.exponent) {
             Ok(exponent) => {
                 let point = self.digits.len().min(exponent + 1);
@@ -82,7 +82,7 @@ impl ShortestDecimal {
     }
 
     fn format_scientific(&self) -> String {
-        let sign = if self.negative { "-" } else { "" };
+        let sign = if self.is_negative { "-" } else { "" };
         let (first, rest) = self.digits.split_at(1);
         let point = if rest.is_empty() { "" } else { "." };
         let exponent_sign = if self.exponent < 0 { '-' } else { '+' };

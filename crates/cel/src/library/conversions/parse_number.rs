@@ -71,8 +71,8 @@ pub(super) fn parse_double(text: &str) -> Option<f64> {
 
 /// The parts of a number without a sign.
 struct FloatLiteral<'t> {
-    whole: &'t str,
-    fraction: &'t str,
+    whole_digits: &'t str,
+    fraction_digits: &'t str,
     exponent: Option<&'t str>,
 }
 
@@ -110,8 +110,8 @@ fn split_float_literal(
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
     });
     (has_digits && all_digits && exponent_is_sound).then_some(FloatLiteral {
-        whole,
-        fraction,
+        whole_digits: whole,
+        fraction_digits: fraction,
         exponent,
     })
 }
@@ -144,7 +144,7 @@ fn hex_float_value(literal: &FloatLiteral<'_>) -> Option<f64> {
     };
     let mut mantissa: u64 = 0;
     let mut inexact = false;
-    for (digits, in_fraction) in [(literal.whole, false), (literal.fraction, true)] {
+    for (digits, in_fraction) in [(literal.whole_digits, false), (literal.fraction_digits, true)] {
         for digit in digits.chars().filter_map(|digit| digit.to_digit(16)) {
             if mantissa >> 60 == 0 {
                 mantissa = (mantissa << 4) | u64::from(digit);

@@ -5,22 +5,22 @@
 
 /// Up to this length, insertion sort is used.
 const INSERTION_MAX: usize = 12;
-/// From this length on, the pivot is a median of medians, and nearly sorted parts are mended.
+/// From this length on, the pivot is a median of medians, and nearly sorted parts are repaired.
 const NINTHER_MIN: usize = 50;
 /// The number of swaps while choosing a pivot that tells a descending part.
 const DESCENDING_SWAPS: usize = 12;
-/// How many misplaced neighbours are mended before a part counts as unsorted.
+/// The most out-of-order pairs that are swapped before a part counts as unsorted.
 const MENDED_MAX: usize = 5;
 
 /// The positions `0..length` in ascending order of what `less` compares.
 pub(super) fn sorted_positions(length: usize, less: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
-    let mut sorter = PdqSorter { order: (0..length).collect(), less };
+    let mut sorter = PdqSorter { positions: (0..length).collect(), less };
     let bad_choices = usize::BITS - length.leading_zeros();
     sorter.sort(0, length, bad_choices);
-    sorter.order
+    sorter.positions
 }
 
-/// What the choice of a pivot revealed.
+/// What the choice of a pivot shows about the order of the part.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PivotHint {
     Unknown,
@@ -30,17 +30,17 @@ enum PivotHint {
 
 /// INVARIANT: all methods are called with positions inside `order`.
 struct PdqSorter<'l> {
-    order: Vec<usize>,
+    positions: Vec<usize>,
     less: &'l dyn Fn(usize, usize) -> bool,
 }
 
 impl PdqSorter<'_> {
     fn less(&self, a: usize, b: usize) -> bool {
-        (self.less)(self.order[a], self.order[b])
+        (self.less)(self.positions[a], self.positions[b])
     }
 
     fn swap(&mut self, a: usize, b: usize) {
-        self.order.swap(a, b);
+        self.positions.swap(a, b);
     }
 
     /// Sorts the part from `start` to before `end`. After too many bad pivots, heap sort takes over.
@@ -61,7 +61,7 @@ impl PdqSorter<'_> {
             }
             let (mut pivot, mut hint) = self.choose_pivot(start, end);
             if hint == PivotHint::Descending {
-                self.order[start..end].reverse();
+                self.positions[start..end].reverse();
                 pivot = (end - 1) - (pivot - start);
                 hint = PivotHint::Ascending;
             }

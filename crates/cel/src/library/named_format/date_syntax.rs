@@ -1,4 +1,4 @@
-//! Dates and times.
+//! The syntax of the formats `date` and `datetime`.
 
 /// Whether the text is `YYYY-MM-DD` with a day that the month has.
 pub(super) fn is_date(text: &str) -> bool {
@@ -30,8 +30,8 @@ fn days_in_month(year: u32, month: u32) -> u32 {
     }
 }
 
-/// Whether the text is a date, a `T`, and a time with a time zone. What follows another `T` is not
-/// looked at.
+/// Whether the text is a date, a `T`, and a time with a time zone. Text after a second `T` is
+/// ignored, as in Kubernetes.
 pub(super) fn is_datetime(text: &str) -> bool {
     let mut parts = text.split(['T', 't']);
     match (parts.next(), parts.next()) {

@@ -43,7 +43,7 @@ fn read_octal(first: u32, chars: &mut std::str::Chars<'_>) -> u32 {
     code
 }
 
-/// Two hexadecimal digits, or any number of them in braces. The characters that were looked at
+/// Two hexadecimal digits, or any number of them in braces. The characters that were read
 /// are consumed, since they are part of the message when they do not fit.
 fn read_hexadecimal(chars: &mut std::str::Chars<'_>) -> Option<u32> {
     let first = chars.next()?;

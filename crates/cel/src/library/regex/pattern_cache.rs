@@ -1,4 +1,4 @@
-//! The constant patterns of expressions that are compiled together.
+//! A cache of the constant patterns of expressions that are compiled together.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,19 +6,19 @@ use std::fmt;
 use super::pattern::Pattern;
 use crate::function::StepBudget;
 
-/// How much memory the patterns of one set may take together. A few characters can be megabytes,
+/// The most memory of all patterns of one cache. A pattern of a few characters can take megabytes,
 /// and a configuration has room for thousands of them; patterns as people write them take some
 /// ten kilobytes.
 const BYTES_MAX: usize = 80 << 20;
 
-/// How much work it may be to compile the patterns of one set, including those that are then found
+/// The most steps for compiling the patterns of one cache, including those that are then found
 /// to be too large: about a second.
 const STEPS_MAX: u64 = 8_000_000;
 
-/// The constant patterns of expressions that are compiled together.
+/// The compiled constant patterns of a group of expressions, by source.
 #[derive(Debug)]
 pub(crate) struct PatternCache {
-    compiled: HashMap<Box<str>, Result<Pattern, String>>,
+    compiled_patterns: HashMap<Box<str>, Result<Pattern, String>>,
     step_budget: StepBudget,
     bytes_left: usize,
 }
@@ -26,16 +26,16 @@ pub(crate) struct PatternCache {
 /// Why a pattern can not be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PatternError {
-    /// It is not a pattern; Go's message.
+    /// The syntax is invalid; with Go's message.
     Invalid(String),
-    /// It might be one, but there is no room for it beside those that were compiled before.
+    /// The cache has no memory or steps left for it.
     Exhausted,
 }
 
 impl Default for PatternCache {
     fn default() -> Self {
         Self {
-            compiled: HashMap::new(),
+            compiled_patterns: HashMap::new(),
             step_budget: StepBudget::new(STEPS_MAX),
             bytes_left: BYTES_MAX,
         }
@@ -43,10 +43,10 @@ impl Default for PatternCache {
 }
 
 impl PatternCache {
-    /// Compiles a pattern unless that has been done. When one finds no room, smaller ones still
+    /// Compiles a pattern, or returns the cached one. When one finds no room, smaller ones still
     /// may.
     pub(crate) fn compile(&mut self, source: &str) -> Result<Pattern, PatternError> {
-        if let Some(outcome) = self.compiled.get(source) {
+        if let Some(outcome) = self.compiled_patterns.get(source) {
             return outcome.clone().map_err(PatternError::Invalid);
         }
         let outcome = Pattern::compile_within(source, &mut self.step_budget, self.bytes_left)
@@ -55,7 +55,7 @@ impl PatternCache {
             let left = self.bytes_left.checked_sub(pattern.memory_bytes());
             self.bytes_left = left.ok_or(PatternError::Exhausted)?;
         }
-        self.compiled.insert(source.into(), outcome.clone());
+        self.compiled_patterns.insert(source.into(), outcome.clone());
         outcome.map_err(PatternError::Invalid)
     }
 }

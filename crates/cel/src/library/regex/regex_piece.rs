@@ -13,7 +13,7 @@ pub(super) struct RegexPiece {
     pub(super) size: u64,
 }
 
-/// What encloses the text of a piece most loosely.
+/// The outermost operator of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PieceKind {
     Atom,

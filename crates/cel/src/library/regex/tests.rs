@@ -115,10 +115,10 @@ fn refuses_what_go_refuses_in_its_words() {
 fn expressions_have_a_height_and_a_size() {
     let nested = |levels: usize| "(".repeat(levels) + "a" + &")".repeat(levels);
     assert!(compile_alone(&nested(translate::HEIGHT_MAX - 1)).is_ok());
-    let too_deep = nested(translate::HEIGHT_MAX);
+    let expression_too_deep = nested(translate::HEIGHT_MAX);
     assert_eq!(
-        compile_alone(&too_deep).map(|_| ()),
-        Err(format!("error parsing regexp: expression nests too deeply: `{too_deep}`"))
+        compile_alone(&expression_too_deep).map(|_| ()),
+        Err(format!("error parsing regexp: expression nests too deeply: `{expression_too_deep}`"))
     );
     // The height is bounded so that compiling fits into any stack; alternation, concatenation, a
     // group and a repetition make four levels here.
@@ -131,10 +131,10 @@ fn expressions_have_a_height_and_a_size() {
     assert!(compile_alone(&grouped(translate::OPEN_GROUPS_MAX + 1)).is_err());
 
     assert!(compile_alone(r".{1000}.{1000}").is_ok());
-    for too_large in [r"\pL{1000}", "((ab){1000}c{1000}){1000}"] {
+    for expression_too_large in [r"\pL{1000}", "((ab){1000}c{1000}){1000}"] {
         assert_eq!(
-            compile_alone(too_large).map(|_| ()),
-            Err(format!("error parsing regexp: expression too large: `{too_large}`"))
+            compile_alone(expression_too_large).map(|_| ()),
+            Err(format!("error parsing regexp: expression too large: `{expression_too_large}`"))
         );
     }
 }

@@ -25,30 +25,30 @@
 
 use std::fmt;
 
-use super::class::{self, CharacterClass};
+use super::character_class::{self, CharacterClass};
 use super::escape::{read_escape, text_between};
 use super::regex_piece::{PieceKind, RegexPiece};
-use super::repeat::{COPIES_MAX, RepeatOperator, read_counted_repetition};
+use super::repetition::{COPIES_MAX, RepeatOperator, read_counted_repetition};
 
-/// How high the tree of an expression may be. Go allows 1000; the `regex` crate walks trees
+/// The greatest height of the tree of an expression. Go allows 1000; the `regex` crate walks trees
 /// recursively, and this height fits into the smallest stack that threads have here.
 pub(super) const HEIGHT_MAX: usize = 200;
 
-/// How deep the translation of an expression of [`HEIGHT_MAX`] can nest in the eyes of the `regex`
-/// crate: an operator, its group, and the concatenation in it.
+/// The nesting depth that the `regex` crate counts for a translated expression of [`HEIGHT_MAX`]: for
+/// each level an operator, its group, and the concatenation in it.
 pub(super) const NESTING_MAX: u32 = 3 * HEIGHT_MAX as u32 + 10;
 
-/// How many groups may be open at once, whether they add height or not: each copies what is in it
+/// The most groups that may be open at once, whether they add height or not: each copies its content
 /// when it is closed.
 pub(super) const OPEN_GROUPS_MAX: usize = 1000;
 
-/// How many instructions an expression may compile to, by Go's estimate.
+/// The most instructions of an expression, by Go's estimate.
 const INSTRUCTIONS_MAX: u64 = (128 << 20) / 40;
 
 /// A class that no character is in.
 pub(super) const NOTHING: &str = r"[^\x{0}-\x{10FFFF}]";
 
-/// Why an expression was refused, in Go's words.
+/// A syntax error in a regular expression, with Go's message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RegexSyntaxError {
     problem: &'static str,
@@ -57,16 +57,16 @@ pub(super) struct RegexSyntaxError {
 
 impl RegexSyntaxError {
     pub(super) fn new(problem: &'static str, faulty_part: &str) -> Self {
-        Self { problem: problem, faulty_part: faulty_part.to_owned() }
+        Self { problem, faulty_part: faulty_part.to_owned() }
     }
 
     /// The expression is too large once compiled.
-    pub(super) fn too_large(pattern: &str) -> Self {
+    pub(super) fn expression_too_large(pattern: &str) -> Self {
         Self::new("expression too large", pattern)
     }
 
     /// The expression is too high.
-    pub(super) fn too_deep(pattern: &str) -> Self {
+    pub(super) fn expression_too_deep(pattern: &str) -> Self {
         Self::new("expression nests too deeply", pattern)
     }
 }
@@ -81,8 +81,8 @@ impl fmt::Display for RegexSyntaxError {
 #[derive(Debug)]
 pub(super) struct TranslatedRegex {
     pub(super) text: String,
-    /// How much work reading the text is beside that for its length.
-    pub(super) steps: usize,
+    /// The steps for parsing its character classes, beside those for its length.
+    pub(super) class_steps: usize,
 }
 
 impl TranslatedRegex {
@@ -98,7 +98,7 @@ pub(super) fn translate(pattern: &str) -> Result<TranslatedRegex, RegexSyntaxErr
         pattern,
         flags: RegexFlags::default(),
         outer_groups: Vec::new(),
-        steps: 0,
+        class_steps: 0,
     };
     let mut top = OpenGroup::new(RegexFlags::default(), false);
     parser.translate_pattern(&mut top)?;
@@ -106,7 +106,7 @@ pub(super) fn translate(pattern: &str) -> Result<TranslatedRegex, RegexSyntaxErr
         return Err(RegexSyntaxError::new("missing closing )", pattern));
     }
     let text = parser.check_piece_limits(top.into_piece())?.text;
-    Ok(TranslatedRegex { text, steps: parser.steps })
+    Ok(TranslatedRegex { text, class_steps: parser.class_steps })
 }
 
 /// The flags that `(?i)` and the like set.
@@ -135,17 +135,12 @@ struct RegexTranslator<'p> {
     /// The groups around the current one.
     outer_groups: Vec<OpenGroup>,
     /// The weight of all classes.
-    steps: usize,
+    class_steps: usize,
 }
 
 impl OpenGroup {
     fn new(outer_flags: RegexFlags, is_capturing: bool) -> Self {
-        Self {
-            alternatives: Vec::new(),
-            items: Vec::new(),
-            outer_flags: outer_flags,
-            is_capturing: is_capturing,
-        }
+        Self { alternatives: Vec::new(), items: Vec::new(), outer_flags, is_capturing }
     }
 
     /// Ends the current alternative.
@@ -193,7 +188,7 @@ impl<'p> RegexTranslator<'p> {
                     rest = after;
                 }
                 '[' => {
-                    let (class, left) = class::read_bracketed_class(rest)?;
+                    let (class, left) = character_class::read_bracketed_class(rest)?;
                     current.items.push(self.translate_class(class));
                     rest = left;
                 }
@@ -257,12 +252,12 @@ impl<'p> RegexTranslator<'p> {
     }
 
     fn translate_class(&mut self, class: CharacterClass) -> RegexPiece {
-        let CharacterClass { text, weight } = class;
+        let CharacterClass { text, class_weight: weight } = class;
         if self.flags.fold_case {
-            self.steps = self.steps.saturating_add(weight.case_folded_steps);
+            self.class_steps = self.class_steps.saturating_add(weight.case_folded_steps);
             RegexPiece::new_atom(format!("(?i:{text})"))
         } else {
-            self.steps = self.steps.saturating_add(weight.case_sensitive_steps);
+            self.class_steps = self.class_steps.saturating_add(weight.case_sensitive_steps);
             RegexPiece::new_atom(text)
         }
     }
@@ -341,7 +336,7 @@ impl<'p> RegexTranslator<'p> {
         is_capturing: bool,
     ) -> Result<(), RegexSyntaxError> {
         if self.outer_groups.len() >= OPEN_GROUPS_MAX {
-            return Err(RegexSyntaxError::too_deep(self.pattern));
+            return Err(RegexSyntaxError::expression_too_deep(self.pattern));
         }
         let inner = OpenGroup::new(self.flags, is_capturing);
         self.outer_groups.push(std::mem::replace(current, inner));
@@ -420,7 +415,7 @@ impl<'p> RegexTranslator<'p> {
             current.items.push(RegexPiece::new_atom(text));
             return Ok(chars.as_str());
         }
-        if let Some((items, left)) = class::read_escaped_class(rest)? {
+        if let Some((items, left)) = character_class::read_escaped_class(rest)? {
             let text = format!("[{}]", items.text);
             current.items.push(self.translate_class(CharacterClass { text, ..items }));
             return Ok(left);
@@ -432,10 +427,10 @@ impl<'p> RegexTranslator<'p> {
 
     fn check_piece_limits(&self, piece: RegexPiece) -> Result<RegexPiece, RegexSyntaxError> {
         if piece.size > INSTRUCTIONS_MAX {
-            return Err(RegexSyntaxError::too_large(self.pattern));
+            return Err(RegexSyntaxError::expression_too_large(self.pattern));
         }
         if piece.height > HEIGHT_MAX {
-            return Err(RegexSyntaxError::too_deep(self.pattern));
+            return Err(RegexSyntaxError::expression_too_deep(self.pattern));
         }
         Ok(piece)
     }

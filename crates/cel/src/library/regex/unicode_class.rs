@@ -1,6 +1,6 @@
 //! The Unicode categories and scripts that Go's regular expressions know by name.
 
-/// Names of categories, short and long, in the form of [`canonical`], and the category.
+/// Names of categories, short and long, in the form of [`canonical_class_name`], and the category.
 const CATEGORIES: &[(&str, &str)] = &[
     ("C", "C"),
     ("Cc", "Cc"),

@@ -1,6 +1,6 @@
 //! The clauses of a format: `%s`, `%.3f` and so on.
 
-/// How a value is to be written.
+/// A formatting clause, such as `%s` or `%.3f`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FormatClause {
     /// `%s`
@@ -49,36 +49,36 @@ impl FormatClause {
 /// Walks through a format.
 #[derive(Debug)]
 pub(super) struct FormatScanner<'f> {
-    rest: &'f str,
+    unread_format: &'f str,
 }
 
-/// What comes next in a format.
+/// The next part of a format string.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FormatPart<'f> {
     /// Text to copy.
     Text(&'f str),
-    /// A clause, which [`FormatScanner::clause`] reads.
+    /// A clause, which [`FormatScanner::read_clause`] reads.
     Clause,
 }
 
 impl<'f> FormatScanner<'f> {
     pub(super) fn new(format: &'f str) -> Self {
-        Self { rest: format }
+        Self { unread_format: format }
     }
 
     /// The next part, until the end. After a [`FormatPart::Clause`], the clause must be read before the
     /// next part is asked for.
     pub(super) fn next_part(&mut self) -> Option<FormatPart<'f>> {
-        let Some(clause) = self.rest.strip_prefix('%') else {
-            let end = self.rest.find('%').unwrap_or(self.rest.len());
-            let (text, rest) = self.rest.split_at_checked(end)?;
-            self.rest = rest;
+        let Some(clause) = self.unread_format.strip_prefix('%') else {
+            let end = self.unread_format.find('%').unwrap_or(self.unread_format.len());
+            let (text, rest) = self.unread_format.split_at_checked(end)?;
+            self.unread_format = rest;
             return if text.is_empty() { None } else { Some(FormatPart::Text(text)) };
         };
-        self.rest = clause;
+        self.unread_format = clause;
         match clause.strip_prefix('%') {
             Some(rest) => {
-                self.rest = rest;
+                self.unread_format = rest;
                 Some(FormatPart::Text("%"))
             }
             None => Some(FormatPart::Clause),
@@ -87,7 +87,7 @@ impl<'f> FormatScanner<'f> {
 
     /// Whether a percent sign was the last character.
     pub(super) fn is_at_end(&self) -> bool {
-        self.rest.is_empty()
+        self.unread_format.is_empty()
     }
 
     /// Reads a clause, or tells what is wrong with it.
@@ -100,8 +100,8 @@ impl<'f> FormatScanner<'f> {
 
     fn parse_clause(&mut self) -> Result<FormatClause, String> {
         let precision = self.read_precision()?.unwrap_or(PRECISION);
-        // The letter is looked at as a byte, as in cel-go, where others look broken in the message.
-        let letter = self.rest.as_bytes().first().copied().unwrap_or_default();
+        // The letter is read as a byte, as in cel-go, so other characters are broken in the message.
+        let letter = self.unread_format.as_bytes().first().copied().unwrap_or_default();
         let clause = match letter {
             b's' => FormatClause::Text,
             b'd' => FormatClause::Decimal,
@@ -116,19 +116,19 @@ impl<'f> FormatScanner<'f> {
                 return Err(format!("unrecognized formatting clause \"{other}\""));
             }
         };
-        self.rest = self.rest.get(1..).unwrap_or_default();
+        self.unread_format = self.unread_format.get(1..).unwrap_or_default();
         Ok(clause)
     }
 
     /// Reads `.digits`, if there is a point.
     fn read_precision(&mut self) -> Result<Option<u64>, String> {
-        let Some(rest) = self.rest.strip_prefix('.') else { return Ok(None) };
+        let Some(rest) = self.unread_format.strip_prefix('.') else { return Ok(None) };
         let wrong = |why: String| format!("error while parsing precision: {why}");
         let end = rest
             .find(|c: char| !c.is_ascii_digit())
             .ok_or_else(|| wrong("could not find end of precision specifier".to_owned()))?;
         let (digits, rest) = rest.split_at_checked(end).unwrap_or((rest, ""));
-        self.rest = rest;
+        self.unread_format = rest;
         let fault = match digits.parse::<u64>() {
             Ok(precision) if i64::try_from(precision).is_ok() => return Ok(Some(precision)),
             _ if digits.is_empty() => "invalid syntax",

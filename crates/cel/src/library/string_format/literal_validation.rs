@@ -4,7 +4,7 @@ use super::format_clause::{FormatClause, FormatPart, FormatScanner};
 use super::index_out_of_range_message;
 use crate::static_type::Type;
 
-/// What is wrong with a call of `format` whose format and list are literals.
+/// An error in a call of `format` whose format and list are literals.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FormatFault<N> {
     /// The element of the list to blame, or a part of it; the call itself if there is none.
@@ -13,7 +13,7 @@ pub(crate) struct FormatFault<N> {
     pub(crate) message: String,
 }
 
-/// How to look into the expressions of the list.
+/// Access to the types and parts of the list elements.
 #[derive(Clone, Copy)]
 pub(crate) struct ListInspector<'t, N> {
     /// The type of an expression.

@@ -5,7 +5,7 @@
 
 use crate::library::format_double;
 
-/// What stands for a clause whose precision is too large for the formatter to read.
+/// The output for a clause whose precision is too large for the formatter.
 const UNREADABLE: &str = "%!(NOVERB)";
 
 /// The formatter stops reading a precision when a further digit follows a number above this.

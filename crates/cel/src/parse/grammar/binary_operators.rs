@@ -21,12 +21,12 @@ impl Parser<'_> {
         self.input.enter_rule(AFTER_OPERAND);
         let mut factor: Option<PendingOperator> = None;
         let mut term: Option<PendingOperator> = None;
-        let mut relation: Option<PendingOperator> = None;
+        let mut relation_depth: Option<PendingOperator> = None;
         let mut and = LogicalRun::new("_&&_");
         let mut or = LogicalRun::new("_||_");
         let result = loop {
             let start = self.input.current_token()?.start;
-            let n_relations = 1 + u32::from(relation.is_some());
+            let n_relations = 1 + u32::from(relation_depth.is_some());
             let n_arithmetics = 1 + u32::from(term.is_some()) + u32::from(factor.is_some());
             let operand = self.parse_operand(n_relations, n_arithmetics)?;
 
@@ -34,17 +34,17 @@ impl Parser<'_> {
             let operand =
                 self.combine_operands(factor.take(), ParsedOperand { start, node: operand });
             if let Some(function) = factor_operator_function(next.kind) {
-                factor = Some(self.to_pending_operator(function, operand)?);
+                factor = Some(self.make_pending_operator(function, operand)?);
                 continue;
             }
             let operand = self.combine_operands(term.take(), operand);
             if let Some(function) = term_operator_function(next.kind) {
-                term = Some(self.to_pending_operator(function, operand)?);
+                term = Some(self.make_pending_operator(function, operand)?);
                 continue;
             }
-            let operand = self.combine_operands(relation.take(), operand);
+            let operand = self.combine_operands(relation_depth.take(), operand);
             if let Some(function) = relation_operator_function(next.kind) {
-                relation = Some(self.to_pending_operator(function, operand)?);
+                relation_depth = Some(self.make_pending_operator(function, operand)?);
                 continue;
             }
             if next.kind == T::LogicalAnd {
@@ -70,22 +70,22 @@ impl Parser<'_> {
         n_arithmetics: u32,
     ) -> Result<SyntaxId, ParseAborted> {
         self.input.current_token()?;
-        self.depth.relation += n_relations;
-        self.depth.arithmetic += n_arithmetics;
-        self.check_depth()?;
+        self.depth.relation_depth += n_relations;
+        self.depth.arithmetic_depth += n_arithmetics;
+        self.check_rule_depth()?;
         let operand = self.parse_unary()?;
-        self.depth.relation -= n_relations;
-        self.depth.arithmetic -= n_arithmetics;
+        self.depth.relation_depth -= n_relations;
+        self.depth.arithmetic_depth -= n_arithmetics;
         Ok(operand)
     }
 
-    fn to_pending_operator(
+    fn make_pending_operator(
         &mut self,
         function: &'static str,
-        left: ParsedOperand,
+        left_operand: ParsedOperand,
     ) -> Result<PendingOperator, ParseAborted> {
         let operator = self.input.take_token()?.offset;
-        Ok(PendingOperator { function, operator, left })
+        Ok(PendingOperator { function, operator, left_operand })
     }
 
     fn combine_operands(
@@ -93,8 +93,11 @@ impl Parser<'_> {
         waiting: Option<PendingOperator>,
         right: ParsedOperand,
     ) -> ParsedOperand {
-        let Some(PendingOperator { function, operator, left: ParsedOperand { start, node: left } }) =
-            waiting
+        let Some(PendingOperator {
+            function,
+            operator,
+            left_operand: ParsedOperand { start, node: left },
+        }) = waiting
         else {
             return right;
         };
@@ -210,13 +213,13 @@ struct ParsedOperand {
 struct PendingOperator {
     function: &'static str,
     operator: u32,
-    left: ParsedOperand,
+    left_operand: ParsedOperand,
 }
 
 /// The operands of a run of `&&` or `||` so far, and the operator after each.
 struct LogicalRun {
     function: &'static str,
-    /// Where the first operand begins; `None` if there is none.
+    /// The start of the first operand; `None` if there is no operand yet.
     start: Option<u32>,
     operands: Vec<SyntaxId>,
     operators: Vec<u32>,

@@ -26,25 +26,25 @@ use token_sets::{AFTER_CONDITION, COLON, EXPRESSION};
 /// Parses a whole text. Without a tree, the text was given up.
 pub(super) fn parse_syntax(source: &str) -> (Option<(SyntaxTree, SyntaxId)>, ParseIssues) {
     let input = ParserInput::new(source);
-    let mut parser = Parser { input, tree: SyntaxTree::new(), depth: RuleDepths::default() };
+    let mut parser = Parser { input, syntax_tree: SyntaxTree::new(), depth: RuleDepths::default() };
     let root = parser.parse_start();
-    let Parser { input, tree, .. } = parser;
-    (root.ok().map(|root| (tree, root)), input.reports)
+    let Parser { input, syntax_tree: tree, .. } = parser;
+    (root.ok().map(|root| (tree, root)), input.issues)
 }
 
 struct Parser<'s> {
     input: ParserInput<'s>,
-    tree: SyntaxTree,
+    syntax_tree: SyntaxTree,
     depth: RuleDepths,
 }
 
-/// How many calls of a rule are inside each other. The limit is on each rule alone; the rules not
+/// The nesting depth of grammar rules. The limit applies to each rule separately; the rules not
 /// counted here are never deeper than these.
 #[derive(Default)]
 struct RuleDepths {
-    expression: u32,
-    relation: u32,
-    arithmetic: u32,
+    expression_depth: u32,
+    relation_depth: u32,
+    arithmetic_depth: u32,
 }
 
 impl Parser<'_> {
@@ -59,15 +59,15 @@ impl Parser<'_> {
     /// `conditionalOr ('?' conditionalOr ':' expr)?`.
     fn parse_expression(&mut self, follow_sets: TokenSet) -> Result<SyntaxId, ParseAborted> {
         let start = self.input.current_token()?.start;
-        self.depth.expression += 1;
-        self.check_depth()?;
+        self.depth.expression_depth += 1;
+        self.check_rule_depth()?;
         self.input.enter_rule(follow_sets);
         let mut result = self.parse_binary_operators(AFTER_CONDITION)?;
         if let Some(question) = self.input.take_token_if(T::Question)? {
             result = self.parse_conditional(start, question, result)?;
         }
         self.input.leave_rule();
-        self.depth.expression -= 1;
+        self.depth.expression_depth -= 1;
         Ok(result)
     }
 
@@ -90,14 +90,18 @@ impl Parser<'_> {
 
     /// Adds a node that was read from `start` to the end of the last token that was taken.
     fn push(&mut self, start: u32, node: SyntaxNode) -> SyntaxId {
-        self.tree.push(node, Span { start, end: self.input.last_token_end() })
+        self.syntax_tree.push(node, Span { start, end: self.input.last_token_end() })
     }
 
-    fn check_depth(&mut self) -> Result<(), ParseAborted> {
-        let RuleDepths { expression, relation, arithmetic } = self.depth;
+    fn check_rule_depth(&mut self) -> Result<(), ParseAborted> {
+        let RuleDepths {
+            expression_depth: expression,
+            relation_depth: relation,
+            arithmetic_depth: arithmetic,
+        } = self.depth;
         if expression.max(relation).max(arithmetic) > RECURSION_MAX {
             let message = format!("expression recursion limit exceeded: {RECURSION_MAX}");
-            return Err(self.input.reports.report_limit(message));
+            return Err(self.input.issues.report_limit(message));
         }
         Ok(())
     }

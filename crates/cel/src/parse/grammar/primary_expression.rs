@@ -106,7 +106,7 @@ impl Parser<'_> {
     }
 }
 
-/// What a name can be the beginning of.
+/// The construct that begins with a name, as the lookahead predicts it.
 enum NamePrediction {
     Ident,
     Call,

@@ -1,8 +1,8 @@
-//! What expressions begin with, and what comes after them.
+//! The first sets and follow sets of the grammar rules.
 
 use crate::parse::token::{TokenKind as T, TokenSet};
 
-/// What a primary expression can begin with.
+/// The tokens that can begin a primary expression.
 pub(super) const PRIMARY: TokenSet = TokenSet::from_kinds(&[
     T::LeftBracket,
     T::LeftBrace,
@@ -19,7 +19,7 @@ pub(super) const PRIMARY: TokenSet = TokenSet::from_kinds(&[
     T::Bytes,
     T::Identifier,
 ]);
-/// What an expression can begin with.
+/// The tokens that can begin an expression.
 pub(super) const EXPRESSION: TokenSet = PRIMARY.union(TokenSet::from_kinds(&[T::Exclamation]));
 pub(super) const OPTIONAL_EXPRESSION: TokenSet =
     EXPRESSION.union(TokenSet::from_kinds(&[T::Question]));
@@ -27,7 +27,7 @@ pub(super) const FIELD_NAME: TokenSet =
     TokenSet::from_kinds(&[T::Identifier, T::EscapedIdentifier]);
 pub(super) const OPTIONAL_FIELD: TokenSet = FIELD_NAME.union(TokenSet::from_kinds(&[T::Question]));
 
-/// What may follow an operand of a binary operator.
+/// The tokens that may follow an operand of a binary operator.
 pub(super) const AFTER_OPERAND: TokenSet = TokenSet::RULE_END.union(TokenSet::from_kinds(&[
     T::LogicalOr,
     T::LogicalAnd,

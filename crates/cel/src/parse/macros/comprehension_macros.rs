@@ -13,7 +13,7 @@ const ACCUMULATOR: &str = "@result";
 /// Its name in older versions of cel-go, which can be named and is still refused.
 const ACCUMULATOR_BEFORE: &str = "__result__";
 
-/// What a fold runs over, and the names of its variables.
+/// The range of a comprehension and the names of its variables.
 pub(super) struct ComprehensionRange {
     range: NodeId,
     first_variable: Arc<str>,

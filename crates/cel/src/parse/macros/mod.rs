@@ -1,4 +1,4 @@
-//! Calls that are not calls: each becomes what it stands for while the tree is built.
+//! Macro expansion: macro calls are replaced while the AST is built.
 //!
 //! The expansions are those of cel-go, node by node, since cost and type errors depend on them.
 //! All nodes that a macro adds are placed at the opening parenthesis of its call. A name with
@@ -15,7 +15,7 @@ mod binding_macros;
 mod comprehension_macros;
 mod copy_nodes;
 
-/// What became of a call.
+/// The result of a macro expansion.
 pub(super) enum MacroExpansion {
     Expanded(NodeId),
     /// An ordinary call.
@@ -28,7 +28,7 @@ pub(super) enum MacroExpansion {
     },
 }
 
-/// Why there is no expansion.
+/// Why a macro call can not be expanded.
 enum ExpansionError {
     Abort(ParseAborted),
     Misuse { node: NodeId, message: String },
@@ -52,7 +52,7 @@ pub(super) fn expand_macro(
     function: &str,
     args: &[NodeId],
 ) -> Result<MacroExpansion, ParseAborted> {
-    let mut at = MacroExpander { builder, open_offset: open_offset };
+    let mut at = MacroExpander { builder, open_offset };
     let expanded = match (target, function, args) {
         (None, "has", &[argument]) => at.expand_has(argument),
         (Some(range), "all" | "exists" | "exists_one", &[variable, test]) => {

@@ -1,4 +1,4 @@
-//! An authorizer and what expressions make of it, step by step: a check, and a decision.
+//! The values of the authorizer library: authorizer, checks and decision.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use crate::value::Value;
 /// A value of the library of authorization checks.
 #[derive(Debug, Clone)]
 pub enum AuthorizationValue {
-    /// Whom to ask, and about whom.
+    /// The authorizer, for the user of the request or for a service account.
     Authorizer(Authorizer),
-    /// A path to ask about.
+    /// A check of a non-resource path.
     Path(Authorizer, Arc<str>),
-    /// An API group, of which a resource is still to be named.
+    /// A check of an API group that does not yet name a resource.
     Group(Authorizer, Arc<str>),
-    /// A resource to ask about.
+    /// A check of a resource.
     Resource(Authorizer, Box<ResourceTarget>),
-    /// The answer.
+    /// The decision of a check.
     Decision(AuthorizerDecision),
 }
 
-/// Somebody to ask: the answers that are known, and in whose name.
+/// The `authorizer` variable: the known decisions, and the service account to check if any.
 #[derive(Debug, Clone, Default)]
 pub struct Authorizer {
     pub(crate) decisions: KnownDecisions,
@@ -29,7 +29,7 @@ pub struct Authorizer {
 }
 
 impl Authorizer {
-    /// An authorizer that has given these answers to the user whom the host knows.
+    /// An authorizer for the user of the request, with the decisions that are already known.
     pub fn new(decisions: KnownDecisions) -> Self {
         Self { decisions, service_account: None }
     }
@@ -68,7 +68,7 @@ impl AuthorizationValue {
         }
     }
 
-    /// What the peer calls the type inside its own program.
+    /// The Go type that Kubernetes uses for the value; error messages show it.
     pub(crate) fn go_type_name(&self) -> &'static str {
         match self {
             Self::Authorizer(_) => "library.authorizerVal",

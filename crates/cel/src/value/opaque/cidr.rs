@@ -20,7 +20,7 @@ impl Cidr {
     /// # Errors
     /// Kubernetes' message, for all else and for IPv4 addresses mapped into IPv6.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let cidr = parse_prefix(text).map_err(|fault| {
+        let cidr = parse_cidr_prefix(text).map_err(|fault| {
             let text = quote(text);
             format!(
                 "network address parse error during conversion from string: \
@@ -73,13 +73,14 @@ impl fmt::Display for Cidr {
     }
 }
 
-fn parse_prefix(text: &str) -> Result<Cidr, String> {
+fn parse_cidr_prefix(text: &str) -> Result<Cidr, String> {
     let (address, bits) = text.rsplit_once('/').ok_or("no '/'")?;
     let ip = go_compat::parse_ip(address.as_bytes()).map_err(|error| error.to_string())?;
     if !ip.ipv6_zone.is_empty() {
         return Err("IPv6 zones cannot be present in a prefix".to_owned());
     }
-    let bits = parse_bits(bits).ok_or_else(|| format!("bad bits after slash: {}", quote(bits)))?;
+    let bits =
+        parse_prefix_bits(bits).ok_or_else(|| format!("bad bits after slash: {}", quote(bits)))?;
     let bits_max = if ip.address.is_ipv4() { 32 } else { 128 };
     match u8::try_from(bits) {
         Ok(bits) if bits <= bits_max => Ok(Cidr { address: ip.address, prefix_bits: bits }),
@@ -88,7 +89,7 @@ fn parse_prefix(text: &str) -> Result<Cidr, String> {
 }
 
 /// A decimal number of 63 bits without sign or leading zeros.
-fn parse_bits(text: &str) -> Option<i64> {
+fn parse_prefix_bits(text: &str) -> Option<i64> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
     let leads_with_zero = text.len() > 1 && text.starts_with('0');
     if is_plain && !leads_with_zero { text.parse().ok() } else { None }

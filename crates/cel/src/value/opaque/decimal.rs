@@ -18,7 +18,7 @@ pub(super) struct Decimal {
     /// The most significant digit comes first.
     digits: Vec<u8>,
     exponent: i64,
-    /// How many decimal places the number is written with. Its value does not depend on them, but
+    /// The decimal places that the number is written with. The value does not depend on them, but
     /// the conversion to floating point does, as it rounds twice.
     decimal_places: i64,
 }
@@ -27,8 +27,7 @@ impl Decimal {
     /// The number with these digits, the last `places` of them behind the decimal point. Negative
     /// places stand for zeros before the point.
     pub(super) fn new(is_negative: bool, digits: Vec<u8>, decimal_places: i64) -> Self {
-        Self { is_negative, digits, exponent: -decimal_places, decimal_places: decimal_places }
-            .normalize()
+        Self { is_negative, digits, exponent: -decimal_places, decimal_places }.normalize()
     }
 
     /// `value` × 10^`scale`

@@ -7,7 +7,7 @@ use super::decimal::Decimal;
 /// The message for a text of the wrong shape.
 const FORMAT_WRONG: &str = "quantities must match the regular expression \
                             '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-/// The message for a text without digits, where those are looked at.
+/// The message for a text whose numeric part has no digits.
 const NUMBER_WRONG: &str = "unable to parse numeric part of quantity";
 /// The message for an unknown suffix.
 const SUFFIX_WRONG: &str = "unable to parse quantity's suffix";
@@ -28,14 +28,14 @@ const DECIMAL_PLACES_MAX: u8 = 9;
 pub struct Quantity {
     amount: QuantityAmount,
     /// Arithmetic made this value. Kubernetes' `==` does not take such a value on its right.
-    is_computed: bool,
+    is_arithmetic_result: bool,
 }
 
 #[derive(Debug, Clone)]
 enum QuantityAmount {
     /// `value` × 10^`scale`
     Int { value: i64, scale: i32 },
-    /// What does not fit, and what was written with a fraction of a binary unit.
+    /// Amounts that do not fit into `Int`, and fractions of binary units.
     Decimal(Decimal),
 }
 
@@ -52,17 +52,17 @@ impl Quantity {
             Some(amount) => amount,
             None => QuantityAmount::Decimal(parse_decimal_amount(&parts, suffix)?),
         };
-        Ok(Self { amount, is_computed: false })
+        Ok(Self { amount, is_arithmetic_result: false })
     }
 
     /// A whole amount.
     pub fn from_int(value: i64) -> Self {
-        Self { amount: QuantityAmount::Int { value, scale: 0 }, is_computed: false }
+        Self { amount: QuantityAmount::Int { value, scale: 0 }, is_arithmetic_result: false }
     }
 
     /// Whether [`Quantity::add`] or [`Quantity::sub`] made the value.
-    pub fn is_computed(&self) -> bool {
-        self.is_computed
+    pub fn is_arithmetic_result(&self) -> bool {
+        self.is_arithmetic_result
     }
 
     /// The sign: -1, 0 or 1.
@@ -89,7 +89,7 @@ impl Quantity {
     pub fn add(&self, other: &Self) -> Result<Self, &'static str> {
         let short = self.amount.as_int_and_scale().zip(other.amount.as_int_and_scale());
         match short.and_then(|(a, b)| sum_of_ints(a, b)) {
-            Some(amount) => Ok(Self { amount, is_computed: true }),
+            Some(amount) => Ok(Self { amount, is_arithmetic_result: true }),
             None => self.add_decimal(&other.amount.to_decimal()),
         }
     }
@@ -102,14 +102,14 @@ impl Quantity {
         let short = self.amount.as_int_and_scale().zip(other.amount.as_int_and_scale());
         // As in Kubernetes, the smallest of all integers is its own negation here.
         match short.and_then(|(a, (value, scale))| sum_of_ints(a, (value.wrapping_neg(), scale))) {
-            Some(amount) => Ok(Self { amount, is_computed: true }),
+            Some(amount) => Ok(Self { amount, is_arithmetic_result: true }),
             None => self.add_decimal(&other.amount.to_decimal().negate()),
         }
     }
 
     fn add_decimal(&self, other: &Decimal) -> Result<Self, &'static str> {
         let sum = self.amount.to_decimal().plus(other).ok_or(SUM_TOO_LONG)?;
-        Ok(Self { amount: QuantityAmount::Decimal(sum), is_computed: true })
+        Ok(Self { amount: QuantityAmount::Decimal(sum), is_arithmetic_result: true })
     }
 
     /// The amount as an integer, if its form is one: `1.0` is not.
@@ -177,8 +177,8 @@ fn scale_int(value: i64, scale: u32) -> Option<i64> {
 /// The parts of the text of an amount. Leading zeros are left out.
 struct QuantityParts<'t> {
     is_negative: bool,
-    whole: &'t str,
-    fraction: &'t str,
+    whole_digits: &'t str,
+    fraction_digits: &'t str,
     suffix: &'t str,
     has_digits: bool,
 }
@@ -202,20 +202,20 @@ impl<'t> QuantityParts<'t> {
         }
         Ok(Self {
             is_negative,
-            whole: digits.trim_start_matches('0'),
-            fraction,
+            whole_digits: digits.trim_start_matches('0'),
+            fraction_digits: fraction,
             suffix,
             has_digits: !digits.is_empty() || !fraction.is_empty(),
         })
     }
 
     fn digits(&self) -> impl Iterator<Item = u8> {
-        self.whole.bytes().chain(self.fraction.bytes()).map(|byte| byte - b'0')
+        self.whole_digits.bytes().chain(self.fraction_digits.bytes()).map(|byte| byte - b'0')
     }
 
     /// The digits of the whole part, of which there is at least one, and of the fraction.
     fn digit_count(&self) -> usize {
-        self.whole.len().max(1) + self.fraction.len()
+        self.whole_digits.len().max(1) + self.fraction_digits.len()
     }
 }
 
@@ -224,7 +224,7 @@ fn split_leading_bytes(text: &str, belongs: fn(u8) -> bool) -> (&str, &str) {
     text.split_at_checked(end).unwrap_or((text, ""))
 }
 
-/// What the number of an amount is multiplied with.
+/// The multiplier that the suffix of an amount denotes.
 #[derive(Clone, Copy)]
 enum QuantitySuffix {
     PowerOfTen(i32),
@@ -266,11 +266,11 @@ fn parse_int_amount(parts: &QuantityParts<'_>, suffix: QuantitySuffix) -> Option
     let n_digits = parts.digit_count();
     let (factor, scale) = match suffix {
         QuantitySuffix::PowerOfTen(exponent) if n_digits <= INT_DIGITS_MAX => {
-            (1, exponent.checked_sub(parts.fraction.len() as i32)?)
+            (1, exponent.checked_sub(parts.fraction_digits.len() as i32)?)
         }
         // A power of two takes about three digits per ten bits, and so Pi and Ei take too many.
         QuantitySuffix::PowerOfTwo(power)
-            if parts.fraction.is_empty() && n_digits + power as usize * 3 / 10 <= 14 =>
+            if parts.fraction_digits.is_empty() && n_digits + power as usize * 3 / 10 <= 14 =>
         {
             (1_i64 << power, 0)
         }
@@ -294,7 +294,7 @@ fn parse_decimal_amount(
         return Err(NUMBER_WRONG);
     }
     let digits = parts.digits().collect();
-    let places = parts.fraction.len() as i64;
+    let places = parts.fraction_digits.len() as i64;
     let places_max = i64::from(DECIMAL_PLACES_MAX);
     let absolute = match suffix {
         QuantitySuffix::PowerOfTen(exponent) => {

@@ -36,11 +36,11 @@ impl FromStr for Timestamp {
     fn from_str(text: &str) -> Result<Self, TimestampError> {
         let mut rest = TimestampCursor(text.as_bytes());
         let (seconds, nanos, offset) = rest.read_timestamp().ok_or(TimestampError::Malformed)?;
-        Self { seconds, nanos, offset }.check_range().ok_or(TimestampError::OutOfRange)
+        Self { seconds, nanos, offset }.check_timestamp_range().ok_or(TimestampError::OutOfRange)
     }
 }
 
-/// What is left to read. Each method takes its part off the front, or returns `None`.
+/// The unread rest of a timestamp. Each method consumes a prefix, or returns `None`.
 struct TimestampCursor<'t>(&'t [u8]);
 
 impl TimestampCursor<'_> {

@@ -10,7 +10,7 @@ fn refusal(source: &str, budget: &mut CompileBudget) -> Option<String> {
         Ok(checked) => checked,
         Err(issues) => return issues.iter().next().map(|issue| issue.message.clone()),
     };
-    checked.into_program().err()
+    checked.into_program().err().map(|error| error.to_string())
 }
 
 const NO_ROOM_FOR_PATTERN: &str = "this pattern and those before it take too much memory together";

@@ -4,7 +4,7 @@ use document::{WarningCode, read_file};
 use serde_json::json;
 
 use super::{HEADER, decode_error, faults, file, generic, load_text, warnings, webhook};
-use crate::authorization_config::effective;
+use crate::authorization_config::configuration_to_json;
 
 /// Asserts that the text is no configuration and that the message contains `part`.
 fn refused(row: &str, text: &str, part: &str) {
@@ -46,7 +46,7 @@ fn cfg_03_04_all_versions_and_both_formats_are_one() {
 fn cfg_05_16_17_18_19_defaults() {
     let effective_webhook = |changes: &[(&str, &str)]| {
         let configuration = load_text(&file(&webhook(changes)), &generic()).outcome.unwrap();
-        effective(&configuration)["authorizers"][0]["webhook"].clone()
+        configuration_to_json(&configuration)["authorizers"][0]["webhook"].clone()
     };
     let plain = effective_webhook(&[]);
     assert_eq!(plain["authorizedTTL"], "5m0s", "CFG-05");
@@ -80,15 +80,23 @@ fn cfg_06_to_08_kind_and_version() {
     }
     refused("CFG-08", &HEADER.replace("Authorization", "Some"), "\"SomeConfiguration\"");
     refused(
-        "§1.2.6",
+        "kind and version",
         &HEADER.replace("Authorization", "Authentication"),
         "expected AuthorizationConfiguration, got *apiserver.AuthenticationConfiguration",
     );
-    refused("§1.2.6", "apiVersion: a/b/c\nkind: x\n", "unexpected GroupVersion string: a/b/c");
-    refused("§1.2.6", "apiVersion: 1\nkind: x\n", "cannot unmarshal number into Go struct field");
-    refused("§1.2.6", "- a\n", "cannot unmarshal array into Go value");
+    refused(
+        "kind and version",
+        "apiVersion: a/b/c\nkind: x\n",
+        "unexpected GroupVersion string: a/b/c",
+    );
+    refused(
+        "kind and version",
+        "apiVersion: 1\nkind: x\n",
+        "cannot unmarshal number into Go struct field",
+    );
+    refused("kind and version", "- a\n", "cannot unmarshal array into Go value");
     // The first look at kind and version ignores case; the strict one does not.
-    refused("§1.2.7", &HEADER.replace("kind", "Kind"), "unknown field \"Kind\"");
+    refused("strict fields", &HEADER.replace("kind", "Kind"), "unknown field \"Kind\"");
 }
 
 #[test]
@@ -104,14 +112,18 @@ fn cfg_09_to_11_strictness() {
     refused("CFG-11", json, "duplicate field \"authorizers[0].name\"");
     let both = file("- type: RBAC\n  name: rbac\n  name: rbac\n  b: 1\n  a: 1\n");
     refused(
-        "§1.2.7",
+        "strict fields",
         &both,
         "strict decoding error: yaml: unmarshal errors:\n  line 6: key \"name\" already set in \
          map, unknown field \"authorizers[0].a\", unknown field \"authorizers[0].b\"",
     );
     for field in ["conditionsEndpointKubeConfigContext", "authorizationConditionsReviewVersion"] {
         let text = file(&webhook(&[(field, "x")]));
-        refused("§1.2.10", &text, &format!("unknown field \"authorizers[0].webhook.{field}\""));
+        refused(
+            "unknown field",
+            &text,
+            &format!("unknown field \"authorizers[0].webhook.{field}\""),
+        );
     }
 }
 
@@ -130,7 +142,7 @@ fn cfg_12_to_14_documents() {
     }
     refused("CFG-14", "# nothing\n", "'Kind' is missing");
     refused("CFG-14", "apiVersion: apiserver.config.k8s.io\n", "'Kind' is missing");
-    refused("§1.2.4", &format!("---\n---\n{rbac}"), "'Kind' is missing");
+    refused("second document", &format!("---\n---\n{rbac}"), "'Kind' is missing");
 }
 
 #[test]
@@ -160,10 +172,10 @@ fn cfg_15_20_types() {
         ("cacheAuthorizedRequests", "\"true\""),
         ("matchConditions", "{}"),
     ] {
-        refused("§1.2.5", &file(&webhook(&[(field, value)])), "cannot unmarshal");
+        refused("wrong type", &file(&webhook(&[(field, value)])), "cannot unmarshal");
     }
     let on = file(&webhook(&[("cacheAuthorizedRequests", "on")]));
-    assert_eq!(faults(&on, &generic()), [""; 0], "§1.2.5: `on` is a boolean");
+    assert_eq!(faults(&on, &generic()), [""; 0], "`on` is a boolean");
 }
 
 #[test]
@@ -214,5 +226,5 @@ authorizers:
             {"type": "RBAC", "name": "rbac"},
         ],
     });
-    assert_eq!(effective(&configuration), want);
+    assert_eq!(configuration_to_json(&configuration), want);
 }

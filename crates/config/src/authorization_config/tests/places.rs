@@ -1,6 +1,6 @@
 //! Places, hints and limits: what goes beyond Kubernetes.
 
-use document::hint::LEADING_BANG;
+use document::hint::LEADING_BANG_HINT;
 use document::{DOCUMENT_BYTES_MAX, Diagnostic};
 
 use super::{HEADER, file, generic, load_text, server, webhook};
@@ -97,8 +97,8 @@ fn a_leading_bang_is_explained() {
     let conditions = |expression: &str| {
         file(&webhook(&[("matchConditions", &format!("\n    - expression: {expression}"))]))
     };
-    hint(&conditions("!has(request.resourceAttributes)"), LEADING_BANG);
-    hint(&conditions("!has(request.user) && true"), LEADING_BANG);
+    hint(&conditions("!has(request.resourceAttributes)"), LEADING_BANG_HINT);
+    hint(&conditions("!has(request.user) && true"), LEADING_BANG_HINT);
     let ternary = conditions("request.user == 'a' ? true : false");
     hint(&ternary, "a value that contains `: ` needs quotes");
 }

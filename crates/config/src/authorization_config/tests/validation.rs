@@ -1,11 +1,11 @@
 //! Rows VAL-01 to VAL-45, and the rules of the server.
 
 use authz_chain::AuthorizerType;
-use document::{Report, Scalar, WarningCode};
+use document::{FieldValue, ValidationReport, WarningCode};
 
 use super::{HEADER, WEBHOOK, faults, file, generic, load_text, server, warnings, webhook};
-use crate::authorization_config::validate::{Rules, convert};
-use crate::authorization_config::{LoadError, LoadOptions, wire};
+use crate::authorization_config::validate::{ValidationRules, convert_authorizers};
+use crate::authorization_config::{LoadError, LoadOptions, unvalidated};
 
 /// The validator with other types than the chain has.
 fn knowing<'a>(known_types: &'a [&'a str]) -> LoadOptions<'a> {
@@ -71,7 +71,7 @@ fn val_03_to_09_types_and_names() {
     );
     // Entries that stop at their type leave neither type nor name behind, and an empty name wins.
     check(
-        "V4, V5",
+        "type and name in one entry",
         &["Foo", "Bar"],
         "- {type: Foo, name: \"\"}\n- {type: Foo, name: b}\n- {type: Bar, name: b}\n",
         &["authorizers[0].name: Required value", "authorizers[1].type: Duplicate value: \"Foo\""],
@@ -112,25 +112,27 @@ fn val_13_to_17_durations() {
 
 #[test]
 fn val_16_zero_times_without_defaults() {
-    let mut hook = wire::Webhook::default();
+    let mut hook = unvalidated::Webhook::default();
     hook.timeout.value = 1;
-    let entry = wire::Authorizer {
-        kind: Scalar { value: "Webhook".to_owned(), ..Scalar::default() },
-        name: Scalar { value: "w".to_owned(), ..Scalar::default() },
+    let entry = unvalidated::Authorizer {
+        kind: FieldValue { value: "Webhook".to_owned(), ..FieldValue::default() },
+        name: FieldValue { value: "w".to_owned(), ..FieldValue::default() },
         webhook: Some(hook),
-        ..wire::Authorizer::default()
+        ..unvalidated::Authorizer::default()
     };
-    let configuration =
-        wire::Configuration { authorizers: vec![entry], ..wire::Configuration::default() };
-    let rules = Rules {
+    let configuration = unvalidated::Configuration {
+        authorizers: vec![entry],
+        ..unvalidated::Configuration::default()
+    };
+    let rules = ValidationRules {
         known_types: ["Webhook"].into(),
         repeatable_types: ["Webhook"].into(),
-        probe: &super::probe,
+        stat_file: &super::probe,
         allows_match_conditions: true,
     };
-    let mut report = Report::default();
-    convert(&configuration, &rules, &mut report);
-    let found: Vec<_> = report.findings.iter().map(|f| f.fault.to_string()).collect();
+    let mut report = ValidationReport::default();
+    convert_authorizers(&configuration, &rules, &mut report);
+    let found: Vec<_> = report.faults.iter().map(|f| f.fault.to_string()).collect();
     assert_eq!(
         found[..2],
         [

@@ -5,25 +5,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use authz_rbac::Binding;
 use document::{Warning, WarningCode};
 
-use super::super::{Found, Object, WARNINGS_MAX};
+use super::super::{ManifestObject, Object, WARNINGS_MAX};
 use crate::rbac::{self, bootstrap_policy};
 
-/// The most names that are compared with all others, to say which one was meant.
+/// The most names that are compared with all others to suggest the intended one.
 const HINTS_MAX: usize = 50;
 
-/// What takes all objects together: bindings to roles that are not among them. With `bootstrap` the
-/// default roles of Kubernetes exist as well. There are at most [`WARNINGS_MAX`] warnings.
+/// Finds bindings to roles that are not among the objects. With `bootstrap` the default roles of
+/// Kubernetes exist as well. Returns at most [`WARNINGS_MAX`] warnings.
 ///
-/// Objects that are incomplete make no sense here: a role that could not be read is not missing.
-pub fn lint(objects: &[Found], bootstrap: bool) -> Vec<Warning> {
-    if objects.iter().all(|found| found.role_name.is_none()) {
+/// The objects must be complete: a role that could not be read is not missing.
+pub fn lint(objects: &[ManifestObject], bootstrap: bool) -> Vec<Warning> {
+    if objects.iter().all(|found| found.role_reference.is_none()) {
         return Vec::new();
     }
     let defaults = match bootstrap {
         true => bootstrap_policy().map(|policy| policy.roles).unwrap_or_default(),
         false => Vec::new(),
     };
-    let mut roles = Roles::default();
+    let mut roles = KnownRoles::default();
     let found = objects.iter().filter_map(|found| match &found.object {
         Object::Rbac(rbac::Object::Role(role)) => Some(role),
         Object::Rbac(rbac::Object::Binding(_)) | Object::Node(_) => None,
@@ -36,7 +36,7 @@ pub fn lint(objects: &[Found], bootstrap: bool) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for found in objects {
         let (Object::Rbac(rbac::Object::Binding(binding)), Some(reference)) =
-            (&found.object, &found.role_name)
+            (&found.object, &found.role_reference)
         else {
             continue;
         };
@@ -87,17 +87,17 @@ fn role_of(binding: &Binding) -> (&str, &str) {
 
 /// The names of all roles.
 #[derive(Default)]
-struct Roles<'r> {
+struct KnownRoles<'r> {
     /// By namespace, which is empty for cluster roles.
     namespaces: BTreeMap<&'r str, BTreeSet<&'r str>>,
 }
 
-impl Roles<'_> {
+impl KnownRoles<'_> {
     fn has(&self, namespace: &str, name: &str) -> bool {
         self.namespaces.get(namespace).is_some_and(|names| names.contains(name))
     }
 
-    /// Which role was probably meant.
+    /// Suggests the role that was probably intended.
     fn hint(&self, binding: &Binding) -> Option<String> {
         let (namespace, name) = role_of(binding);
         let own = binding.namespace();
@@ -116,7 +116,8 @@ impl Roles<'_> {
                 "there is one in namespace `{other}`, but a binding grants roles of its own only"
             ));
         }
-        // The comparison is quadratic in the length, so what can not be near is left out first.
+        // The comparison is quadratic in the length, so names of a very different length are
+        // excluded first.
         let near = |other: &&&str| other.len().abs_diff(name.len()) <= other.len().div_ceil(4);
         let candidates = self.namespaces.get(namespace).into_iter().flatten().filter(near).copied();
         let nearest = field_errors::nearest(name, candidates)?;

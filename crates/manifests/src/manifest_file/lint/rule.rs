@@ -3,21 +3,21 @@
 use authz_rbac::{PolicyRule, Role};
 use document::WarningCode;
 
-use super::Scope;
-use super::built_in::BUILT_IN;
+use super::LintScope;
+use super::built_in_resources::BUILT_IN_RESOURCES;
 use crate::rbac::limit_errors;
 
-/// Methods of HTTP that are no verbs of resources, and what they are called there.
+/// HTTP methods that are no verbs of resources, with the verb that corresponds to each.
 const METHODS: [(&str, &str); 3] = [("post", "create"), ("put", "update"), ("head", "get")];
 
 /// Verbs of resources that are no methods of HTTP, and so no verbs of paths.
 const RESOURCE_VERBS: [&str; 5] = ["list", "watch", "create", "update", "deletecollection"];
 
-/// Why a value matches nothing, and what may have been meant.
-type Fault = (String, Option<String>);
+/// A message about a value that matches no request, and a hint.
+type LintFault = (String, Option<String>);
 
-pub(super) fn check(role: &Role, scope: &mut Scope<'_>) {
-    // Others supply the rules of such a role, and they are looked at where they are written.
+pub(super) fn lint_rules(role: &Role, scope: &mut LintScope<'_>) {
+    // The rules of an aggregated role come from other roles and are linted there.
     if role.aggregation_rule.is_some() {
         return;
     }
@@ -27,24 +27,28 @@ pub(super) fn check(role: &Role, scope: &mut Scope<'_>) {
     for (idx, rule) in role.rules.iter().enumerate() {
         let is_for_paths = !rule.non_resource_urls.is_empty();
         let mut each =
-            |code, field: &str, values: &[String], judge: &dyn Fn(&str) -> Option<Fault>| {
+            |code, field: &str, values: &[String], judge: &dyn Fn(&str) -> Option<LintFault>| {
                 for (item, value) in values.iter().enumerate() {
                     if let Some((message, hint)) = judge(value) {
                         scope.warn(code, &format!("rules[{idx}].{field}[{item}]"), message, hint);
                     }
                 }
             };
-        each(WarningCode::UnmatchedVerb, "verbs", &rule.verbs, &|value| verb(value, is_for_paths));
-        each(WarningCode::UnmatchedApiGroup, "apiGroups", &rule.api_groups, &api_group);
-        each(WarningCode::UnmatchedResource, "resources", &rule.resources, &|value| {
-            resource(value, &rule.api_groups)
+        each(WarningCode::UnmatchedVerb, "verbs", &rule.verbs, &|value| {
+            lint_verb(value, is_for_paths)
         });
-        each(WarningCode::UnmatchedUrl, "nonResourceURLs", &rule.non_resource_urls, &url);
-        each(WarningCode::CreateByName, "verbs", &rule.verbs, &|value| create_by_name(value, rule));
+        each(WarningCode::UnmatchedApiGroup, "apiGroups", &rule.api_groups, &lint_api_group);
+        each(WarningCode::UnmatchedResource, "resources", &rule.resources, &|value| {
+            lint_resource(value, &rule.api_groups)
+        });
+        each(WarningCode::UnmatchedUrl, "nonResourceURLs", &rule.non_resource_urls, &lint_url);
+        each(WarningCode::CreateByName, "verbs", &rule.verbs, &|value| {
+            lint_create_by_name(value, rule)
+        });
     }
 }
 
-fn verb(verb: &str, is_for_paths: bool) -> Option<Fault> {
+fn lint_verb(verb: &str, is_for_paths: bool) -> Option<LintFault> {
     let lower = verb.trim().to_ascii_lowercase();
     if lower != verb {
         let message =
@@ -63,7 +67,7 @@ fn verb(verb: &str, is_for_paths: bool) -> Option<Fault> {
     Some((message, Some(format!("for resources it is `{name}`"))))
 }
 
-fn api_group(group: &str) -> Option<Fault> {
+fn lint_api_group(group: &str) -> Option<LintFault> {
     let message = || format!("no resource is in the API group {}", go_compat::quote(group));
     let is_version = |text: &str| {
         let rest = text.strip_prefix('v').unwrap_or_default();
@@ -80,7 +84,7 @@ fn api_group(group: &str) -> Option<Fault> {
     (tidy != group).then(|| (message(), Some(format!("write `{tidy}`"))))
 }
 
-fn resource(resource: &str, api_groups: &[String]) -> Option<Fault> {
+fn lint_resource(resource: &str, api_groups: &[String]) -> Option<LintFault> {
     let message = |why: &str| format!("{} matches nothing: {why}", go_compat::quote(resource));
     let lower = resource.trim().to_ascii_lowercase();
     if lower != resource {
@@ -115,13 +119,13 @@ fn resource(resource: &str, api_groups: &[String]) -> Option<Fault> {
             Some((message(why), Some(format!("did you mean `{name}/{first}`?"))))
         }
         (name, _) => {
-            let fault = BUILT_IN.misplaced(name, api_groups)?;
+            let fault = BUILT_IN_RESOURCES.find_misplaced_resource(name, api_groups)?;
             Some((message(&fault.why), Some(fault.hint)))
         }
     }
 }
 
-fn url(url: &str) -> Option<Fault> {
+fn lint_url(url: &str) -> Option<LintFault> {
     let message = |why: &str| format!("{} matches nothing: {why}", go_compat::quote(url));
     if url != "*" && !url.starts_with('/') {
         let hint = (!url.is_empty()).then(|| format!("did you mean `/{url}`?"));
@@ -135,9 +139,9 @@ fn url(url: &str) -> Option<Fault> {
     })
 }
 
-/// An object that is being created has no name yet, but one whose subresource is, such as
-/// `pods/exec`, has.
-fn create_by_name(verb: &str, rule: &PolicyRule) -> Option<Fault> {
+/// The request that creates an object has no name, but one that creates a subresource such as
+/// `pods/exec` has.
+fn lint_create_by_name(verb: &str, rule: &PolicyRule) -> Option<LintFault> {
     let is_named = !rule.resource_names.is_empty();
     let is_plain = rule.resources.iter().all(|resource| !resource.contains('/') && resource != "*");
     (verb == "create" && is_named && is_plain).then(|| {

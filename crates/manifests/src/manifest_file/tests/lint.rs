@@ -169,7 +169,7 @@ fn the_default_objects_are_clean() {
     assert_eq!(faults(&manifests), [""; 0]);
     assert_eq!(cautions(&manifests.warnings), [""; 0]);
     assert_eq!(manifests.objects.len(), 142);
-    assert!(duplicates(&manifests.objects).is_empty());
+    assert!(duplicate_objects(&manifests.objects).is_empty());
     assert!(lint(&manifests.objects, false).is_empty());
 }
 
