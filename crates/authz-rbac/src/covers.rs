@@ -10,7 +10,7 @@ use crate::combinations::{ROLE_COMBINATIONS_MAX, n_combinations};
 use crate::grid::{Grid, Permission};
 use crate::owned::Owned;
 use crate::policy::PolicyRule;
-use crate::rule::Part;
+use crate::rules::RulePart;
 
 /// With at most as many grids, each owned rule is held against all of them.
 const UNINDEXED_GRIDS_MAX: usize = 16;
@@ -145,7 +145,7 @@ struct GridIndex<'w> {
 
 impl<'w> GridIndex<'w> {
     fn new(grids: &[Grid<'w>]) -> Self {
-        let postings = |part: Part| -> Vec<Posting<'w>> {
+        let postings = |part: RulePart| -> Vec<Posting<'w>> {
             let of_grid = |(at, grid): (usize, &Grid<'w>)| {
                 grid.values(part).iter().map(move |value| (value.as_str(), at))
             };
@@ -153,17 +153,17 @@ impl<'w> GridIndex<'w> {
             postings.sort_unstable();
             postings
         };
-        let resources = postings(Part::Resource);
+        let resources = postings(RulePart::Resource);
         let subresource = |(resource, at): &Posting<'w>| Some((resource.split_once('/')?.1, *at));
         let mut subresources: Vec<_> = resources.iter().filter_map(subresource).collect();
         subresources.sort_unstable();
         Self {
             n_grids: grids.len(),
-            verbs: postings(Part::Verb),
-            api_groups: postings(Part::ApiGroup),
+            verbs: postings(RulePart::Verb),
+            api_groups: postings(RulePart::ApiGroup),
             resources,
             subresources,
-            resource_names: postings(Part::ResourceName),
+            resource_names: postings(RulePart::ResourceName),
         }
     }
 

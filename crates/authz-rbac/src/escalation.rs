@@ -13,8 +13,8 @@ use crate::combinations::ROLE_COMBINATIONS_MAX;
 use crate::covers::{Coverage, Unbounded};
 use crate::not_held::NotHeld;
 use crate::policy::{Binding, GROUP, PolicyRule, Role};
-use crate::rules_for::HeldRules;
-use crate::snapshot::{LookupError, Snapshot};
+use crate::rules::HeldRules;
+use crate::snapshot::{RoleLookupError, Snapshot};
 use crate::who_can::SUPERUSER_GROUP;
 
 /// The most steps of a check, where a step is a look at one entry of a list or at 64 permissions: some
@@ -46,7 +46,7 @@ pub enum Refusal {
     },
     /// The binding refers to something that is no role.
     #[error(transparent)]
-    UnsupportedKind(LookupError),
+    UnsupportedKind(RoleLookupError),
     /// The role grants more than [`ROLE_COMBINATIONS_MAX`] permissions, so it is not looked at. The
     /// answer of the API is that the object is invalid.
     #[error(
@@ -190,7 +190,7 @@ fn add_held(coverage: &mut Coverage<'_>, held: &HeldRules<'_>) -> Result<(), Unb
     distinct.copied().flatten().try_for_each(|rule| coverage.add(rule))
 }
 
-fn refused_lookup(binding: &Binding, error: LookupError) -> Refusal {
+fn refused_lookup(binding: &Binding, error: RoleLookupError) -> Refusal {
     match role_resource(&binding.role_ref.kind) {
         Some(resource) => Refusal::RoleNotFound { resource, name: binding.role_ref.name.clone() },
         None => Refusal::UnsupportedKind(error),

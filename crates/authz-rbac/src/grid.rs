@@ -2,7 +2,7 @@
 
 use crate::owned::Owned;
 use crate::policy::PolicyRule;
-use crate::rule::Part;
+use crate::rules::RulePart;
 
 const WORD_BITS: usize = u64::BITS as usize;
 const N_AXES: usize = 4;
@@ -26,7 +26,7 @@ pub(crate) struct Grid<'w> {
 #[derive(Debug, Clone, Copy)]
 struct Axis<'w> {
     /// `None` where there is no further list.
-    part: Option<Part>,
+    part: Option<RulePart>,
     /// Empty for a list of names that stands for all, and where there is no list.
     values: &'w [String],
 }
@@ -57,14 +57,16 @@ pub(crate) struct GridPart {
 impl<'w> Grid<'w> {
     /// The grids of a rule: none, one, or two for a rule that is about resources and paths.
     pub(crate) fn of_rule(rule: &'w PolicyRule) -> impl Iterator<Item = Self> {
-        let axis = |part: Part| Axis { part: Some(part), values: part.of(rule) };
-        let resources = [Part::ApiGroup, Part::Resource, Part::Verb, Part::ResourceName].map(axis);
-        let unnamed = Axis { part: Some(Part::ResourceName), values: &[] };
+        let axis = |part: RulePart| Axis { part: Some(part), values: part.list_in(rule) };
+        let resources =
+            [RulePart::ApiGroup, RulePart::Resource, RulePart::Verb, RulePart::ResourceName]
+                .map(axis);
+        let unnamed = Axis { part: Some(RulePart::ResourceName), values: &[] };
         let none = Axis { part: None, values: &[] };
-        let paths = [axis(Part::Path), axis(Part::Verb), unnamed, none];
+        let paths = [axis(RulePart::Path), axis(RulePart::Verb), unnamed, none];
         let is_empty = |axes: &[Axis<'w>; N_AXES]| {
             let can_be_empty =
-                |axis: &Axis<'_>| matches!(axis.part, Some(Part::ResourceName) | None);
+                |axis: &Axis<'_>| matches!(axis.part, Some(RulePart::ResourceName) | None);
             axes.iter().any(|axis| axis.values.is_empty() && !can_be_empty(axis))
         };
         [resources, paths].into_iter().filter(move |axes| !is_empty(axes)).map(Self::new)
@@ -94,7 +96,7 @@ impl<'w> Grid<'w> {
     }
 
     /// The entries of a list.
-    pub(crate) fn values(&self, part: Part) -> &'w [String] {
+    pub(crate) fn values(&self, part: RulePart) -> &'w [String] {
         let axis = self.axes.iter().find(|axis| axis.part == Some(part));
         axis.map_or(&[], |axis| axis.values)
     }
@@ -167,7 +169,7 @@ impl<'w> Grid<'w> {
     fn permission(&self, places: [usize; N_AXES]) -> Option<Permission<'w>> {
         let entry = |at: usize| self.axes[at].values.get(places[at]).map(String::as_str);
         match self.axes[0].part {
-            Some(Part::Path) => {
+            Some(RulePart::Path) => {
                 let target = PermissionTarget::Path(entry(0)?);
                 Some(Permission { verb: entry(1)?, target })
             }
@@ -196,7 +198,7 @@ impl Axis<'_> {
         };
         match self.part {
             // What has no name is granted only by rules for all names.
-            Some(Part::ResourceName) if self.values.is_empty() => {
+            Some(RulePart::ResourceName) if self.values.is_empty() => {
                 if owned.resource_names.is_empty() {
                     grant(0);
                 }

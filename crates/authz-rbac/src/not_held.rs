@@ -8,7 +8,7 @@ use authz::User;
 use crate::covers::Coverage;
 use crate::grid::{Permission, PermissionTarget};
 use crate::policy::PolicyRule;
-use crate::snapshot::LookupError;
+use crate::snapshot::RoleLookupError;
 
 /// The most lines of a message, each for one resource, name or path; the permissions of further ones
 /// are counted.
@@ -32,11 +32,11 @@ pub struct NotHeld {
     /// How many more of such parts there are.
     pub n_more: u64,
     /// Roles of theirs that could not be found, and might have helped.
-    pub errors: Vec<LookupError>,
+    pub errors: Vec<RoleLookupError>,
 }
 
 impl NotHeld {
-    pub(crate) fn new(user: &User, coverage: &Coverage<'_>, errors: Vec<LookupError>) -> Self {
+    pub(crate) fn new(user: &User, coverage: &Coverage<'_>, errors: Vec<RoleLookupError>) -> Self {
         let mut lines = Lines::default();
         let missing = coverage.missing().filter(|permission| lines.takes(permission));
         let uncovered: Vec<PolicyRule> = missing.map(|permission| permission.rule()).collect();
@@ -94,7 +94,8 @@ impl fmt::Display for NotHeld {
             lines.join("\n"),
         )?;
         if !self.errors.is_empty() {
-            let messages: Vec<String> = self.errors.iter().map(LookupError::to_string).collect();
+            let messages: Vec<String> =
+                self.errors.iter().map(RoleLookupError::to_string).collect();
             write!(f, "; resolution errors: [{}]", field_errors::aggregate(&messages))?;
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! A rule that somebody holds, in a form in which entries are found quickly.
 
 use crate::policy::PolicyRule;
-use crate::rule::Part;
+use crate::rules::RulePart;
 
 /// What a rule grants, list by list.
 #[derive(Debug)]
@@ -47,20 +47,20 @@ impl<'o> Owned<'o> {
     }
 
     /// Reports whether the rule has an entry that grants this one.
-    pub(crate) fn grants(&self, part: Part, wanted: &str) -> bool {
+    pub(crate) fn grants(&self, part: RulePart, wanted: &str) -> bool {
         match part {
-            Part::Verb => self.verbs.has(wanted),
-            Part::ApiGroup => self.api_groups.has(wanted),
-            Part::Resource => {
+            RulePart::Verb => self.verbs.has(wanted),
+            RulePart::ApiGroup => self.api_groups.has(wanted),
+            RulePart::Resource => {
                 self.resources.has(wanted)
                     || wanted
                         .split_once('/')
                         .is_some_and(|(_, own)| has(&self.any_with_subresource, own))
             }
-            Part::ResourceName => {
+            RulePart::ResourceName => {
                 self.resource_names.is_empty() || has(&self.resource_names, wanted)
             }
-            Part::Path => has(&self.urls, wanted) || self.has_prefix_of(wanted),
+            RulePart::Path => has(&self.urls, wanted) || self.has_prefix_of(wanted),
         }
     }
 
@@ -106,7 +106,7 @@ fn prefixes(urls: &[String]) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::matches_path;
+    use crate::rules::matches_path;
 
     #[test]
     fn prefixes_are_found_as_entries_are_matched() {
@@ -118,7 +118,7 @@ mod tests {
         for url in ["/a", "/", "", "/b", "/b/", "/b/x", "/bb", "/c/*/d", "/c/x/d", "/zz", "/*", "*"]
         {
             let want = urls.iter().any(|entry| matches_path(entry, url));
-            assert_eq!(owned.grants(Part::Path, url), want, "{url}");
+            assert_eq!(owned.grants(RulePart::Path, url), want, "{url}");
             n_granted += usize::from(want);
         }
         assert_eq!(n_granted, 5);
