@@ -19,11 +19,11 @@ mod explain;
 mod who_can;
 
 mod combinations;
-mod covers;
+mod coverage;
 mod escalation;
-mod grid;
-mod not_held;
-mod owned;
+mod held_rule;
+mod missing_permissions;
+mod permission_grid;
 
 mod aggregation;
 mod bootstrap;
@@ -34,12 +34,12 @@ pub use bootstrap::{
     BOOTSTRAP_POLICY_JSON, BootstrapPolicy, Change, bootstrap, resource_access_reviewer,
 };
 pub use combinations::{ROLE_COMBINATIONS_MAX, RULE_COMBINATIONS_MAX, n_combinations};
-pub use covers::uncovered;
+pub use coverage::uncovered_rules;
 pub use escalation::{
     CHECK_STEPS_MAX, QUICK_CHECK_STEPS_MAX, Refusal, bind_target, confirm_held, escalate_target,
     is_superuser,
 };
-pub use not_held::NotHeld;
+pub use missing_permissions::MissingPermissions;
 pub use policy::{
     AggregationRule, Binding, GROUP, LabelExpression, LabelSelector, Metadata, PolicyRule, Role,
     RoleRef, Subject,

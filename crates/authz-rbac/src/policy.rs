@@ -1,7 +1,7 @@
-//! The objects that policy is made of.
+//! Roles, bindings and rules as values.
 //!
-//! They are taken as they come: some would not pass the validation of the API, and deciding must
-//! cope with those too. An odd kind grants nothing.
+//! Objects are not validated here: a snapshot may hold objects that the API would reject, and an unknown
+//! kind grants nothing.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// The API group of the four kinds.
 pub const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// What identifies and describes an object.
+/// The metadata of an object that authorization reads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Metadata {
     /// The namespace; empty for cluster-scoped objects.
@@ -25,46 +25,46 @@ pub struct Metadata {
 /// A Role, or a ClusterRole if it has no namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Role {
-    /// Which one.
+    /// The namespace, name, labels and annotations.
     pub metadata: Metadata,
-    /// What it grants.
+    /// The permissions that the role grants.
     pub rules: Vec<PolicyRule>,
-    /// Where the rules come from, if others supply them; ClusterRoles only.
+    /// Which other ClusterRoles supply the rules; ClusterRoles only.
     pub aggregation_rule: Option<AggregationRule>,
 }
 
 /// A RoleBinding, or a ClusterRoleBinding if it has no namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Binding {
-    /// Which one.
+    /// The namespace, name, labels and annotations.
     pub metadata: Metadata,
-    /// The role it grants.
+    /// The role that the binding grants.
     pub role_ref: RoleRef,
-    /// To whom.
+    /// The users, groups and service accounts to which the binding grants the role.
     pub subjects: Vec<Subject>,
 }
 
 /// Verbs on resources, or verbs on paths. `*` stands for everything.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct PolicyRule {
-    /// The verbs.
+    /// The verbs, such as `get`.
     pub verbs: Vec<String>,
-    /// The API groups.
+    /// The API groups; the core group is empty.
     pub api_groups: Vec<String>,
     /// The resources: `pods`, `pods/log`, `*/scale`.
     pub resources: Vec<String>,
-    /// The names of objects; none stand for all.
+    /// The names of objects; an empty list stands for all names.
     pub resource_names: Vec<String>,
-    /// The paths; `*` at the end stands for any rest.
+    /// The paths; `*` at the end stands for any suffix.
     pub non_resource_urls: Vec<String>,
 }
 
-/// One to whom a role is granted.
+/// A user, group or service account to which a binding grants a role.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Subject {
     /// `User`, `Group` or `ServiceAccount`; any other kind matches nobody.
     pub kind: String,
-    /// The API group of the kind. It is not looked at when deciding.
+    /// The API group of the kind. Decisions ignore it.
     pub api_group: String,
     /// The name.
     pub name: String,
@@ -75,7 +75,7 @@ pub struct Subject {
 /// The role that a binding grants.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct RoleRef {
-    /// The API group of the kind. It is not looked at when deciding.
+    /// The API group of the kind. Decisions ignore it.
     pub api_group: String,
     /// `Role` or `ClusterRole`.
     pub kind: String,
@@ -83,14 +83,14 @@ pub struct RoleRef {
     pub name: String,
 }
 
-/// Which cluster roles supply the rules of another.
+/// The selectors of the ClusterRoles that supply the rules of another.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AggregationRule {
-    /// A role that any of these selects is a supplier.
+    /// A ClusterRole that any of these selects supplies its rules.
     pub cluster_role_selectors: Vec<LabelSelector>,
 }
 
-/// A selector of objects by their labels; all parts must hold.
+/// A selector of objects by their labels; all requirements must hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LabelSelector {
     /// Labels that must have these values.
@@ -106,7 +106,7 @@ pub struct LabelExpression {
     pub key: String,
     /// `In`, `NotIn`, `Exists` or `DoesNotExist`; any other holds for no object.
     pub operator: String,
-    /// The values of the first two.
+    /// The values for `In` and `NotIn`.
     pub values: Vec<String>,
 }
 
@@ -120,22 +120,22 @@ pub(crate) enum Principal<'a> {
 }
 
 impl Subject {
-    /// A user.
+    /// Returns the subject that means a user.
     pub fn user(name: &str) -> Self {
-        Self::of("User", GROUP, name, "")
+        Self::new("User", GROUP, name, "")
     }
 
-    /// A group.
+    /// Returns the subject that means all members of a group.
     pub fn group(name: &str) -> Self {
-        Self::of("Group", GROUP, name, "")
+        Self::new("Group", GROUP, name, "")
     }
 
-    /// A service account.
+    /// Returns the subject that means a service account.
     pub fn service_account(namespace: &str, name: &str) -> Self {
-        Self::of("ServiceAccount", "", name, namespace)
+        Self::new("ServiceAccount", "", name, namespace)
     }
 
-    fn of(kind: &str, api_group: &str, name: &str, namespace: &str) -> Self {
+    fn new(kind: &str, api_group: &str, name: &str, namespace: &str) -> Self {
         Self {
             kind: kind.to_owned(),
             api_group: api_group.to_owned(),
@@ -196,7 +196,7 @@ impl Role {
         &self.metadata.name
     }
 
-    /// Reports whether others supply the rules.
+    /// Reports whether other ClusterRoles supply the rules.
     pub(crate) fn is_aggregated(&self) -> bool {
         self.aggregation_rule.as_ref().is_some_and(|rule| !rule.cluster_role_selectors.is_empty())
     }

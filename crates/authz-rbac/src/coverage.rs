@@ -1,152 +1,155 @@
-//! Do some rules grant everything that others grant?
+//! Comparing rules: do held rules grant all permissions of requested rules?
 //!
-//! A rule grants every combination of its lists. The wanted rules become grids with one bit for each
-//! combination, and the owned rules come by one after the other: each marks the part of each grid that
-//! it grants. So memory depends on the wanted rules alone, and one owned rule costs the lists that it
-//! shares with a wanted rule and the rows of bits that it marks, never a comparison for each
-//! combination.
+//! A rule grants every combination of its lists. Each requested rule becomes a grid with one bit for each
+//! combination, and each held rule marks the part of each grid that it grants. So memory depends on the
+//! requested rules alone, and a held rule costs the lists that it shares with a requested rule and the
+//! rows of bits that it marks, never a comparison for each combination.
 
 use crate::combinations::{ROLE_COMBINATIONS_MAX, n_combinations};
-use crate::grid::{Grid, Permission};
-use crate::owned::Owned;
+use crate::held_rule::HeldRule;
+use crate::permission_grid::{Permission, PermissionGrid};
 use crate::policy::PolicyRule;
 use crate::rules::RulePart;
 
-/// With at most as many grids, each owned rule is held against all of them.
+/// With at most this many grids, each held rule is compared with all of them.
 const UNINDEXED_GRIDS_MAX: usize = 16;
 
-/// Which permissions of some rules are granted by others.
+/// The permissions of the requested rules, and which of them held rules grant.
 #[derive(Debug)]
 pub(crate) struct Coverage<'w> {
-    grids: Vec<Grid<'w>>,
-    /// `None` for few grids.
+    grids: Vec<PermissionGrid<'w>>,
+    /// `None` if there are few grids.
     index: Option<GridIndex<'w>>,
-    /// For each grid, the last owned rule that was held against it.
-    seen_by: Vec<u64>,
-    n_owned: u64,
+    /// For each grid, the number of the last held rule that was compared with it.
+    last_compared: Vec<u64>,
+    n_held: u64,
     n_missing: u64,
     steps_left: u64,
 }
 
-/// Why coverage was not computed.
+/// The limit that a comparison exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unbounded {
-    /// The wanted rules have more than [`ROLE_COMBINATIONS_MAX`] combinations.
+pub(crate) enum LimitExceeded {
+    /// The requested rules have more than [`ROLE_COMBINATIONS_MAX`] combinations.
     Combinations(u64),
-    /// It would take more steps than the caller allows.
+    /// The comparison takes more steps than the caller allows.
     Steps,
 }
 
 impl<'w> Coverage<'w> {
-    /// Nothing of what is wanted is granted yet. A step is a look at one entry of a list or at one
-    /// word of bits.
-    pub(crate) fn new(wanted: &'w [PolicyRule], steps_max: u64) -> Result<Self, Unbounded> {
-        let n_wanted = n_combinations(wanted);
-        if n_wanted > ROLE_COMBINATIONS_MAX {
-            return Err(Unbounded::Combinations(n_wanted));
+    /// Starts with no permission granted. A step reads one element of a list or one word of bits.
+    pub(crate) fn new(requested: &'w [PolicyRule], steps_max: u64) -> Result<Self, LimitExceeded> {
+        let n_requested = n_combinations(requested);
+        if n_requested > ROLE_COMBINATIONS_MAX {
+            return Err(LimitExceeded::Combinations(n_requested));
         }
-        let n_entries: u64 = wanted.iter().map(PolicyRule::n_entries).sum();
-        let steps_left = steps_max.checked_sub(n_entries).ok_or(Unbounded::Steps)?;
-        let grids: Vec<Grid<'w>> = wanted.iter().flat_map(Grid::of_rule).collect();
+        let n_entries: u64 = requested.iter().map(PolicyRule::n_entries).sum();
+        let steps_left = steps_max.checked_sub(n_entries).ok_or(LimitExceeded::Steps)?;
+        let grids: Vec<PermissionGrid<'w>> =
+            requested.iter().flat_map(PermissionGrid::of_rule).collect();
         let index = (grids.len() > UNINDEXED_GRIDS_MAX).then(|| GridIndex::new(&grids));
-        let seen_by = vec![0; grids.len()];
-        let n_missing = grids.iter().map(Grid::n_missing).sum();
-        Ok(Self { grids, index, seen_by, n_owned: 0, n_missing, steps_left })
+        let last_compared = vec![0; grids.len()];
+        let n_missing = grids.iter().map(PermissionGrid::n_missing).sum();
+        Ok(Self { grids, index, last_compared, n_held: 0, n_missing, steps_left })
     }
 
-    /// Marks what a rule grants.
-    pub(crate) fn add(&mut self, rule: &PolicyRule) -> Result<(), Unbounded> {
+    /// Marks the permissions that a held rule grants.
+    pub(crate) fn add(&mut self, rule: &PolicyRule) -> Result<(), LimitExceeded> {
         if self.n_missing == 0 {
             return Ok(());
         }
         spend(&mut self.steps_left, rule.n_entries())?;
-        self.n_owned += 1;
-        let owned = Owned::new(rule);
+        self.n_held += 1;
+        let held = HeldRule::new(rule);
         let index = self.index.take();
-        let outcome = match index.as_ref().and_then(|index| index.candidates(&owned)) {
+        let outcome = match index.as_ref().and_then(|index| index.candidates(&held)) {
             Some(candidates) => {
-                candidates.into_iter().flatten().try_for_each(|(_, at)| self.mark(*at, &owned))
+                candidates.into_iter().flatten().try_for_each(|(_, at)| self.mark(*at, &held))
             }
-            None => (0..self.grids.len()).try_for_each(|at| self.mark(at, &owned)),
+            None => (0..self.grids.len()).try_for_each(|at| self.mark(at, &held)),
         };
         self.index = index;
         outcome
     }
 
-    fn mark(&mut self, at: usize, owned: &Owned<'_>) -> Result<(), Unbounded> {
+    fn mark(&mut self, at: usize, held: &HeldRule<'_>) -> Result<(), LimitExceeded> {
         spend(&mut self.steps_left, 1)?;
-        let (Some(grid), Some(seen_by)) = (self.grids.get_mut(at), self.seen_by.get_mut(at)) else {
+        let (Some(grid), Some(last_compared)) =
+            (self.grids.get_mut(at), self.last_compared.get_mut(at))
+        else {
             return Ok(());
         };
-        if grid.n_missing() == 0 || std::mem::replace(seen_by, self.n_owned) == self.n_owned {
+        if grid.n_missing() == 0 || std::mem::replace(last_compared, self.n_held) == self.n_held {
             return Ok(());
         }
-        let part = grid.part_of(owned);
+        let part = grid.part_of(held);
         spend(&mut self.steps_left, part.n_steps)?;
         self.n_missing -= grid.mark(&part);
         Ok(())
     }
 
-    /// How many permissions are not granted.
+    /// The number of permissions that no held rule grants.
     pub(crate) fn n_missing(&self) -> u64 {
         self.n_missing
     }
 
-    /// Makes sure that there are enough steps left to look at what is missing.
-    pub(crate) fn spend_on_missing(&mut self) -> Result<(), Unbounded> {
+    /// Spends the steps that listing the missing permissions takes.
+    pub(crate) fn spend_on_missing(&mut self) -> Result<(), LimitExceeded> {
         let incomplete = self.grids.iter().filter(|grid| grid.n_missing() > 0);
-        spend(&mut self.steps_left, incomplete.map(Grid::n_combinations).sum())
+        spend(&mut self.steps_left, incomplete.map(PermissionGrid::n_combinations).sum())
     }
 
-    /// The permissions that are not granted, in the order of the wanted rules and, for each, of API
-    /// groups, resources, verbs and names; then of paths and verbs.
+    /// The permissions that no held rule grants, in the order of the requested rules and, for each, of
+    /// API groups, resources, verbs and names; then of paths and verbs.
     pub(crate) fn missing(&self) -> impl Iterator<Item = Permission<'w>> {
-        self.grids.iter().flat_map(Grid::missing)
+        self.grids.iter().flat_map(PermissionGrid::missing)
     }
 }
 
-fn spend(steps_left: &mut u64, n_steps: u64) -> Result<(), Unbounded> {
-    *steps_left = steps_left.checked_sub(n_steps).ok_or(Unbounded::Steps)?;
+fn spend(steps_left: &mut u64, n_steps: u64) -> Result<(), LimitExceeded> {
+    *steps_left = steps_left.checked_sub(n_steps).ok_or(LimitExceeded::Steps)?;
     Ok(())
 }
 
-/// The parts of `wanted` that `owned` does not grant, each with one verb, group, resource and name,
-/// or with one verb and path, in order; nothing if all is granted.
+/// Returns the permissions of `requested` that `held` does not grant, each with one verb, API group,
+/// resource and name, or with one verb and path, in order.
 ///
-/// One rule of the owner has to grant a part by itself. `*` is granted only by `*`, and what has no
-/// name is not granted by a rule with names. Where that takes more than a check of a role may take,
-/// whole rules are compared instead, so that too much is missing rather than too little.
-pub fn uncovered(owned: &[PolicyRule], wanted: &[PolicyRule]) -> Vec<PolicyRule> {
-    let covered = || -> Result<Vec<PolicyRule>, Unbounded> {
-        let mut coverage = Coverage::new(wanted, crate::escalation::CHECK_STEPS_MAX)?;
-        owned.iter().try_for_each(|rule| coverage.add(rule))?;
+/// 1. One held rule must grant a permission by itself.
+/// 2. `*` is granted only by `*`.
+/// 3. A permission without a resource name is not granted by a rule with names.
+/// 4. If the comparison exceeds the limits of an escalation check, whole rules are compared instead, so
+///    that too many permissions are missing rather than too few.
+pub fn uncovered_rules(held: &[PolicyRule], requested: &[PolicyRule]) -> Vec<PolicyRule> {
+    let covered = || -> Result<Vec<PolicyRule>, LimitExceeded> {
+        let mut coverage = Coverage::new(requested, crate::escalation::CHECK_STEPS_MAX)?;
+        held.iter().try_for_each(|rule| coverage.add(rule))?;
         Ok(coverage.missing().map(|permission| permission.rule()).collect())
     };
     covered().unwrap_or_else(|_| {
-        let is_owned = |rule: &&PolicyRule| owned.contains(rule);
-        wanted.iter().filter(|rule| !is_owned(rule)).cloned().collect()
+        let is_held = |rule: &&PolicyRule| held.contains(rule);
+        requested.iter().filter(|rule| !is_held(rule)).cloned().collect()
     })
 }
 
-/// The entry of a list, and the number of a grid that has it.
+/// An element of a list, and the number of a grid that has it.
 type Posting<'w> = (&'w str, usize);
 
-/// Grids by the entries of their lists.
+/// Grids by the elements of their lists.
 #[derive(Debug)]
 struct GridIndex<'w> {
     n_grids: usize,
     verbs: Vec<Posting<'w>>,
     api_groups: Vec<Posting<'w>>,
     resources: Vec<Posting<'w>>,
-    /// What follows the first slash of a resource, for rules with `*/scale`.
+    /// The text after the first slash of a resource, for rules with `*/scale`.
     subresources: Vec<Posting<'w>>,
     resource_names: Vec<Posting<'w>>,
 }
 
 impl<'w> GridIndex<'w> {
-    fn new(grids: &[Grid<'w>]) -> Self {
+    fn new(grids: &[PermissionGrid<'w>]) -> Self {
         let postings = |part: RulePart| -> Vec<Posting<'w>> {
-            let of_grid = |(at, grid): (usize, &Grid<'w>)| {
+            let of_grid = |(at, grid): (usize, &PermissionGrid<'w>)| {
                 grid.values(part).iter().map(move |value| (value.as_str(), at))
             };
             let mut postings: Vec<_> = grids.iter().enumerate().flat_map(of_grid).collect();
@@ -167,33 +170,33 @@ impl<'w> GridIndex<'w> {
         }
     }
 
-    /// The grids of which a rule may grant something: those that share an entry with it in the list
-    /// where these are fewest. `None` if that is no less than all.
-    fn candidates<'i>(&'i self, owned: &Owned<'_>) -> Option<Vec<&'i [Posting<'w>]>> {
+    /// The grids that a held rule may grant a part of: those that share an element with it in the list
+    /// where they are fewest. `None` if that would be all grids.
+    fn candidates<'i>(&'i self, held: &HeldRule<'_>) -> Option<Vec<&'i [Posting<'w>]>> {
         let find = |postings: &'i [Posting<'w>], values: &[&str]| -> Vec<&'i [Posting<'w>]> {
-            values.iter().map(|value| range_of(postings, value)).collect()
+            values.iter().map(|value| postings_of(postings, value)).collect()
         };
-        let verbs = (!owned.verbs.is_any).then(|| find(&self.verbs, &owned.verbs.values));
-        if owned.has_urls() {
+        let verbs = (!held.verbs.is_any).then(|| find(&self.verbs, &held.verbs.values));
+        if held.has_urls() {
             return verbs;
         }
         let api_groups =
-            (!owned.api_groups.is_any).then(|| find(&self.api_groups, &owned.api_groups.values));
-        let resources = (!owned.resources.is_any).then(|| {
-            let mut found = find(&self.resources, &owned.resources.values);
-            found.extend(find(&self.subresources, &owned.any_with_subresource));
+            (!held.api_groups.is_any).then(|| find(&self.api_groups, &held.api_groups.values));
+        let resources = (!held.resources.is_any).then(|| {
+            let mut found = find(&self.resources, &held.resources.values);
+            found.extend(find(&self.subresources, &held.any_with_subresource));
             found
         });
-        let names = (!owned.resource_names.is_empty())
-            .then(|| find(&self.resource_names, &owned.resource_names));
+        let names = (!held.resource_names.is_empty())
+            .then(|| find(&self.resource_names, &held.resource_names));
         let size = |found: &Vec<&[Posting<'w>]>| found.iter().map(|own| own.len()).sum::<usize>();
         let all = [verbs, api_groups, resources, names].into_iter().flatten();
         all.min_by_key(size).filter(|found| size(found) < self.n_grids)
     }
 }
 
-/// The postings of an entry.
-fn range_of<'i, 'w>(postings: &'i [Posting<'w>], value: &str) -> &'i [Posting<'w>] {
+/// The postings of an element.
+fn postings_of<'i, 'w>(postings: &'i [Posting<'w>], value: &str) -> &'i [Posting<'w>] {
     let start = postings.partition_point(|(own, _)| *own < value);
     let rest = postings.get(start..).unwrap_or_default();
     let end = rest.partition_point(|(own, _)| *own == value);
@@ -228,9 +231,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(owned: &[&str], wanted: &[&str], want: &[&str]) {
+    fn check(held: &[&str], requested: &[&str], want: &[&str]) {
         let rules = |texts: &[&str]| texts.iter().map(|text| rule(text)).collect::<Vec<_>>();
-        assert_eq!(uncovered(&rules(owned), &rules(wanted)), rules(want));
+        assert_eq!(uncovered_rules(&rules(held), &rules(requested)), rules(want));
     }
 
     #[test]
