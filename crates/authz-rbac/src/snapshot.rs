@@ -141,11 +141,11 @@ impl Snapshot {
 
     /// The number of a role and its uses; a role that has no number yet gets one.
     fn role_use(&mut self, namespace: &str, name: &str) -> &mut RoleUse {
-        let is_known = self.scope(namespace).is_some_and(|scope| scope.roles.contains_key(name));
-        let new_id =
-            (!is_known).then(|| self.roles.insert(RoleEntry::default())).unwrap_or_default();
+        let known_id =
+            self.scope(namespace).and_then(|scope| scope.roles.get(name)).map(|own| own.id);
+        let id = known_id.unwrap_or_else(|| RoleId(self.roles.insert(RoleEntry::default())));
         let roles = &mut self.scope_mut(namespace).roles;
-        roles.get_or_insert_with(name.into(), || RoleUse { id: RoleId(new_id), n_bindings: 0 })
+        roles.get_or_insert_with(name.into(), || RoleUse { id, n_bindings: 0 })
     }
 
     /// Forgets a role that does not exist and to which no binding refers.
